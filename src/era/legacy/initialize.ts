@@ -1,7 +1,7 @@
 import type { Implementation } from "../../protocol/types/index.js";
 import type { Call, Result, ServerRuntime } from "../server-era.js";
 
-/** The answer to the handshake, which the session has taken already when its request was read. */
+/** Returns the result of `initialize`. The session has recorded the handshake when it decoded the request. */
 export function initialize(call: Call, runtime: ServerRuntime): Result {
   const { version } = call.client;
   const { instructions } = runtime.options;
@@ -13,13 +13,13 @@ export function initialize(call: Call, runtime: ServerRuntime): Result {
   };
 }
 
-/** When capabilities came that are not as old as the first version. */
+/** First version of each capability that is newer than 2024-11-05. */
 const CAPABILITIES_SINCE: readonly (readonly [name: string, version: string])[] = [
   ["completions", "2025-03-26"],
   ["elicitation", "2025-06-18"],
 ];
 
-/** Capabilities without those that this version has no word for. What the SDK does not know is left alone. */
+/** Removes the capabilities that this version does not define. Capabilities that the SDK does not know are kept. */
 export function capabilitiesAt<Capabilities extends object>(version: string, capabilities: Capabilities): Capabilities {
   const unknown = CAPABILITIES_SINCE.filter(([name, since]) => version < since && name in capabilities);
   if (unknown.length === 0) return capabilities;
@@ -28,7 +28,7 @@ export function capabilitiesAt<Capabilities extends object>(version: string, cap
   ) as Capabilities;
 }
 
-/** An identity with only the members that this version knows. */
+/** Removes the members of an `Implementation` that this version does not define. */
 export function identityAt(version: string, info: Implementation): Implementation {
   if (version >= "2025-11-25") return info;
   const { name, title } = info;

@@ -2,12 +2,15 @@ import { McpError } from "../../protocol/errors.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
 import type { CreateMessageParams, ElicitParams, InputRequest, SamplingMessage } from "../../protocol/types/index.js";
 
-/** The version that named the modes of elicitation, and brought lists of content and of choices. */
+/** First version with elicitation modes, multiple choices, and several content blocks in a sampling message. */
 const RICH_VERSION = "2025-11-25";
 
 type Field = { readonly [keyword: string]: unknown };
 
-/** The params of a question as a client of this version understands them; throws where it cannot. */
+/**
+ * Returns the params of a question in the form of this version.
+ * @throws if this version cannot express the question
+ */
 export function paramsAt(version: string, request: InputRequest, elicitationId: string | undefined): Params {
   switch (request.method) {
     case "elicitation/create":
@@ -19,13 +22,16 @@ export function paramsAt(version: string, request: InputRequest, elicitationId: 
   }
 }
 
-/** An answer as a server of this version understands it; throws where it cannot. */
+/**
+ * Returns an answer in the form of this version.
+ * @throws if this version cannot express the answer
+ */
 export function answerAt(version: string, method: string, result: Params): Params {
   if (version >= RICH_VERSION || method !== "sampling/createMessage") return result;
   return plainMessage(result as unknown as SamplingMessage) as unknown as Params;
 }
 
-/** A question by URL needs an id here. */
+/** Converts the params of an elicitation. A URL elicitation needs an id in this era. */
 function elicitAt(version: string, params: ElicitParams, elicitationId: string | undefined): Params {
   if (params.mode === "url") {
     return { elicitationId: elicitationId ?? crypto.randomUUID(), ...params } as unknown as Params;

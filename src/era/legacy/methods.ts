@@ -1,4 +1,4 @@
-/** The methods and notifications of 2024-11-05 to 2025-11-25: the union of what those versions allow. */
+/** Methods and notifications of 2024-11-05 to 2025-11-25: the union of these versions. */
 
 import { clientCapabilities, implementation, params } from "../../protocol/shapes/common.js";
 import { inputShapes } from "../../protocol/shapes/input.js";
@@ -32,10 +32,10 @@ export const legacyMethods: MethodTable = new Map<string, MethodShape>([
   ...[...inputShapes].map(([method, { params }]) => [method, { from: "server", params }] as const),
 ]);
 
-/** `requestId` may be absent since 2025-11-25; such a cancellation cancels nothing. */
+/** `requestId` may be absent since 2025-11-25. Such a notification cancels nothing. */
 const cancelled = params({}, { requestId: stringOrInteger, reason: string });
 
-/** What later versions have and these do not: dropped on arrival, whoever would take it. */
+/** Notifications of later versions. They are ignored on arrival. */
 export const ADDED_NOTIFICATIONS: ReadonlySet<string> = new Set(["notifications/subscriptions/acknowledged"]);
 
 export const legacyNotifications: NotificationTable = new Map([

@@ -1,4 +1,4 @@
-/** The results of 2024-11-05 to 2025-11-25: the union of what those versions allow. */
+/** Results of 2024-11-05 to 2025-11-25: the union of these versions. */
 
 import { implementation, result, serverCapabilities } from "../../protocol/shapes/common.js";
 import { getPromptResult, readResourceResult } from "../../protocol/shapes/content.js";

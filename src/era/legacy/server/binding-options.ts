@@ -1,9 +1,9 @@
-// Modern has no twin: only sessions have options to decide about.
+// The modern era has no such file: only sessions need defaults.
 
 import { KEEP_ALIVE_MS } from "../../../http/sse/keep-alive.js";
 import type { HttpBindingOptions, SessionSettings } from "../../server-era.js";
 
-/** How this era speaks HTTP, with all that was left to it decided. */
+/** Options of the HTTP side of this era, with defaults applied. */
 export interface BindingOptions extends Omit<HttpBindingOptions, "sessions"> {
   readonly sessions: SessionSettings;
   readonly keepAliveMs: number;

@@ -1,4 +1,4 @@
-// Modern has no twin: a modern exchange carries one call and needs no table.
+// The modern era has no such file: a modern exchange carries one call and needs no table.
 
 import { cancelledBy } from "../../../call/abort-switch.js";
 import type { DeadlineQueue } from "../../../call/deadline-queue.js";
@@ -17,16 +17,16 @@ import { invalidRequest, shuttingDown } from "./refusals.js";
 import type { PostReply, ReplyKind } from "./reply.js";
 import type { LegacySession } from "./session.js";
 
-/** The session whose calls they are. */
+/** Session to which the calls belong. */
 export interface CallOwner {
   readonly era: ServerEra;
   readonly runtime: ServerRuntime;
   readonly protocol: LegacySession;
   createReply(exchange: HttpExchange, kind: ReplyKind, pending: number, batch: boolean): PostReply;
   originOf(exchange: HttpExchange): CallOrigin;
-  /** Answers the exchange if the session ends while it waits for this. */
+  /** Waits for the work. If the session ends first, the exchange is answered. */
   hold<T>(exchange: HttpExchange, id: RequestId | undefined, work: Promise<T>): Promise<T>;
-  /** A call is over. */
+  /** Called when a call is over. */
   onCallOver(): void;
 }
 
@@ -35,14 +35,14 @@ interface Running {
   readonly reply: PostReply;
 }
 
-/** What a failure before anything ran is answered with. */
+/** Exchange and reply that report a failure before the calls run. */
 interface Start {
   readonly exchange: HttpExchange;
   readonly reply: PostReply;
   readonly id: RequestId | undefined;
 }
 
-/** The calls of a session that are running, each with the reply that it belongs to. An id with its type names one call. */
+/** Running calls of a session with their replies. The id, including its type, identifies a call. */
 export class PostCalls {
   readonly #owner: CallOwner;
   readonly #running = new SmallMap<RequestId, Running>();
@@ -57,13 +57,13 @@ export class PostCalls {
     return this.#running.size;
   }
 
-  /** Where what belongs to a call goes; undefined once the call is over. */
+  /** Returns the reply of a call, or undefined if the call is over. */
   replyOf(call: Call): PostReply | undefined {
     const entry = this.#running.get(call.id);
     return entry?.call === call ? entry.reply : undefined;
   }
 
-  /** Serves the request of a POST. */
+  /** Serves a POST with one request. */
   serve(exchange: HttpExchange, request: RpcRequest, kind: ReplyKind): void {
     const call = this.#decode(exchange, request, this.#owner.originOf(exchange));
     if (call === undefined) return;
@@ -73,7 +73,7 @@ export class PostCalls {
     this.#start([entry], { exchange, reply, id: request.id });
   }
 
-  /** Serves the requests of a POST that holds several. `onStarted` is called when they run. */
+  /** Serves a POST with a batch. `onStarted` is called when the requests run. */
   serveBatch(exchange: HttpExchange, requests: readonly RpcRequest[], kind: ReplyKind, onStarted: () => void): void {
     const origin = this.#owner.originOf(exchange);
     const calls: Call[] = [];
@@ -91,7 +91,7 @@ export class PostCalls {
     this.#start(entries, { exchange, reply, id: undefined }, onStarted);
   }
 
-  /** The reply ends first, so that nothing which a handler says when its signal fires is written. */
+  /** Cancels a call. The reply ends first, so that nothing is written that the handler sends when its signal fires. */
   cancel(params: Params | undefined): void {
     const id = params?.requestId;
     if (!isRequestId(id)) return;
@@ -119,7 +119,7 @@ export class PostCalls {
     for (const { call } of running) call.end.abort(reason);
   }
 
-  /** The call that a request is; answers the exchange if it cannot be one. */
+  /** Decodes a request. Answers the exchange and returns undefined if the request is refused. */
   #decode(exchange: HttpExchange, request: RpcRequest, origin: CallOrigin): Call | undefined {
     const { runtime, era, protocol } = this.#owner;
     if (this.#running.has(request.id)) return this.#refuseReused(exchange, request.id);
@@ -132,7 +132,7 @@ export class PostCalls {
     refuse(exchange, this.#owner.runtime, invalidRequest("a request with this id is still running"), id);
   }
 
-  /** Runs calls when their reply is ready to take what they say. */
+  /** Runs calls when their reply is ready to be written to. */
   #start(entries: readonly Running[], start: Start, onStarted?: () => void): void {
     try {
       const opening = start.reply.open();
@@ -167,7 +167,7 @@ export class PostCalls {
     outcome.then((outcome) => this.#settle(entry, outcome));
   }
 
-  /** A call that was cancelled, or whose session ended, is not here any more: what came of it is dropped. */
+  /** Writes the outcome of a call. The outcome is discarded if the call was cancelled or its session ended. */
   #settle(entry: Running, outcome: Outcome): void {
     if (!this.#release(entry)) return;
     const { call, reply } = entry;

@@ -1,4 +1,4 @@
-// Modern has no twin: a modern server sends no requests.
+// The modern era has no such file: a modern server sends no requests.
 
 import { cancelParams } from "../../../call/channel-request.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
@@ -15,11 +15,14 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The requests that a session has sent to its client. The answers come as POSTs of their own, in any order. */
+/** Requests of a session to its client. The responses arrive as separate POSTs, in any order. */
 export class PendingClientRequests {
   readonly #inflight = new InflightTable<Waiting>();
 
-  /** Sends a request and waits; progress is a sign of life. If the scope ends first the client is told by `send` too. */
+  /**
+   * Sends a request and waits for the response. Progress resets the timeout. If the lifetime ends first, the client
+   * receives `notifications/cancelled`.
+   */
   async request(
     method: string,
     params: Params | undefined,
@@ -48,19 +51,19 @@ export class PendingClientRequests {
     }
   }
 
-  /** Takes the client's answer; one that nobody waits for any more is of no interest. */
+  /** Settles the request that the response answers. Ignores a response without a waiting request. */
   settle(response: RpcResponse): void {
     this.#find(response.id)?.resolve(response);
   }
 
-  /** Takes a report of progress; tells whether it belongs to one of these requests. */
+  /** Processes a progress notification. Returns true if it belongs to one of these requests. */
   progress(params: Params | undefined): boolean {
     const onProgress = this.#find(params?.progressToken)?.onProgress;
     onProgress?.(params as Params);
     return onProgress !== undefined;
   }
 
-  /** Something came that was meant as the answer to this request and is none. */
+  /** Rejects a request for which a malformed response arrived. */
   fail(id: RequestId | undefined, error: Error): void {
     this.#find(id)?.reject(error);
   }

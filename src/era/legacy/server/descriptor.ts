@@ -1,4 +1,4 @@
-// Modern has no twin: only this era is loaded late, so only this one is described beforehand.
+// The modern era has no such file: only the legacy era is loaded on demand, so only it is described in advance.
 
 import type { HttpBindingOptions, OfferedEra, SessionOptions } from "../../server-era.js";
 import { isSsePath, resolveSsePaths } from "../../sse-paths.js";
@@ -23,7 +23,7 @@ const METHODS: ReadonlySet<string> = new Set([
   "roots/list",
 ]);
 
-/** Describes the era before a client speaks it. It takes whatever no other era claims, so it stands last. */
+/** Description of the era before it is loaded. It claims every message, so it must be the last era that is asked. */
 export const legacyDescriptor: Omit<OfferedEra, "load"> = {
   name: "legacy",
   versions: HANDSHAKE_VERSIONS,
@@ -35,7 +35,7 @@ export const legacyDescriptor: Omit<OfferedEra, "load"> = {
   noStats: { sessions: 0, streams: 0, running: 0 },
 };
 
-/** Lists the methods other than POST that sessions need. */
+/** Returns the HTTP methods other than POST that sessions need. */
 export function methodsOf(sessions: SessionOptions = {}): readonly string[] {
   if (sessions === false) return [];
   const { clientMayListen, clientMayEnd } = sessions;

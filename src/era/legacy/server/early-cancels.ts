@@ -1,37 +1,37 @@
-// Modern has no twin: there a request is cancelled by closing its own exchange.
+// The modern era has no such file: over HTTP a modern request is cancelled by closing its own exchange.
 
 import type { Clock } from "../../../call/clock.js";
 import { type Deadline, DeadlineQueue } from "../../../call/deadline-queue.js";
 import { findByEither, idKey } from "../../../protocol/jsonrpc/inflight-table.js";
 import type { RequestId } from "../../../protocol/jsonrpc/message.js";
 
-/** More than a client has on their way at once; the oldest go first. */
+/** Maximum number of early cancellations of a session. The oldest are dropped first. */
 const MAX_KEPT = 256;
-/** More calls than end while a cancellation of one of them is on its way; the oldest go first. */
+/** Maximum number of recent calls that are remembered. The oldest are dropped first. */
 const MAX_OVER = 64;
-/** More characters than ids of clients have; longer ones are not remembered. */
+/** Maximum length of an id that is remembered. */
 const MAX_ID_CHARS = 128;
-/** Longer than one connection keeps a message that another has overtaken. */
+/** Milliseconds for which a cancellation waits for its request, and for which the end of a call is remembered. */
 const KEPT_MS = 10_000;
 
 type Kept = Map<RequestId, Deadline<EarlyCancel>>;
 
-/** A cancellation that waits for its request, and where it is kept. */
+/** Cancellation that waits for its request, and the map that contains it. */
 export interface EarlyCancel {
   readonly id: RequestId;
   readonly kept: Kept;
 }
 
-/** Ends the early cancellations of all sessions of an endpoint by time, on one timer. */
+/** Creates the queue that drops early cancellations of all sessions of an endpoint, on one timer. */
 export function createCancelQueue(clock: Clock): DeadlineQueue<EarlyCancel> {
   return new DeadlineQueue(clock, KEPT_MS, ({ id, kept }) => kept.delete(id));
 }
 
 /**
- * Cancellations that name no running call. Each POST travels on its own, so a cancellation may come before the request
- * that it is about: it is kept for a moment, and the request, when it comes, is not run. One that comes after the end of
- * its call is not kept: the same id may be in use again. An id is found in either spelling, the exact one first. Every call
- * passes here and hardly any is cancelled: that a call is over is noted in a ring, and looked for only by a cancellation.
+ * Cancellations without a running call. Each POST travels separately, so a cancellation may arrive before its request.
+ * It is kept for a moment, and the request does not run when it arrives. A cancellation that arrives after the end of
+ * its call is not kept, since the id may be used again. An id is found as number or as text, the exact type first.
+ * Every call passes here but few are cancelled, so ended calls go to a ring that only a cancellation searches.
  */
 export class EarlyCancels {
   readonly #clock: Clock;
@@ -55,14 +55,14 @@ export class EarlyCancels {
     this.#drop(oldest);
   }
 
-  /** Whether the request, which comes now, was cancelled before. Tells once. */
+  /** Returns true if the request, which arrives now, has been cancelled. Removes the cancellation. */
   take(id: RequestId): boolean {
     const found = this.#kept.size === 0 ? undefined : findByEither(this.#kept, id);
     this.#drop(found);
     return found !== undefined;
   }
 
-  /** A call is over: a cancellation that comes from now on is about it. */
+  /** Records the end of a call. A later cancellation with this id belongs to it. */
   onOver(id: RequestId): void {
     if (!isKept(id)) return;
     this.#over[this.#next] = id;
@@ -70,7 +70,7 @@ export class EarlyCancels {
     this.#next = (this.#next + 1) % MAX_OVER;
   }
 
-  /** The session has ended: nothing is waited for any more. */
+  /** Drops all cancellations, since the session has ended. */
   clear(): void {
     for (const entry of this.#kept.values()) entry.leave();
     this.#kept.clear();

@@ -6,12 +6,12 @@ import { DRAFT_4, dialectOf } from "../../../schema/json-schema/dialect.js";
 import { eachSubschema } from "../../../schema/json-schema/document.js";
 import { type Call, type HandlerResult, PreparedResult, type Result, type ServerRuntime } from "../../server-era.js";
 
-/** The first versions to know each thing. */
+/** First versions with structured content, icons and `execution`. */
 const STRUCTURED_SINCE = "2025-06-18";
 const ICONS_SINCE = "2025-11-25";
 const EXECUTION_SINCE = "2025-11-25";
 
-/** The members of results that hold listings. */
+/** Result members that contain the lists, by method. */
 const LISTS: { readonly [method: string]: string } = {
   "tools/list": "tools",
   "prompts/list": "prompts",
@@ -19,7 +19,10 @@ const LISTS: { readonly [method: string]: string } = {
   "resources/templates/list": "resourceTemplates",
 };
 
-/** Leaves out what the client's version has no word for, and wraps outputs that are no objects. */
+/**
+ * Serializes a result. Removes members that the client's version does not define, and wraps structured content that is
+ * not an object.
+ */
 export function encodeResult(call: Call, result: HandlerResult, runtime: ServerRuntime): JsonText {
   const { version } = call.client;
   if (result instanceof PreparedResult) {
@@ -30,7 +33,10 @@ export function encodeResult(call: Call, result: HandlerResult, runtime: ServerR
     : JSON.stringify(toWire(call, result, runtime));
 }
 
-/** Whether every version has a word for all of it, so that nothing need be copied: most results of tools are such. */
+/**
+ * True if every version defines all members, so that the result is serialized without a copy. Most tool results are of
+ * this kind.
+ */
 function isPlain(method: string, { resultType, ttlMs, cacheScope, structuredContent }: Result): boolean {
   return method === "tools/call" && (resultType ?? ttlMs ?? cacheScope ?? structuredContent) === undefined;
 }
@@ -67,7 +73,7 @@ function listingAt(version: string, listing: Result): Result {
   };
 }
 
-/** The first version whose progress has words. */
+/** First version with a message in progress notifications. */
 const MESSAGE_VERSION = "2025-03-26";
 
 export function encodeProgress(call: Call, progressToken: ProgressToken, progress: Progress): Params {
@@ -78,22 +84,26 @@ export function encodeProgress(call: Call, progressToken: ProgressToken, progres
 
 type Schema = { readonly [key: string]: unknown };
 
-/** Where a wrapped schema lies in its envelope. */
+/** Location of a wrapped schema in its envelope. */
 const PLACE = "#/properties/result";
 const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 const envelopes = new WeakMap<Schema, Schema>();
 
-/** Whether this era takes an output schema, and the values that fit it, only inside an envelope: anything but an object. */
+/**
+ * True if this era accepts the output schema, and its values, only inside an envelope: the schema is not of type
+ * object.
+ */
 export function isWrapped(outputSchema: Schema): boolean {
   return outputSchema.type !== "object";
 }
 
-/** The schema of an object whose one property `result` has the given schema. Made once for each. */
+/** Returns the schema of an object whose property `result` has the given schema. It is created once per schema. */
 export function wrapSchema(schema: Schema): Schema {
   let envelope = envelopes.get(schema);
   if (envelope === undefined) {
-    // Written and read, not cloned: parts that the author used twice become two, and each is redirected once.
+    // A JSON round trip instead of a clone: parts that the author uses twice become separate, so that each is
+    // redirected once.
     const { $schema, ...result } = JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
     redirect(result, dialectOf(schema) === DRAFT_4 ? "id" : "$id");
     const dialect = $schema === undefined ? undefined : { $schema };
@@ -103,14 +113,14 @@ export function wrapSchema(schema: Schema): Schema {
   return envelope;
 }
 
-/** Makes references from the document's root start at the place it has moved to. What has an id is a root of its own. */
+/** Adjusts references to the document root to its new location. A subschema with an id is a root of its own. */
 function redirect(schema: Record<string, unknown>, idKeyword: string): void {
   const id = schema[idKeyword];
   if (typeof id === "string" && !id.startsWith("#")) return;
   for (const keyword of REFERENCES) {
     const reference = schema[keyword];
     if (reference === "#" || (typeof reference === "string" && reference.startsWith("#/"))) {
-      // A recursive reference leads to the root only.
+      // `$recursiveRef` can only refer to the root.
       const moved = keyword === "$recursiveRef" ? "$ref" : keyword;
       delete schema[keyword];
       schema[moved] ??= PLACE + reference.slice(1);
@@ -119,14 +129,17 @@ function redirect(schema: Record<string, unknown>, idKeyword: string): void {
   eachSubschema(schema, (part) => redirect(part, idKeyword));
 }
 
-/** A value as structured content of this era. Its schema decides; without one, only an object goes as it is. */
+/**
+ * Returns a value as structured content of this era. The output schema decides if it is wrapped. Without a schema,
+ * everything but an object is wrapped.
+ */
 export function wrapValue(value: unknown, outputSchema: Schema | undefined): unknown {
   const written = toWritten(value);
   const fits = isObject(written) && (outputSchema === undefined || !isWrapped(outputSchema));
   return fits || written === undefined ? written : { result: written };
 }
 
-/** A value as JSON writes it, where that may be of another kind. */
+/** Returns the value that JSON serialization yields, which may be of another type. */
 function toWritten(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   const isBoxed = value instanceof String || value instanceof Number || value instanceof Boolean;

@@ -17,7 +17,7 @@ const builtins: ReadonlyMap<string, BuiltinHandler> = new Map<string, BuiltinHan
   ["resources/unsubscribe", unsubscribe],
 ]);
 
-/** The era of handshakes and sessions, in full. */
+/** Legacy era on the server, with all its parts. */
 export const legacyServer: ServerEra = {
   ...legacyDescriptor,
   methods: legacyMethods,

@@ -4,8 +4,8 @@ import type { Call, HandlerResult, Result, RunHandler, ServerRuntime } from "../
 import { PushStrategy } from "./push.js";
 
 /**
- * Runs a handler whose questions are sent to the client as requests while it waits. A handler that returns its questions
- * is run again with the answers, here, so that it works as it does where the client repeats the request.
+ * Runs a handler whose questions are sent to the client as requests. A handler that returns `inputRequired` runs again
+ * here with the answers, so that it works as in the modern era, where the client repeats the request.
  */
 export function runWithPush(call: Call, runtime: ServerRuntime, run: RunHandler): MaybePromise<HandlerResult> {
   const asking = new PushedRequests(call, runtime);
@@ -42,6 +42,7 @@ async function settleLater(
   }
 }
 
+/** Requests of a call to the client. The strategy is created on first use. */
 class PushedRequests implements ClientRequestsOpener {
   readonly #call: Call;
   readonly #runtime: ServerRuntime;

@@ -1,4 +1,4 @@
-// Modern has no twin: nothing is kept between modern requests.
+// The modern era has no such file: nothing is kept between modern requests.
 
 import type { Deadline, DeadlineQueue } from "../../../call/deadline-queue.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
@@ -21,7 +21,7 @@ import { LegacySession } from "./session.js";
 import { type SessionStream, UnknownEvent } from "./stream.js";
 import { SessionStreams, type StreamingSession } from "./streams.js";
 
-/** What all sessions of an endpoint share. */
+/** State that all sessions of an endpoint share. */
 export interface SessionContext {
   readonly era: ServerEra;
   readonly runtime: ServerRuntime;
@@ -29,22 +29,22 @@ export interface SessionContext {
   readonly log: EventLog | undefined;
   readonly keepAlive: KeepAlive<SseConnection>;
   readonly cancels: DeadlineQueue<EarlyCancel>;
-  /** Nothing runs in this session and nothing is connected to it, from now on. */
+  /** Called when the session has neither running calls nor connections. */
   onIdle(session: HttpSession): void;
   onCallOver(): void;
 }
 
 /**
- * What HTTP adds to a session: calls and the replies they belong to, streams, and requests to the client. Without an id
- * it is the session of a single POST: nobody can name it, so nothing in it can be resumed, cancelled or answered.
+ * HTTP side of a session: calls with their replies, streams, and requests to the client. Without an id it is the
+ * session of a single POST. Nothing in it can be resumed, cancelled or answered, since no client can name it.
  */
 export class HttpSession implements ServerWire, StreamingSession, CallOwner {
   readonly shared = false;
   readonly id: string | undefined;
-  /** Where the session waits for its time to run out. */
+  /** Entry of the session in the queue of idle sessions. */
   idlePlace: Deadline<HttpSession> | undefined;
   readonly sessionId: string;
-  /** Who opened it, and alone may use it. */
+  /** Principal that opened the session. Only it may use the session. */
   readonly principal: string | undefined;
   readonly era: ServerEra;
   readonly runtime: ServerRuntime;
@@ -53,7 +53,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
   readonly #calls: PostCalls;
   readonly #streams: SessionStreams;
   readonly #requests = new PendingClientRequests();
-  /** Exchanges that wait for somebody who may never answer, each with the id of its request. */
+  /** Exchanges that wait for code of the author or for the event log, with the ids of their requests. */
   #held: Map<HttpExchange, RequestId | undefined> | undefined;
   #ended: HttpRefusal | undefined;
 
@@ -74,12 +74,12 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     return this.protocol.client.version;
   }
 
-  /** Whether a request runs or somebody listens: such a session does not expire. */
+  /** True if a request runs or a stream is connected. Such a session does not expire. */
   get busy(): boolean {
     return this.#calls.size > 0 || this.#streams.connections > 0;
   }
 
-  /** Whether an exchange waits for its answer to begin: the handshake, or a stream that opens. */
+  /** True if a response is about to begin: of the handshake, or of a stream that opens. */
   get opening(): boolean {
     return this.#held !== undefined && this.#held.size > 0;
   }
@@ -92,17 +92,17 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     return this.#calls.size;
   }
 
-  /** How many streams can still carry something to somebody. */
+  /** Number of streams that can still carry messages to the client. */
   get streams(): number {
     return this.#streams.size;
   }
 
-  /** Why the session has ended, once it has. */
+  /** Reason of the end, after the session has ended. */
   get ended(): HttpRefusal | undefined {
     return this.#ended;
   }
 
-  /** Takes a POST to this session. */
+  /** Serves a POST to this session. */
   post(exchange: HttpExchange, body: Parsed, kind: ReplyKind): void {
     switch (body.kind) {
       case "request":
@@ -117,7 +117,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     }
   }
 
-  /** Opens the standalone stream, or takes up a lost stream after the event that came last. */
+  /** Opens the standalone stream, or resumes a lost stream after `lastEventId`. */
   listen(exchange: HttpExchange, lastEventId: string | undefined): void {
     const { log } = this.#streams;
     const resumed = log !== undefined && lastEventId !== undefined;
@@ -153,7 +153,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     stream?.detach(retryMs);
   }
 
-  /** Ends the session with all that runs and listens in it. Idempotent. */
+  /** Ends the session with its calls and streams. Idempotent. */
   end(why: HttpRefusal): void {
     if (this.#ended !== undefined) return;
     this.#ended = why;
@@ -248,7 +248,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
   }
 }
 
-/** A request of a session: what the exchange knows, and whose session it is. */
+/** Origin of a request in a session: data of the exchange, and the session id. */
 class SessionOrigin implements CallOrigin {
   readonly #exchange: HttpExchange;
 

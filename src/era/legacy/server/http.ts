@@ -22,10 +22,10 @@ import { type SseContext, SseEndpoint } from "./sse.js";
 
 const SESSION_ID = "mcp-session-id";
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
-/** What a client speaks that does not say so and has no session. */
+/** Version of a client that sends no version header and has no session. */
 const ASSUMED_VERSION = "2025-03-26";
 
-/** Streamable HTTP as it was until 2025-11-25: sessions, or single POSTs where they are switched off. */
+/** Streamable HTTP of 2025-03-26 to 2025-11-25, with sessions or, if they are disabled, with independent POSTs. */
 export function createLegacyBinding(era: ServerEra, runtime: ServerRuntime, options: HttpBindingOptions): HttpBinding {
   return new LegacyBinding(era, runtime, toBindingOptions(options), methodsOf(options.sessions));
 }
@@ -39,11 +39,11 @@ class LegacyBinding implements HttpBinding {
   readonly #keepAlive: KeepAlive<SseConnection>;
   readonly #around: SessionContext;
   readonly #pickReplyKind: (accept: string | undefined) => ReplyKind | undefined;
-  /** Those that no client can name: handshakes that are not done yet, and single POSTs. */
+  /** Sessions that no client can name: unfinished handshakes and single POSTs. */
   readonly #unnamed = new Set<HttpSession>();
   readonly #sseContext: SseContext | undefined;
   #sse: SseEndpoint | undefined;
-  /** Told of each call that is over, while somebody waits for the last. */
+  /** Called when a call is over, while `idle` waits for the last one. */
   #onCallOver: () => void = () => {};
   #closed = false;
 
@@ -135,11 +135,11 @@ class LegacyBinding implements HttpBinding {
     const session = this.#find(exchange, body, version);
     if (session === undefined) return;
     session.post(exchange, body, kind);
-    // A session with calls does not run out of time; its last call starts the time anew.
+    // A session with calls does not expire. The end of its last call restarts the idle time.
     if (!session.busy) this.#table.touch(session);
   }
 
-  /** Without sessions each POST is a session of its own, with a client of which nothing is known but the version. */
+  /** Serves a POST without sessions. Only the version of its client is known. */
   #postSingle(exchange: HttpExchange, body: Parsed, kind: ReplyKind, version = ASSUMED_VERSION): void {
     const isHandshake = body.kind === "request" && body.message.method === "initialize";
     const client: ClientDescription | undefined = isHandshake
@@ -159,7 +159,7 @@ class LegacyBinding implements HttpBinding {
     const opened = await session.hold(exchange, request.id, handshake);
     this.#unnamed.delete(session);
     this.#onCallOver();
-    // A client that was not told the id cannot use the session.
+    // The client has not received the id, so it cannot use the session.
     if (!opened) this.#table.end(session, sessionClosed);
   }
 
@@ -198,7 +198,7 @@ class LegacyBinding implements HttpBinding {
     exchange.reply(200, {});
   }
 
-  /** The session that the exchange names; answers the exchange if there is none to serve it. */
+  /** Finds the session that the exchange names. Answers the exchange if there is none. */
   #find(exchange: HttpExchange, body: Parsed | undefined, version: string | undefined): HttpSession | undefined {
     const sessionId = exchange.header(SESSION_ID);
     if (sessionId === undefined)
@@ -246,19 +246,19 @@ class LegacyBinding implements HttpBinding {
 
 const notAcceptable = refusal(406, "Not acceptable: the Accept header rules out what this endpoint answers with");
 
-/** What the answer to a request will be, or undefined if the client takes nothing that this endpoint gives. */
+/** Returns the form of the response, or undefined if the client accepts none that this endpoint offers. */
 function pickReplyKind(accept: string | undefined, options: BindingOptions): ReplyKind | undefined {
   const { responseMode = options.preferJson ? "prefer-json" : "sse" } = options;
   if (responseMode.endsWith("json") && accepts(accept, "application/json")) return "json";
   return responseMode !== "json" && accepts(accept, "text/event-stream") ? "stream" : undefined;
 }
 
-/** Takes the session in and names it in headers, or says why not. */
+/** Adds the session to the table and returns the headers that name it, or a refusal. */
 export type Admit = () => Promise<{ readonly headers: HttpHeaders } | { readonly refusal: HttpRefusal }>;
 
 /**
- * Serves the request that opens a session. Its answer waits for the outcome, because only a handshake that succeeds makes
- * a session. Resolves with whether the client was told so.
+ * Serves the `initialize` request of a new session. The response waits for the outcome, since only a successful
+ * handshake opens a session. Resolves with true if the client received the result.
  */
 export async function serveHandshake(
   session: HttpSession,

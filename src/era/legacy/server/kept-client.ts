@@ -1,4 +1,4 @@
-// Modern has no twin: a modern request brings the description of its client along.
+// The modern era has no such file: a modern request carries the description of its client.
 
 import { INVALID_PARAMS, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { InitializeParams } from "../../../protocol/types/index.js";
@@ -8,8 +8,8 @@ const CAPABILITIES = ["experimental", "roots", "sampling", "elicitation", "tasks
 const IDENTITY = ["name", "version", "title", "description", "websiteUrl"];
 
 /**
- * Describes a client for the life of its session: a copy of the known members of its handshake, of at most `maxChars`
- * characters as JSON. Icons that do not fit are left out.
+ * Describes a client for the lifetime of its session: a copy of the known members of its handshake, of at most
+ * `maxChars` characters of JSON. Icons are dropped if they do not fit.
  */
 export function describeClient(
   version: string,
@@ -35,7 +35,7 @@ function pick(from: object, names: readonly string[]): object {
   return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
 }
 
-/** What outlives a request: the facts about its sender. The request itself, with its headers and its body, does not. */
+/** Copies the data that outlives a request. Its headers and body are not kept. */
 export function keepOrigin({ auth, principal, endsAt, judge, url, sessionId }: CallOrigin): CallOrigin {
   return { auth, principal, endsAt, judge, sessionId, ...(url !== undefined && { url }) };
 }

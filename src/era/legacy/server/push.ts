@@ -1,4 +1,4 @@
-// The twin of `replay.ts` of the modern era: each is the way in which a handler asks the client.
+// Counterpart of `replay.ts` in the modern era: both send a handler's questions to the client.
 
 import { CallLifetime } from "../../../call/lifetime.js";
 import { tellProgress } from "../../../call/progress.js";
@@ -16,7 +16,7 @@ import { Steps } from "../../steps.js";
 import { paramsAt } from "../input.js";
 import { LegacySession } from "./session.js";
 
-/** Asks by requests of the server's own, and waits for their answers. */
+/** Sends questions as requests of the server and waits for the responses. */
 export class PushStrategy implements RequestStrategy {
   readonly questions: ClientRequests;
   readonly #call: Call;
@@ -29,7 +29,7 @@ export class PushStrategy implements RequestStrategy {
     this.questions = new CheckedClientRequests(this, runtime);
   }
 
-  /** Puts all questions of a returned round at once; the state stays here and never travels. */
+  /** Sends all questions of an `inputRequired` result at once. The state stays in this process. */
   async answerRound(result: Result): Promise<void> {
     const requests = (result.inputRequests ?? {}) as Record<string, InputRequest>;
     assertQuestions(requests);
@@ -93,13 +93,13 @@ export class PushStrategy implements RequestStrategy {
       tellProgress(onProgress, params, (error) => this.#runtime.report(error, { where: "progress", method, id }));
   }
 
-  /** The handler mostly runs once; where it returns its questions, its steps still do. */
+  /** Runs a step once, also if the handler runs again after it returned `inputRequired`. */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     this.#steps ??= new Steps();
     return this.#steps.run(name, work);
   }
 
-  /** The error is of use only to a client that can show pages. */
+  /** Returns the error for a client that can open URLs, otherwise an internal error. */
   sendToPages(error: UrlElicitationRequiredError): RpcError {
     if (this.#call.client.capabilities.elicitation?.url === undefined) {
       return new RpcError(
@@ -113,7 +113,7 @@ export class PushStrategy implements RequestStrategy {
   }
 }
 
-/** Nothing is asked before the client has finished its part of the handshake. */
+/** Waits for `notifications/initialized`, before which no request may be sent to the client. */
 function untilReady(session: LegacySession, lifetime: CallLifetime): Promise<void> {
   return new Promise((resolve, reject) => {
     const giveUp = (reason: unknown) => {

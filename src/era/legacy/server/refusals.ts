@@ -2,7 +2,7 @@ import type { HttpHeaders } from "../../../http/exchange.js";
 import { INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";
 import type { HttpRefusal } from "../../refuse.js";
 
-/** A refusal that has no code of its own in JSON-RPC. */
+/** Code of refusals for which JSON-RPC has none. */
 const TRANSPORT_ERROR = -32000;
 const SESSION_NOT_FOUND = -32001;
 

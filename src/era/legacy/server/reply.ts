@@ -4,23 +4,26 @@ import type { SessionStream } from "./stream.js";
 
 export type ReplyKind = "stream" | "json";
 
-/** The answer to a POST that holds requests: all that belongs to them goes here. */
+/** HTTP response to a POST with requests. It carries all messages of these requests. */
 export interface PostReply {
-  /** The stream it is written on, if it is one. */
+  /** Stream of the response, if it is a stream. */
   readonly stream: SessionStream | undefined;
-  /** Makes the reply ready to take what its requests say. Fails, with nothing written, when that is impossible. */
+  /** Prepares the response for messages. If that fails, nothing has been written. */
   open(headers?: HttpHeaders): void | Promise<void>;
-  /** An answer takes its time: from here on the client is told that something will come, or is seen to go away. */
+  /** Called when a request turns out to be asynchronous. A stream begins, or the end of the connection is observed. */
   wait(): void;
-  /** Answers one request. False when the answer had nowhere to go. `busy` gives its status to an answer that stands alone. */
+  /**
+   * Writes the response to one request. Returns false if the client is gone. `busy` sets the status if it is the only
+   * response.
+   */
   answer(frame: string, busy?: Busy): boolean;
-  /** One request was cancelled and gets no answer. */
+  /** Records that one request was cancelled and gets no response. */
   drop(): void;
-  /** One request, which runs, ends with its session. */
+  /** Ends one running request with its session. */
   fail(frame: string): void;
 }
 
-/** An answer as an event stream, which ends with the last of its requests. */
+/** Response as an event stream, which ends with the last of its requests. */
 export class StreamReply implements PostReply {
   readonly stream: SessionStream;
   readonly #exchange: HttpExchange;
@@ -47,7 +50,7 @@ export class StreamReply implements PostReply {
     return reachable;
   }
 
-  /** A stream that was not even begun is no stream: what stands for a cancelled call then is 204, as with JSON. */
+  /** Records a cancelled request. If the stream has not begun, the response is 204, as with JSON. */
   drop(): void {
     if (--this.#pending > 0) return;
     this.stream.end();
@@ -59,7 +62,7 @@ export class StreamReply implements PostReply {
   }
 }
 
-/** An answer as one JSON document, written when the last of its requests is over. */
+/** Response as one JSON document, written when the last of its requests is over. */
 export class JsonReply implements PostReply {
   readonly stream = undefined;
   readonly #exchange: HttpExchange;
@@ -104,14 +107,20 @@ export class JsonReply implements PostReply {
     this.#settleOne();
   }
 
-  /** Not with 404, nor with `Retry-After`, by which a client takes it that no handler ran and sends the request again. */
+  /**
+   * Responds with 503 but neither 404 nor `Retry-After`, from which a client would conclude that no handler ran and
+   * send the request again.
+   */
   fail(frame: string): void {
     this.#status = 503;
     this.#frames.push(frame);
     this.#settleOne();
   }
 
-  /** Where every request was cancelled there is nothing to say: 204, which stands for that alone. */
+  /**
+   * Records that a request is over, and responds after the last one. The response is 204 if all requests were
+   * cancelled.
+   */
   #settleOne(): void {
     if (--this.#pending > 0) return;
     const frames = this.#frames;

@@ -1,4 +1,4 @@
-// Modern has no twin of this name: there `listen.ts` has one subscription for each request.
+// The modern era has no file of this name: `listen.ts` serves one subscription per request there.
 
 import type { Params } from "../../../protocol/jsonrpc/message.js";
 import type { Change } from "../../../store/change-bus.js";
@@ -7,25 +7,25 @@ import { assertMayOpen, countOpen, ownerOf, release, retain } from "../../open-s
 import type { Call, CallOrigin, ServerRuntime } from "../../server-era.js";
 import { keepOrigin } from "./kept-client.js";
 
-/** The session whose client watches. */
+/** Session whose client subscribes. */
 export interface SubscribingSession {
   notify(method: string, params: Params | undefined): void | Promise<void>;
-  /** Makes a call that stands for the one which asked. */
+  /** Creates a call that represents the request of the subscription. */
   callOf(method: string, params: Params, origin: CallOrigin): Call;
 }
 
-/** The resources that the client of a session watches, and the changes that are on their way to it. */
+/** Resources that the client of a session watches, and the changes that wait for it. */
 export class SessionSubscriptions {
   readonly #runtime: ServerRuntime;
   readonly #session: SubscribingSession;
-  /** By URI, the sender of the request that asked last. */
+  /** Origin of the last subscribe request, by URI. */
   readonly #watched = new Map<string, CallOrigin>();
   readonly #outbox: ChangeOutbox;
 
   constructor(runtime: ServerRuntime, session: SubscribingSession) {
     this.#runtime = runtime;
     this.#session = session;
-    // No more changes wait than the client watches, so there is no overflow.
+    // At most one change per watched resource waits, so there is no overflow.
     const most = Number.POSITIVE_INFINITY;
     this.#outbox = new ChangeOutbox(
       (...told) => this.#tell(...told),
@@ -35,7 +35,7 @@ export class SessionSubscriptions {
     );
   }
 
-  /** Watches a resource. The client hears of it as the sender of the request that asked last. */
+  /** Subscribes to a resource. Access is checked with the origin of the last request. */
   add(uri: string, origin: CallOrigin): void {
     const before = this.#watched.get(uri);
     const owner = ownerOf(origin, this);
@@ -54,7 +54,7 @@ export class SessionSubscriptions {
     release(this.#runtime, uri);
   }
 
-  /** Tells of a change, of a resource if it is watched by a client that may see it. */
+  /** Sends a change. A change of a resource is sent if the client watches it and may see it. */
   send(change: Change): void {
     if (change.kind !== "resource") return this.#outbox.add(change);
     const { uri } = change;
@@ -69,7 +69,7 @@ export class SessionSubscriptions {
     this.#outbox.close();
   }
 
-  /** A resource may not be watched any more when its change has its turn. */
+  /** Writes a change. Its resource may have been unsubscribed while the change waited. */
   #tell(method: string, { uri }: Params): void | Promise<void> {
     if (uri === undefined) return this.#session.notify(method, undefined);
     if (this.#watched.has(uri as string)) return this.#session.notify(method, { uri });

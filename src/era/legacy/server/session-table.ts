@@ -1,4 +1,4 @@
-// Modern has no twin: nothing is kept between modern requests.
+// The modern era has no such file: nothing is kept between modern requests.
 
 import type { Clock } from "../../../call/clock.js";
 import { DeadlineQueue } from "../../../call/deadline-queue.js";
@@ -8,13 +8,13 @@ import type { HttpSession } from "./http-session.js";
 import { refusal, sessionClosed } from "./refusals.js";
 
 /**
- * The sessions of an endpoint: how many there may be, whose they are, and how long they live without being used. Where
- * there is no place for a new one, an idle one goes: one whose client has sent nothing since its handshake before others,
- * and among those the one that is unused longest. A session with a running call or an open stream never does.
+ * Sessions of an endpoint, with their number, owners and idle times. If there is no place for a new session, an idle
+ * one ends: first one whose client has sent nothing since its handshake, then the one unused longest. A session with a
+ * running call or an open stream is never ended for this.
  */
 export class SessionTable {
   readonly #sessions = new Map<string, HttpSession>();
-  /** Those whose clients have sent nothing since the handshake. */
+  /** Sessions whose clients have sent nothing since the handshake. */
   readonly #new: DeadlineQueue<HttpSession>;
   readonly #used: DeadlineQueue<HttpSession>;
   readonly #limits: ServerLimits;
@@ -38,7 +38,7 @@ export class SessionTable {
     return this.#sessions.values();
   }
 
-  /** Takes a place for a session of this principal, or tells why there is none. */
+  /** Reserves a place for a session of this principal. Returns a refusal if there is none. */
   reserve(principal: string | undefined): HttpRefusal | undefined {
     const { maxSessions, maxSessionsPerPrincipal } = this.#limits;
     const own = principal === undefined ? 0 : (this.#placesOf.get(principal) ?? 0);
@@ -50,18 +50,18 @@ export class SessionTable {
     return undefined;
   }
 
-  /** Gives back a place that was reserved and holds no session of the table. */
+  /** Releases a reserved place that holds no session of the table. */
   free(principal: string | undefined): void {
     this.#count(principal, -1);
   }
 
-  /** Files a session for which a place was reserved. */
+  /** Adds a session for which a place was reserved. */
   add(id: string, session: HttpSession): void {
     this.#sessions.set(id, session);
     session.idlePlace = this.#new.add(session);
   }
 
-  /** The session of this id, for its owner alone: to anyone else it does not exist. */
+  /** Returns the session with this id if it belongs to the principal. */
   find(id: string, principal: string | undefined): HttpSession | undefined {
     const session = this.#sessions.get(id);
     return session !== undefined && session.principal === principal ? session : undefined;
@@ -71,7 +71,7 @@ export class SessionTable {
     return this.#sessions.has(id);
   }
 
-  /** The session is used: its time starts anew. */
+  /** Restarts the idle time of a session. */
   touch(session: HttpSession): void {
     const place = session.idlePlace;
     if (place?.queue === this.#used) this.#used.touch(place);
@@ -102,7 +102,7 @@ export class SessionTable {
     else this.end(session, sessionClosed);
   }
 
-  /** Ends the first of the idle sessions that fit; false where there is none. */
+  /** Ends the first idle session that fits. Returns false if there is none. */
   #endIdle(fits: (session: HttpSession) => boolean): boolean {
     const isIdle = (session: HttpSession) => !session.busy && !session.opening && fits(session);
     const session = this.#new.find(isIdle) ?? this.#used.find(isIdle);

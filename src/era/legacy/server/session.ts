@@ -29,20 +29,20 @@ import { SessionSubscriptions } from "./session-subscriptions.js";
 
 type Phase =
   | { readonly name: "new" }
-  /** `initialize` was answered; the client's `initialized` is awaited. */
+  /** The server has answered `initialize` and waits for `notifications/initialized`. */
   | { readonly name: "answered"; readonly client: ClientDescription }
   | { readonly name: "ready"; readonly client: ClientDescription };
 
 const STRANGER: ClientDescription = { version: HANDSHAKE_VERSIONS[0], capabilities: {}, info: undefined };
 
-/** What one handshake established, and all that hangs on it: version, client, log level, subscriptions. */
+/** State of a session after its handshake: version, client, log level, subscriptions. */
 export class LegacySession implements EraSession, UrlElicitationOwner {
   running = 0;
   readonly #era: ServerEra;
   readonly #runtime: ServerRuntime;
   readonly #wire: ServerWire;
   #subscriptions: SessionSubscriptions | undefined;
-  /** Those that the client's user was sent to. */
+  /** Ids of the URL elicitations that are not complete. */
   readonly #pages = new Set<string>();
   #phase: Phase = { name: "new" };
   #logLevel: LoggingLevel | undefined;
@@ -54,7 +54,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   readonly #asides = new Set<Call>();
   #receive: ((notification: RpcNotification) => void) | undefined;
 
-  /** With `client` given, no handshake is awaited: what it would have told is taken as known, and no change is sent. */
+  /** With `client`, no handshake is expected and no changes are sent. */
   constructor(era: ServerEra, runtime: ServerRuntime, wire: ServerWire, client?: ClientDescription) {
     this.#era = era;
     this.#runtime = runtime;
@@ -62,7 +62,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     if (client !== undefined) this.#phase = { name: "ready", client };
   }
 
-  /** The session that a call of this era belongs to. */
+  /** Returns the session of a legacy call. */
   static of(call: Call): LegacySession {
     return call.session as LegacySession;
   }
@@ -79,12 +79,15 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     return this.#phase.name !== "new";
   }
 
-  /** Whether the client has said that it may be asked. */
+  /** True after `notifications/initialized`. The client then accepts requests. */
   get isReady(): boolean {
     return this.#phase.name === "ready";
   }
 
-  /** Calls back when the client has said that it may be asked; at once when it has. What it returns calls that off. */
+  /**
+   * Calls the listener after `notifications/initialized`, or at once if it has arrived. Returns a function that removes
+   * the listener.
+   */
   onReady(listener: () => void): () => void {
     if (this.isReady) listener();
     else this.#awaitingReady.add(listener);
@@ -110,7 +113,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     });
   }
 
-  /** Something that belongs to no request but may ask and tell as a call can. It ends with the session. */
+  /** Creates a call that belongs to no request. It can send notifications and requests and ends with the session. */
   #aside(method: string): Call {
     const call = this.#callOf(method, {}, {});
     for (const old of this.#asides) if (!old.open) this.#asides.delete(old);
@@ -157,7 +160,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     return items.length > 0 && !hasInitialize ? undefined : "this array of messages is not allowed here";
   }
 
-  /** The handshake cannot be called off. */
+  /** True unless the call is the handshake, which cannot be cancelled. */
   cancellable(call: Call): boolean {
     return call.method !== "initialize";
   }
@@ -200,7 +203,10 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     this.#subscriptions?.close();
   }
 
-  /** Takes effect before the next message is looked at, so that a client may write ahead. */
+  /**
+   * Returns the refusal of a request in the present phase. `initialize` takes effect at once, so that a client may send
+   * further requests before it has the result.
+   */
   #refusalOf({ method, params }: RpcRequest): Refusal | undefined {
     if (method === "initialize") return this.#open(params);
     return this.#phase.name === "new" && method !== "ping" ? this.#tooEarly(method) : undefined;
@@ -221,7 +227,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     return undefined;
   }
 
-  /** Whether the client is ready just now. */
+  /** Enters the ready phase. Returns false if the session is not waiting for it. */
   #ready(): boolean {
     if (this.#phase.name !== "answered") return false;
     this.#phase = { name: "ready", client: this.#phase.client };
@@ -236,7 +242,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     return true;
   }
 
-  /** The least severe message that goes to this client; undefined where the server does not log. */
+  /** Returns the minimum level of log messages for this client, or undefined if the server does not log. */
   readonly #heard = (): LoggingLevel | undefined =>
     this.#runtime.capabilities.logging === undefined
       ? undefined
@@ -248,7 +254,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     void this.#wire.notify(undefined, "notifications/message", params);
   }
 
-  /** Where no stream to the client is open there is nothing to ask through, and nothing to tell. */
+  /** Starts the pings. While no stream to the client is open, pings are not sent and failures are not reported. */
   #startPinging(options: PingOptions): PingLoop {
     const { clock } = this.#runtime;
     const ping = async (lifetime: CallLifetime) => {
@@ -259,7 +265,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     });
   }
 
-  /** Only what the handshake, or the server's present features, promise is told. */
+  /** Sends a change if the server declared it at the handshake or declares it now. */
   #onChange(change: Change): void {
     if (change.kind !== "resource") {
       const { kind } = change;

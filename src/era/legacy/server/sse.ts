@@ -1,4 +1,4 @@
-// Modern has no twin: HTTP+SSE is the transport of 2024-11-05.
+// The modern era has no such file: HTTP+SSE is the transport of 2024-11-05.
 
 import { type Clock, timeLeft } from "../../../call/clock.js";
 import { type Deadline, DeadlineQueue } from "../../../call/deadline-queue.js";
@@ -20,6 +20,7 @@ import { keepOrigin } from "./kept-client.js";
 import { invalidRequest, refusal, sessionNotFound } from "./refusals.js";
 import type { SessionTable } from "./session-table.js";
 
+/** Context of an {@link SseEndpoint}. */
 export interface SseContext {
   readonly era: ServerEra;
   readonly runtime: ServerRuntime;
@@ -27,21 +28,21 @@ export interface SseContext {
   readonly accept: AcceptChannel;
   readonly keepAlive: KeepAlive<SseConnection>;
   readonly paths: { readonly stream: string; readonly messages: string };
-  /** Where sessions of all kinds have their places. */
+  /** Table in which sessions of all kinds reserve their places. */
   readonly table: Pick<SessionTable, "reserve" | "free">;
 }
 
 const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * The transport of 2024-11-05: one stream from the server, and POSTs to an address that the stream names first. The stream
- * is the session; when it goes, all of it goes.
+ * HTTP+SSE, the transport of 2024-11-05: one stream from the server, and POSTs to a URL that the stream announces
+ * first. The session ends with its stream.
  * @deprecated by SEP-2596; may go three months after SEP-2596 is final.
  */
 export class SseEndpoint {
   readonly #around: SseContext;
   readonly #sessions = new Map<string, SseSession>();
-  /** Ends those whose clients have sent nothing yet. */
+  /** Ends sessions whose clients have sent nothing. */
   readonly #setup: DeadlineQueue<SseSession>;
 
   constructor(around: SseContext) {
@@ -118,13 +119,13 @@ export class SseEndpoint {
     session.take(text, exchange);
   }
 
-  /** A session exists for the one who opened it alone. */
+  /** Returns the session with this id if it belongs to the principal of the exchange. */
   #find(id: string, { principal }: HttpExchange): SseSession | undefined {
     const session = this.#sessions.get(id);
     return session !== undefined && session.principal === principal ? session : undefined;
   }
 
-  /** Where to post, as seen from the stream: whatever stands before the stream's path stands before this one too. */
+  /** Returns the URL to which the client posts. It gets the same prefix as the path of the stream. */
   #addressFor(exchange: HttpExchange, id: string): string {
     const { stream, messages } = this.#around.paths;
     const prefix = pathOf(exchange.url).slice(0, -stream.length);
@@ -151,19 +152,19 @@ const notJson = refusal(415, "Unsupported media type: Content-Type must be appli
 
 const notOpenYet = refusal(503, "The session is being opened and takes no more messages yet", { "retry-after": "1" });
 
-/** One stream as a channel: frames go out as its events, and come in as POSTs. */
+/** Session of HTTP+SSE as a channel: frames leave as events and arrive as POSTs. */
 class SseSession implements Channel {
-  /** Where it waits for the first message of its client. */
+  /** Entry in the queue of sessions that wait for their first message. */
   setup: Deadline<SseSession> | undefined;
   readonly principal: string | undefined;
   readonly #clock: Clock;
   readonly #connection: SseConnection;
   readonly #onEnd: () => void;
   #events: ChannelEvents | undefined;
-  /** What was posted before the channel was opened. */
+  /** Messages that were posted before the channel was opened. */
   #early: [text: string, exchange: HttpExchange][] = [];
   readonly #maxEarlyChars: number;
-  /** What the latest message came with; the message itself is not kept. */
+  /** Origin of the latest message, without its body. */
   #latest: CallOrigin;
   #old: unknown;
   #ended: { readonly reason: Error | undefined } | undefined;
@@ -179,19 +180,19 @@ class SseSession implements Channel {
     this.#connection = new SseConnection(exchange, { clock, keepAlive, limits, onGone });
   }
 
-  /** Tells the client where to post. From here on the session may end. */
+  /** Sends the URL for POSTs. The session may end from now on. */
   announce(address: string): void {
     this.#connection.write({ event: "endpoint", data: address });
     this.#limitAge();
   }
 
-  /** Each message is its sender's own: what is known of one is not taken for what is known of another. */
+  /** Returns the origin of the latest message. Each message has its own origin, which is not mixed with others. */
   originOf(sessionId: string): CallOrigin {
     const latest = this.#latest;
     return { ...keepOrigin(latest), sessionId, header: (name) => latest.header?.(name) };
   }
 
-  /** What comes before the channel is open waits, up to the size of one body. */
+  /** True if the message can be accepted. Before the channel is open, messages wait, up to the size of one body. */
   hasRoomFor(text: string): boolean {
     if (this.#events !== undefined) return true;
     return this.#early.reduce((sum, [{ length }]) => sum + length, text.length) <= this.#maxEarlyChars;
@@ -223,7 +224,10 @@ class SseSession implements Channel {
     this.#end(undefined);
   }
 
-  /** It ends with the word of the gate for the latest message: who goes on posting has shown a fresh one. */
+  /**
+   * Ends the session when the authorization of the latest message expires. A later message with a new authorization
+   * extends it.
+   */
   #limitAge(): void {
     const lifeMs = timeLeft(this.#clock, this.#latest.endsAt);
     if (lifeMs === undefined) return;

@@ -1,4 +1,4 @@
-// Modern has no twin: a modern stream belongs to one exchange and cannot be resumed.
+// The modern era has no such file: a modern stream belongs to one exchange and cannot be resumed.
 
 import type { Clock } from "../../../call/clock.js";
 import type { HttpExchange, HttpHeaders } from "../../../http/exchange.js";
@@ -9,17 +9,17 @@ import { formatSseEvent, SSE_HEADERS } from "../../../http/sse/writer.js";
 import type { EventLog, LoggedEvent } from "../../../store/event-log.js";
 import type { Busy } from "../../busy.js";
 
-/** What the streams of a session have in common. */
+/** Context that the streams of a session share. */
 export interface StreamOwner {
   readonly sessionId: string;
   readonly log: EventLog | undefined;
-  /** Whether a stream begins with an event that only marks a position; only with a log. */
+  /** True if a stream begins with an empty event that marks a position. Requires a log. */
   readonly primes: boolean;
   readonly retryMs: number | undefined;
   readonly clock: Clock;
   readonly limits: ReaderLimits;
   readonly keepAlive: KeepAlive<SseConnection>;
-  /** How long a connection of this stream may last; undefined for as long as it likes. */
+  /** Returns the maximum lifetime of a connection of this stream, or undefined for no limit. */
   lifeOf(stream: SessionStream, exchange: HttpExchange): number | undefined;
   report(error: unknown): void;
   onConnected(): void;
@@ -27,7 +27,7 @@ export interface StreamOwner {
   onEnded(stream: SessionStream): void;
 }
 
-/** The event that a client names as its last is not known, or not any more. */
+/** Thrown if `Last-Event-ID` names an event that the log does not contain. */
 export class UnknownEvent extends Error {
   override readonly name = "UnknownEvent";
 }
@@ -40,24 +40,24 @@ interface Offer {
 const DEFAULT_RETRY_MS = 1000;
 
 /**
- * One stream of messages to the client. It outlives its connections: without one, messages go to the log alone, and a
- * later connection takes up where the client left off. What touches the log happens one after the other, so that a
- * message which comes while a client resumes is delivered once: by the replay or live.
+ * Stream of messages to the client. It outlives its connections: without one, messages go to the log only, and a later
+ * connection resumes after the client's last event. Operations on the log run one after another, so that a message that
+ * arrives during a resumption is delivered once, by the replay or live.
  */
 export class SessionStream {
   readonly id: string;
   readonly #owner: StreamOwner;
   #state: "open" | "finishing" | "ended" = "open";
   #connection: SseConnection | undefined;
-  /** Lets the connection go when its time is over. */
+  /** Timer that detaches the connection when its lifetime ends. */
   #old: unknown;
-  /** An exchange that will be answered with this stream, as soon as there is something to say. */
+  /** Exchange that will be answered with this stream when the first message is sent. */
   #offered: Offer | undefined;
-  /** The log is at work; what comes waits for it. */
+  /** Operation of the log in progress. Later operations wait for it. */
   #turn: Promise<void> | undefined;
-  /** The last message, while the log has not taken it. */
+  /** Last message, until the log has stored it. */
   #last: string | undefined;
-  /** The last event that a connection was given. */
+  /** Id of the last event that was written to a connection. */
   #sentId: string | undefined;
 
   constructor(id: string, owner: StreamOwner) {
@@ -69,35 +69,35 @@ export class SessionStream {
     return this.#connection !== undefined;
   }
 
-  /** Whether what is sent now can reach the client. */
+  /** True if a message sent now can reach the client. */
   get reachable(): boolean {
     if (this.#state !== "open") return false;
     return this.#connection !== undefined || this.#offered !== undefined || this.#owner.log !== undefined;
   }
 
   /**
-   * As `open`, but where nothing is remembered the stream begins only with its first message, or when `begin` is called:
-   * a stream that has but one message to carry is written in one piece.
+   * Like `open`, but without a log the stream begins with its first message or with `begin`, so that a stream with a
+   * single message is written at once.
    */
   offer(exchange: HttpExchange, headers?: HttpHeaders): void | Promise<void> {
     if (this.#owner.log !== undefined) return this.open(exchange, headers);
     this.#offered = { exchange, headers };
   }
 
-  /** Begins to answer the exchange that was offered, if there is one. */
+  /** Starts the response to the offered exchange, if there is one. */
   begin(): void {
     const offer = this.#offered;
     this.#offered = undefined;
     if (offer !== undefined) this.#connect(offer.exchange, offer.headers);
   }
 
-  /** Answers an exchange with this stream, from its beginning. Fails, unanswered, when the log does. */
+  /** Answers an exchange with this stream from its start. If the log fails, the exchange stays unanswered. */
   open(exchange: HttpExchange, headers?: HttpHeaders): void | Promise<void> {
     if (!this.#owner.primes) this.#connect(exchange, headers);
     else return this.#inTurn(() => this.#prime(exchange, headers));
   }
 
-  /** Answers an exchange with what no connection has been given yet, and goes on from there. */
+  /** Answers an exchange with the events that no connection has received, and continues with new ones. */
   catchUp(exchange: HttpExchange): void | Promise<void> {
     const { log, sessionId } = this.#owner;
     if (log === undefined) return this.open(exchange);
@@ -109,7 +109,7 @@ export class SessionStream {
     });
   }
 
-  /** Answers an exchange with what came after an event, and goes on from there. Takes over from an older connection. */
+  /** Answers an exchange with the events after `eventId`, and continues with new ones. Replaces an older connection. */
   async resume(exchange: HttpExchange, eventId: string): Promise<void> {
     const { log, sessionId } = this.#owner;
     await this.#inTurn(async () => {
@@ -119,7 +119,7 @@ export class SessionStream {
     });
   }
 
-  /** Sends a message. The promise settles when a reader that is behind has caught up. */
+  /** Sends a message. The promise settles when a slow client has caught up. */
   send(frame: string): void | Promise<void> {
     if (this.#state !== "open") return;
     this.begin();
@@ -127,7 +127,10 @@ export class SessionStream {
     return turn === undefined ? this.#connection?.drained : turn.then(() => this.#connection?.drained);
   }
 
-  /** Sends the last message and ends. False when it had nowhere to go. A stream that has not begun takes the status of `busy`. */
+  /**
+   * Sends the last message and ends. Returns false if the client cannot be reached. A stream that has not begun
+   * responds with the status of `busy`.
+   */
   finish(frame: string, busy?: Busy): boolean {
     if (!this.reachable) {
       this.end();
@@ -147,7 +150,7 @@ export class SessionStream {
     return true;
   }
 
-  /** Closes the connection and lets the stream go on: the client is told when to come back for it. */
+  /** Closes the connection but keeps the stream. The client is told when to reconnect. */
   detach(retryMs: number | undefined): void {
     const connection = this.#connection;
     if (connection === undefined || this.#state !== "open") return;
@@ -157,8 +160,8 @@ export class SessionStream {
   }
 
   /**
-   * Ends for good: nothing is written after it, neither to the client nor to the log. A last message that the log has not
-   * taken yet does not wait for it.
+   * Ends the stream. Nothing is written afterwards, neither to the client nor to the log. A last message that the log
+   * has not stored is written without waiting for it.
    */
   end(): void {
     if (this.#state === "ended") return;
@@ -194,7 +197,7 @@ export class SessionStream {
   }
 
   #begin(exchange: HttpExchange, headers: HttpHeaders | undefined, id: string | undefined): void {
-    // Whoever could not wait for the log has answered, or has gone.
+    // The exchange was answered or closed while the log was working.
     if (exchange.answered) return;
     const connection = this.#connect(exchange, headers);
     if (id !== undefined) {
@@ -213,7 +216,10 @@ export class SessionStream {
     if (this.#state === "ended") connection.end();
   }
 
-  /** A stream has one connection: a new one ends the one before, which then has no more to say about the stream. */
+  /**
+   * Connects an exchange. A stream has one connection: a new connection ends the previous one, which no longer affects
+   * the stream.
+   */
   #connect(exchange: HttpExchange, headers: HttpHeaders | undefined): SseConnection {
     const { clock, keepAlive, limits } = this.#owner;
     const onGone = () => this.#disconnect();
@@ -237,7 +243,7 @@ export class SessionStream {
     this.#owner.onDisconnected();
   }
 
-  /** A message that cannot be remembered is still delivered, if somebody is there. */
+  /** Stores and writes a message. If the log fails, the message is still written. */
   #put(frame: string): void | Promise<void> {
     const { log, sessionId } = this.#owner;
     if (this.#state === "ended") return;
@@ -262,7 +268,7 @@ export class SessionStream {
     this.#write(frame, undefined);
   }
 
-  /** Does work at once, or when the work before it is done. */
+  /** Runs the work at once, or after the work in progress. */
   #inTurn<T>(work: () => T | Promise<T>): T | Promise<T> {
     const result = this.#turn === undefined ? work() : this.#turn.then(work);
     if (!(result instanceof Promise)) return result;

@@ -1,4 +1,4 @@
-// Modern has no twin: a modern stream belongs to one exchange and cannot be resumed.
+// The modern era has no such file: a modern stream belongs to one exchange and cannot be resumed.
 
 import { type Clock, timeLeft } from "../../../call/clock.js";
 import type { HttpExchange } from "../../../http/exchange.js";
@@ -10,11 +10,11 @@ import type { ServerRuntime } from "../../server-era.js";
 import type { ServerLimits } from "../../server-limits.js";
 import { SessionStream, type StreamOwner, UnknownEvent } from "./stream.js";
 
-/** The first version whose clients expect an event without a message, and come back when a stream is closed on them. */
+/** First version whose clients accept an event without a message, and reconnect when the server closes a stream. */
 const POLLING_VERSION = "2025-11-25";
 const STANDALONE = "get";
 
-/** The session that streams belong to. */
+/** Session to which the streams belong. */
 export interface StreamingSession {
   readonly sessionId: string;
   readonly version: string;
@@ -23,7 +23,7 @@ export interface StreamingSession {
   onCallOver(): void;
 }
 
-/** The streams of one session: one for each call that is answered by a stream, and one for messages that belong to no call. */
+/** Streams of one session: one per call that is answered by a stream, and one for messages outside calls. */
 export class SessionStreams implements StreamOwner {
   readonly sessionId: string;
   readonly clock: Clock;
@@ -33,11 +33,11 @@ export class SessionStreams implements StreamOwner {
   readonly keepAlive: KeepAlive<SseConnection>;
   readonly standalone: SessionStream;
   readonly #session: StreamingSession;
-  /** The streams of calls that are not over, connected or not. */
+  /** Streams of unfinished calls, connected or not. */
   readonly #ofCalls = new SmallMap<string, SessionStream>();
   #listening = false;
   #count = 0;
-  /** How many connections are open. */
+  /** Number of open connections. */
   connections = 0;
 
   constructor(
@@ -60,12 +60,12 @@ export class SessionStreams implements StreamOwner {
     return this.log !== undefined && this.#session.version >= POLLING_VERSION;
   }
 
-  /** How many streams can still carry a message to the client. */
+  /** Number of streams that can still carry a message to the client. */
   get size(): number {
     return this.#ofCalls.size + (this.standalone.connected ? 1 : 0);
   }
 
-  /** Whether the standalone stream is open, or about to be. */
+  /** True if the standalone stream is open or opening. */
   get isListening(): boolean {
     return this.#listening || this.standalone.connected;
   }
@@ -85,7 +85,7 @@ export class SessionStreams implements StreamOwner {
     }
   }
 
-  /** Takes up a lost stream after the event that came last. Rejects with `UnknownEvent` where the log has no such event. */
+  /** Resumes a lost stream after `lastEventId`. Rejects with `UnknownEvent` if the log does not contain the event. */
   async resume(exchange: HttpExchange, log: EventLog, lastEventId: string): Promise<void> {
     const streamId = await log.find(this.sessionId, lastEventId);
     if (streamId === undefined) throw new UnknownEvent();
@@ -101,7 +101,7 @@ export class SessionStreams implements StreamOwner {
     }
   }
 
-  /** Drops all that the log remembers of the session. */
+  /** Removes all events of the session from the log. */
   forget(): void {
     const { log, sessionId } = this;
     if (log === undefined) return;
@@ -109,8 +109,8 @@ export class SessionStreams implements StreamOwner {
   }
 
   /**
-   * The stream that has no end of its own is let go after a while, and with the word of the gate that it was opened by; its
-   * client comes back. So is that of a call where the client comes back for the rest.
+   * Limits the lifetime of connections. The standalone stream ends after `maxSubscriptionMs` and when the authorization
+   * of its exchange expires. The stream of a call ends with the authorization if its client can reconnect.
    */
   lifeOf(stream: SessionStream, { endsAt }: HttpExchange): number | undefined {
     const { maxSubscriptionMs } = this.#session.runtime.limits;
@@ -135,7 +135,7 @@ export class SessionStreams implements StreamOwner {
     if (this.#ofCalls.get(stream.id) === stream) this.#ofCalls.delete(stream.id);
   }
 
-  /** A stream that is over can only be read again; nothing is kept for it. */
+  /** Creates a stream that is over. Its events can only be read from the log. */
   #createEnded(streamId: string): SessionStream {
     const stream = new SessionStream(streamId, this);
     stream.end();

@@ -1,4 +1,4 @@
-// Modern has no twin of this name: there `listen.ts` serves subscriptions.
+// The modern era has no file of this name: `listen.ts` serves subscriptions there.
 
 import { methodNotFound } from "../../../protocol/jsonrpc/errors.js";
 import type { LoggingLevel } from "../../../protocol/types/index.js";
