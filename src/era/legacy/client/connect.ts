@@ -1,4 +1,4 @@
-// Modern has no twin: a modern client needs no handshake, and `era.ts` probes the server.
+// The modern era has no such file: a modern client needs no handshake, and `era.ts` probes the server.
 
 import { untilAborted } from "../../../call/abortable.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
@@ -33,7 +33,7 @@ export async function open(
   options: OpenOptions,
   lifetime: CallLifetime,
 ): Promise<Connection> {
-  // While this was loaded, another era may have taken over the channel.
+  // Another era may have taken over the channel while this module was loaded.
   lifetime.throwIfAborted();
   if (options.session !== undefined) return resumeSession(era, wire, runtime, options, options.session);
   if (wire.kind === "channel") return openByHandshake(era, wire.transport, runtime, options, lifetime, false);
@@ -48,7 +48,7 @@ export async function open(
   }
 }
 
-/** Goes on with a session that somebody else has opened. */
+/** Continues a session that another client has opened. */
 async function resumeSession(
   era: ClientEra,
   wire: TransportTarget,
@@ -69,14 +69,14 @@ async function resumeSession(
   return connection;
 }
 
-/** Whether a refusal of the first POST leaves open that the server speaks the transport before this one. */
+/** True if the status of the first POST allows the conclusion that the server uses HTTP+SSE. */
 function mayUseHttpSse(error: unknown, status: number | undefined, trigger: boolean | "any-4xx"): boolean {
   if (error instanceof WrongEraError || trigger === false || status === undefined) return false;
   if (trigger === true) return status === 400 || status === 404 || status === 405;
   return status >= 400 && status < 500 && status !== 401 && status !== 403;
 }
 
-/** What refused the POST stays the error, unless the GET tells more. */
+/** Opens HTTP+SSE. If that fails, throws the error of the POST, unless the error of the GET says more. */
 async function openHttpSse(target: HttpTarget, lifetime: CallLifetime, refused: unknown): Promise<ClientTransport> {
   try {
     return await openSseTransport(target, lifetime);
@@ -86,7 +86,9 @@ async function openHttpSse(target: HttpTarget, lifetime: CallLifetime, refused: 
   }
 }
 
-/** The server went away, is not ready, or wants to know who asks. Other statuses say that there is no such stream. */
+/**
+ * True if the server is down, is not ready, or requires authorization. Other statuses mean that it has no such stream.
+ */
 function isTelling(error: unknown): boolean {
   if (!(error instanceof ConnectionError)) return false;
   const { status = 500 } = error;
@@ -108,11 +110,11 @@ async function openByHandshake(
     if (transport instanceof LegacyHttpTransport) connection.renewWith(transport, open);
     return connection;
   } catch (error) {
-    // A channel that was given outlives a handshake that failed: another era may be tried on it.
+    // The channel stays open, since another era may be tried on it.
     if (!ownsTransport) throw error;
-    // What never was a connection does not end as one: another attempt may follow.
+    // No connection exists yet, so its end is not reported. Another attempt may follow.
     transport.receiver = NO_RECEIVER;
-    // The server is told, within bounds of its own; who has given up does not wait for that.
+    // The server is notified within limits of its own. A caller that aborts does not wait for it.
     await untilAborted(connection.close(), lifetime);
     throw error;
   }
@@ -132,10 +134,13 @@ function opener(
   };
 }
 
-/** Statuses that say that the server has not looked at the message. */
+/** Statuses which mean that the server has not processed the message. */
 const UNREAD = new Set([408, 429, 502, 503, 504]);
 
-/** Before this has come, a server asks nothing and reports no change. One that refuses it may still answer calls. */
+/**
+ * Sends `notifications/initialized`. Before it arrives, a server sends no requests and no changes. A server that
+ * refuses it may still answer calls.
+ */
 async function notifyInitialized(transport: ClientTransport, runtime: ClientRuntime): Promise<void> {
   try {
     await transport.notify("notifications/initialized", undefined, true);
@@ -146,7 +151,7 @@ async function notifyInitialized(transport: ClientTransport, runtime: ClientRunt
   }
 }
 
-/** The handshake is never cancelled on the wire: whoever gives up on it closes the connection. */
+/** Sends `initialize`. It is never cancelled on the wire: closing the connection ends it. */
 async function initialize(
   transport: ClientTransport,
   runtime: ClientRuntime,
@@ -182,7 +187,10 @@ function asInitialized(result: ClientResult): InitializeResult {
   throw new McpError("invalid_result", `initialize: ${problem.path} of the result must be ${problem.expected}`);
 }
 
-/** A server that names its versions in the refusal, or knows no handshake at all, may be reachable in another era. */
+/**
+ * Converts an error response to `initialize`. A server that names its versions, or knows no handshake, may be reachable
+ * in another era.
+ */
 function refusal(error: { code: number; message: string; data?: unknown }, last: boolean): Error {
   const cause = fromErrorObject(error);
   const supported = supportedIn(error);

@@ -30,10 +30,10 @@ import { ServerRequests } from "./server-requests.js";
 import { SessionLost } from "./session.js";
 import { ResourceSubscriptions } from "./subscription.js";
 
-/** Shakes hands again and adopts what the server says. */
+/** Repeats the handshake and adopts its result. */
 type Reopen = (lifetime: CallLifetime) => Promise<void>;
 
-/** A way to a server that was opened by a handshake, in which the server may ask too. */
+/** Connection that was opened by a handshake. The server may send requests. */
 export class LegacyConnection implements Connection {
   readonly era: ClientEra;
   readonly mirrorsHeaders = false;
@@ -44,12 +44,12 @@ export class LegacyConnection implements Connection {
   #pings: PingLoop | undefined;
   #initialized: InitializeResult | undefined;
   #logLevel: LoggingLevel | undefined;
-  /** Opens a new session where the old one is lost; undefined where there is none to lose. */
+  /** Opens a new session after a loss. Undefined if the transport has no sessions. */
   #reopen: Reopen | undefined;
-  /** The session is lost, until a new one is open: whatever is sent waits for that. */
+  /** True from the loss of a session until a new one is open. Requests wait for that. */
   #lost = false;
   #renewal: Promise<void> | undefined;
-  /** Set while the server's own stream is given up. */
+  /** Reopens the session's GET stream. Set while that stream is abandoned. */
   #listenAgain: (() => Promise<void>) | undefined;
 
   constructor(era: ClientEra, transport: ClientTransport, runtime: ClientRuntime) {
@@ -90,16 +90,16 @@ export class LegacyConnection implements Connection {
     return { era: this.era.name, id, initialized: this.#initialized as unknown as ClientResult };
   }
 
-  /** Takes what the handshake told. */
+  /** Uses the result of the handshake. */
   adopt(initialized: InitializeResult): void {
     this.#initialized = initialized;
   }
 
-  /** From here on a session that the server has forgotten is opened anew, once per loss. */
+  /** Makes the connection open a new session when the server has lost the old one. */
   renewWith(transport: LegacyHttpTransport, reopen: Reopen): void {
     this.#reopen = reopen;
     transport.onSessionLost = () => {
-      // Somebody who only listens would never learn of it.
+      // A client that only receives changes would not notice the loss otherwise.
       if (this.#subscriptions.size > 0) this.#renew().catch((error: Error) => this.#loseSubscriptions(error));
     };
     transport.onGap = () => this.#subscriptions.onMissed();
@@ -143,7 +143,7 @@ export class LegacyConnection implements Connection {
     );
   }
 
-  /** Changes of lists come by themselves in this era; single resources are subscribed to one by one. */
+  /** Opens a subscription. List changes need no request in this era. Each resource is subscribed to separately. */
   async watch(filter: SubscriptionFilter, events: WatchEvents, lifetime: CallLifetime): Promise<Subscription> {
     if (this.#lost) await untilAborted(this.#renew(), lifetime);
     if (this.#listenAgain !== undefined) await this.#hearAgain(lifetime);
@@ -151,7 +151,7 @@ export class LegacyConnection implements Connection {
     return this.#subscriptions.open(honoured, events, lifetime);
   }
 
-  /** The server's own stream was given up. Opening it again makes sense when the server answers. */
+  /** Reopens the abandoned GET stream after a ping, which shows that the server answers. */
   async #hearAgain(lifetime: CallLifetime): Promise<void> {
     await this.call({ method: "ping", params: undefined }, lifetime);
     const listenAgain = this.#listenAgain;
@@ -169,28 +169,31 @@ export class LegacyConnection implements Connection {
     return this.#transport.close(options);
   }
 
-  /** Tokens are of the session that the call was made in, also when another follows. */
+  /**
+   * Returns a callback that creates resume tokens. They name the session in which the call was made, even if another
+   * session follows.
+   */
   #tokenMaker({ onResumable }: ConnectionCall): TransportRequest["onEventId"] {
     const session = onResumable && this.session;
     if (onResumable === undefined || session === undefined) return undefined;
     return (id, lastEventId) => onResumable({ session, id, lastEventId });
   }
 
-  /** Sends a request; one that was refused because its session is lost is sent once more, in a new one. */
+  /** Sends a request. If it is refused because its session is lost, sends it again in a new session. */
   async #requestOrRenew(request: TransportRequest, lifetime: CallLifetime): Promise<RpcResponse> {
     if (this.#lost) await untilAborted(this.#renew(), lifetime);
     try {
       return await this.#transport.request(request, lifetime);
     } catch (error) {
       if (!(error instanceof SessionLost) || request.resume !== undefined) throw error;
-      // A handshake that failed meanwhile has left the transport without any session.
+      // A handshake that failed in the meantime has left the transport without a session.
       if (this.#lost || this.#renewal !== undefined || error.isOf(this.#transport as LegacyHttpTransport))
         await untilAborted(this.#renew(), lifetime);
       return this.#transport.request({ ...request, id: undefined }, lifetime);
     }
   }
 
-  /** Opens a new session, with the log level and the subscriptions of the old one. Those who ask meanwhile share it. */
+  /** Opens a new session with the log level and subscriptions of the old one. Concurrent callers share the renewal. */
   #renew(): Promise<void> {
     this.#lost = true;
     this.#renewal ??= this.#reestablish().finally(() => {
@@ -249,7 +252,7 @@ export class LegacyConnection implements Connection {
   }
 }
 
-/** The result that a response brings; throws the error that it brings instead, or what is wrong with it. */
+/** Returns the result of a response. Throws for an error response or an invalid result. */
 function readResult(method: string, response: RpcResponse): ClientResult {
   if ("error" in response) throw fromErrorObject(response.error, method);
   const { result } = response;
@@ -260,7 +263,7 @@ function readResult(method: string, response: RpcResponse): ClientResult {
       cause: result,
     });
   }
-  // Older servers leave out what newer ones must send.
+  // Older servers omit `content`, which newer versions require.
   return method === "tools/call" && result.content === undefined ? { ...result, content: [] } : result;
 }
 
@@ -274,7 +277,7 @@ function alreadyInitialized(): RpcError {
   return new RpcError(INVALID_REQUEST, message, undefined, { local: true });
 }
 
-/** Kinds of results are of later versions: a body of another kind must never pass for an empty success. */
+/** Refuses result types of later versions, so that they do not pass for an empty success. */
 function assertComplete(method: string, result: ClientResult): void {
   const { resultType } = result;
   if (resultType === undefined || resultType === "complete") return;

@@ -1,13 +1,13 @@
 import type { ClientEra } from "../../client-era.js";
 import { HANDSHAKE_VERSIONS } from "../../versions.js";
 
-/** What later versions have, and what to use here. */
+/** Methods of later versions, with their replacement in this era. */
 const ADDED: ReadonlyMap<string, string> = new Map([
   ["server/discover", "the handshake told already what the server can do"],
   ["subscriptions/listen", "use watch"],
 ]);
 
-/** The era of handshakes and sessions, as a client speaks it. */
+/** Legacy era on the client: handshakes and sessions. */
 export const legacyClient: ClientEra = {
   name: "legacy",
   versions: HANDSHAKE_VERSIONS,
@@ -19,9 +19,9 @@ export const legacyClient: ClientEra = {
   isOfOldListing: () => false,
   pingMethod: "ping",
   replacements: ADDED,
-  // What this era alone has, the other knows as removed.
+  // Methods of this era alone are listed as removed in the modern era.
   specifies: (method) => ADDED.has(method),
-  // Loaded when a server needs it: a client that meets none of these versions does not pay for them.
+  // Loaded on first use, so that clients of modern servers do not load it.
   open: async (wire, runtime, options, lifetime) =>
     (await import("./connect.js")).open(legacyClient, wire, runtime, options, lifetime),
 };

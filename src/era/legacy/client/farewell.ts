@@ -1,27 +1,27 @@
-// Modern has no twin: nothing is kept between modern requests, so nothing has to be ended.
+// The modern era has no such file: nothing is kept between modern requests, so nothing has to be ended.
 
 import type { AbortSwitch } from "../../../call/abort-switch.js";
 import { type Clock, pause } from "../../../call/clock.js";
 import { Turns } from "../../../call/turns.js";
 
-/** The ends of calls and sessions that all clients of this process are telling one server. */
+/** Cancellations and session ends that all clients of this process are sending to one server. */
 interface Farewells {
   readonly turns: Turns;
-  /** How many clients take part. */
+  /** Number of clients that take part. */
   clients: number;
-  /** How many ends were told, or could not be. */
+  /** Number of messages that were sent or have failed. */
   told: number;
 }
 
-/** More at a time would only wait for connections. */
+/** Maximum number of concurrent messages to one server. More would only wait for connections. */
 const MOST_AT_ONCE = 64;
 
 const byOrigin = new Map<string, Farewells>();
 
 /**
- * Tells a server that a call or a session is over, when it is its turn. It is given up when nothing of the kind was told to
- * this server for `silentMs`: a thousand clients that close together take their time, and a server that is away holds up
- * nobody.
+ * Tells a server that a call or a session is over. The messages to a server wait their turn. The message is abandoned
+ * if no message to this server succeeds or fails for `silentMs`. Thus a thousand clients can close together, and an
+ * unreachable server delays none of them.
  */
 export async function sayFarewell(
   origin: string,
@@ -48,7 +48,7 @@ async function tellInTurn(farewells: Farewells, tell: () => Promise<void>, end: 
   try {
     await tell();
   } finally {
-    // One that was given up is no sign of life.
+    // An abandoned message does not show that the server is alive.
     if (!end.aborted) farewells.told++;
     turns.give();
   }
@@ -59,7 +59,7 @@ async function untilSilent(farewells: Farewells, clock: Clock, silentMs: number,
   do {
     before = farewells.told;
     await pause(clock, silentMs, over);
-    // A timer that is late because this process was busy comes before the answers that came meanwhile.
+    // A timer that is late because this process was busy runs before the responses that arrived in the meantime.
     if (!over.aborted) await new Promise((resolve) => setTimeout(resolve));
   } while (!over.aborted && farewells.told !== before);
 }

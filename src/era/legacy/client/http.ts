@@ -22,32 +22,33 @@ import { Incoming } from "./incoming.js";
 import { ClientSession, isSessionId, SessionLost } from "./session.js";
 import { followReply, listenToServer, resumeReply, type SessionStreams } from "./streams.js";
 
+/** Options of a {@link LegacyHttpTransport}. */
 export interface LegacyHttpOptions {
   readonly reconnect?: Partial<ReconnectOptions> | undefined;
-  /** A session to go on with, and the version that was agreed on in it. */
+  /** Session to continue, with its negotiated version. */
   readonly session?: { readonly id: string; readonly version: string } | undefined;
-  /** Where ids begin: those below may have been used by others in the same session. */
+  /** First request id. Lower ids may have been used by other clients of the session. */
   readonly firstId?: number | undefined;
 }
 
 /**
- * Carries calls over HTTP within a session: each message by its own POST, the server's own messages on the streams of
- * those POSTs and on one GET, streams read on after they broke. To give up on a call is to post a cancellation; its
- * stream is dropped only after that.
+ * Client transport over HTTP with sessions. Each message has its own POST. Messages of the server arrive on the streams
+ * of these POSTs and on one GET stream. Lost streams are resumed. A call is cancelled by `notifications/cancelled`, and
+ * its stream is closed only after that.
  */
 export class LegacyHttpTransport extends HttpTransport implements ClientTransport {
-  /** Called when the server no longer knows the session that this transport is in. */
+  /** Called when the server no longer knows the session of this transport. */
   onSessionLost: () => void = () => {};
-  /** Called when the server's own stream is open again, and what was sent meanwhile is not on it. */
+  /** Called when the GET stream is open again but messages in between are lost. */
   onGap: () => void = () => {};
-  /** Called when the server's own stream is given up. */
+  /** Called when the GET stream is abandoned. */
   onDeaf: (reason: Error) => void = (reason) => this.wire.report(reason);
-  /** The HTTP status that the last handshake was answered with. */
+  /** HTTP status of the response to the last `initialize`. */
   handshakeStatus: number | undefined;
   readonly #streams: SessionStreams;
   #session: ClientSession;
   readonly #incoming: Incoming;
-  /** The server's own stream. */
+  /** Ends the GET stream of the session. */
   #listening: AbortSwitch | undefined;
   #terminated: Promise<void> = Promise.resolve();
 
@@ -68,12 +69,12 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     this.wire.secret = options.session?.id;
   }
 
-  /** The version that the handshake agreed on. */
+  /** Version from the handshake. */
   get version(): string | undefined {
     return this.#session.version;
   }
 
-  /** The session that this transport is in; a secret. */
+  /** Id of the session, which is a secret. */
   get sessionId(): string | undefined {
     return this.#session.id;
   }
@@ -109,7 +110,10 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     if (!this.closed) return this.#post("answer", formatFailure(id, error)).then(() => {});
   }
 
-  /** Ends the session on the server, if there is one. Rejects when the server refuses, save that it has none such. */
+  /**
+   * Ends the session on the server, if there is one. Rejects if the server refuses, except for an unknown session or if
+   * it does not support DELETE.
+   */
   async terminate(): Promise<void> {
     if (this.#session.id === undefined) return;
     const headers = { ...this.wire.headers.bare, ...this.#session.headers };
@@ -124,7 +128,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     }
   }
 
-  /** Opens the server's own stream anew after it was given up. */
+  /** Reopens the GET stream after it was abandoned. */
   async listenAgain(): Promise<void> {
     this.#listening = undefined;
     await this.listen();
@@ -137,12 +141,12 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
 
   #close(keepSession: boolean): void {
     this.end();
-    // A server that cannot be told will find out by itself.
+    // A server that cannot be reached ends the session by its own timeout.
     if (!keepSession) this.#terminated = this.terminate().catch(() => {});
     this.wire.guard(() => this.receiver.onClose(undefined));
   }
 
-  /** Never rejects. */
+  /** Sends a call and reads its response. Never rejects. */
   async #run(call: HttpCall, session: ClientSession, body: string): Promise<void> {
     await nextMicrotask;
     if (!call.begin()) return;
@@ -164,7 +168,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     }
   }
 
-  /** Never rejects. */
+  /** Resumes the response to an earlier call. Never rejects. */
   async #resume(call: HttpCall, session: ClientSession, lastEventId: string): Promise<void> {
     await nextMicrotask;
     if (!call.begin()) return;
@@ -176,7 +180,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     return (parsed) => this.#incoming.take(parsed, call);
   }
 
-  /** Looks at the answer to a handshake as it passes by. */
+  /** Returns the listener for messages of a handshake's response, which reads its result. */
   #handshake(call: HttpCall, response: Reply): (parsed: Parsed) => void {
     const id = response.headers.get("mcp-session-id") ?? undefined;
     return (parsed) => {
@@ -187,7 +191,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     };
   }
 
-  /** Takes over the version and the session of a successful handshake. */
+  /** Adopts the version and the session of a successful handshake. */
   #adopt({ protocolVersion }: Params, id: string | undefined): void {
     const version = typeof protocolVersion === "string" ? protocolVersion : undefined;
     const isUsable = id === undefined || isSessionId(id);
@@ -197,14 +201,16 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     this.wire.report(new ProtocolError("The server's session id holds characters other than visible ASCII"));
   }
 
-  /** A handshake starts from nothing. */
+  /** Drops the session and its GET stream, since a handshake begins. */
   #startOver(): void {
     this.#session = new ClientSession();
     if (this.#listening !== undefined) drop(this.#listening);
     this.#listening = undefined;
   }
 
-  /** Posts a message that has no answer; tells whether the server took it. Rejects only where it must arrive. */
+  /**
+   * Posts a message that has no response. Resolves with true if the server accepted it. Rejects only with `mustArrive`.
+   */
   async #post(what: string, body: string, mustArrive?: boolean): Promise<boolean> {
     const session = this.#session;
     try {
@@ -228,8 +234,8 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   }
 
   /**
-   * Opens the server's own stream. Waits a little until it is open or has failed to, so that a server which speaks up
-   * during the first call is heard.
+   * Opens the GET stream. Waits for a moment until it is open or has failed, so that messages of the server during the
+   * first call arrive.
    */
   async listen(): Promise<void> {
     if (this.#listening !== undefined || this.closed) return;
@@ -250,7 +256,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     if (limits.streamOpenMs > 0) await pause(clock, limits.streamOpenMs, tried.signal);
   }
 
-  /** A server may have no such stream; one that has forgotten the session has more to tell. */
+  /** Handles a refused GET stream. A server may have no such stream (405), or may have lost the session (404). */
   #onNoStream(error: Error, session: ClientSession, wasOpen: boolean): void {
     const status = error instanceof ConnectionError ? error.status : undefined;
     if (status === 405 && !wasOpen) return;
@@ -261,8 +267,8 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   }
 
   /**
-   * What was not sent needs no cancelling. The handshake is never cancelled, and a stream that is about to be read on is
-   * not worth waiting for.
+   * Cancels a call. A call that was not sent and the handshake are not cancelled on the wire. A stream between two
+   * connections is dropped without waiting.
    */
   #giveUp(call: HttpCall, session: ClientSession, reason: unknown): void {
     const cancels = call.sent && call.cancellable && call.method !== "initialize";
@@ -270,7 +276,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     if (cancels) void this.#cancel(call, session, reason);
   }
 
-  /** Tells the server, within bounds, and then drops the call's stream. Never rejects. */
+  /** Sends `notifications/cancelled`, within limits, and then drops the call's stream. Never rejects. */
   async #cancel(call: HttpCall, session: ClientSession, reason: unknown): Promise<void> {
     const wire = new AbortSwitch();
     const method = "notifications/cancelled";
@@ -290,7 +296,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   }
 }
 
-/** Only within a session does 404 speak of the session. */
+/** True if the session is lost. Outside a session, 404 has another meaning. */
 function isSessionLost(status: number | undefined, session: ClientSession): boolean {
   return status === 404 && session.id !== undefined;
 }

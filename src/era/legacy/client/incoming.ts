@@ -1,4 +1,4 @@
-// Modern has no twin: only a legacy server sends requests, and messages that belong to no call.
+// The modern era has no such file: only a legacy server sends requests, and messages outside calls.
 
 import { ProtocolError } from "../../../protocol/errors.js";
 import type { InflightTable } from "../../../protocol/jsonrpc/inflight-table.js";
@@ -7,7 +7,7 @@ import { classify, type Parsed, type ParseFailure } from "../../../protocol/json
 import type { HttpCall } from "../../http-call.js";
 import { drop, type HttpWire } from "../../http-transport.js";
 
-/** Sorts what the server sends on the streams of a session: to the calls it belongs to, and to the transport's receiver. */
+/** Dispatches the messages on the streams of a session to their calls and to the receiver of the transport. */
 export class Incoming {
   readonly #wire: HttpWire;
   readonly #inflight: InflightTable<HttpCall>;
@@ -17,7 +17,7 @@ export class Incoming {
     this.#inflight = inflight;
   }
 
-  /** `call` is the one on whose stream the message came; none on the server's own stream. */
+  /** `call` is the call on whose stream the message arrived. It is undefined on the GET stream. */
   take(parsed: Parsed, call?: HttpCall): void {
     switch (parsed.kind) {
       case "request":
@@ -51,7 +51,10 @@ export class Incoming {
     return undefined;
   }
 
-  /** A call's stream answers that call alone. Some servers answer on their own stream when they lost the call's. */
+  /**
+   * Dispatches a response. The stream of a call answers only that call. Some servers respond on the GET stream after
+   * they lost the stream of the call.
+   */
   #takeResponse(response: RpcResponse, call: HttpCall | undefined): void {
     if (call?.owns(response) === true) {
       call.answer(response);

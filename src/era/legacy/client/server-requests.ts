@@ -1,4 +1,4 @@
-// Modern has no twin: only a legacy server sends requests.
+// The modern era has no such file: only a legacy server sends requests.
 
 import { AbortSwitch, cancelledBy } from "../../../call/abort-switch.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
@@ -14,17 +14,17 @@ import { toResult } from "../../results.js";
 import type { ClientTransport } from "../../transport.js";
 import { answerAt } from "../input.js";
 
-/** A request of the server that is being answered. */
+/** Request of the server that is being answered. */
 interface ServedRequest extends Served {
   readonly method: string;
 }
 
-/** The requests that a server sends to its client, each until it is answered or called off. */
+/** Requests of a server to its client, until they are answered or cancelled. */
 export class ServerRequests {
   readonly #transport: ClientTransport;
   readonly #runtime: ClientRuntime;
   readonly #version: () => string;
-  /** Each until its answer is written. */
+  /** Requests whose response is not written yet. */
   readonly #served = new ServedCalls<ServedRequest>();
   #isFlooded = false;
 
@@ -35,8 +35,8 @@ export class ServerRequests {
   }
 
   /**
-   * Answers a request of the server, unless it, or the call that it belongs to, is called off meanwhile. One too many is
-   * refused; while too many refusals wait to be written, it is dropped.
+   * Answers a request of the server, unless it or its call is cancelled first. A request above `maxQuestions` is
+   * refused. While as many refusals wait to be written, further requests are dropped.
    */
   async serve(request: RpcRequest, call: CallLifetime | undefined): Promise<void> {
     const { maxQuestions } = this.#runtime.limits;
@@ -62,13 +62,16 @@ export class ServerRequests {
     }
   }
 
-  /** A flood is reported once. */
+  /** Drops a request. The first of a series is reported. */
   #drop({ method }: RpcRequest): void {
     if (!this.#isFlooded) this.#runtime.onProblem(new ProtocolError(`${method} was dropped: the server asks too much`));
     this.#isFlooded = true;
   }
 
-  /** A deliberate error goes out as it is; anything else is told here and stays opaque there. */
+  /**
+   * Responds with an error. An `RpcError` is sent as it is. Other errors are reported here and sent as an internal
+   * error.
+   */
   #fail({ id, end }: ServedRequest, error: unknown): void | Promise<void> {
     const deliberate = error instanceof RpcError;
     if (!deliberate && !end.isEchoedBy(error)) {
@@ -97,7 +100,7 @@ export class ServerRequests {
     });
   }
 
-  /** The server calls one off. */
+  /** Cancels a request because the server sent `notifications/cancelled`. */
   cancel(params: Params | undefined): void {
     const served = this.#served.find(params?.requestId);
     if (served === undefined) return;
@@ -106,7 +109,7 @@ export class ServerRequests {
     if (served.end.abort(reason)) this.#runtime.debug("call cancelled", { method, id, reason: reason.message });
   }
 
-  /** The connection is over: nobody waits for the answers any more. */
+  /** Aborts all requests, since the connection has ended. */
   abortAll(reason: Error): void {
     this.#served.abortAll(reason);
   }

@@ -1,4 +1,4 @@
-// Modern has no twin: nothing is kept between modern requests.
+// The modern era has no such file: nothing is kept between modern requests.
 
 import type { HeaderRecord } from "../../../http/client/send.js";
 import { ConnectionError } from "../../../protocol/errors.js";
@@ -6,16 +6,16 @@ import { ConnectionError } from "../../../protocol/errors.js";
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 /**
- * The version and the session that a handshake agreed on. It never changes: a message that is sent later on behalf of a
- * call repeats the session of the call's own time.
+ * Version and session id from a handshake. It is immutable: a later message for a call uses the session in which the
+ * call was made.
  */
 export class ClientSession {
-  /** Repeated with every message. */
+  /** Headers of every message. */
   readonly headers: Readonly<HeaderRecord>;
 
   constructor(
     readonly version?: string | undefined,
-    /** A secret. */
+    /** Id of the session, which is a secret. */
     readonly id?: string | undefined,
   ) {
     this.headers = {
@@ -24,7 +24,7 @@ export class ClientSession {
     };
   }
 
-  /** The same version without a session. */
+  /** Returns the same version without a session. */
   ended(): ClientSession {
     return new ClientSession(this.version);
   }
@@ -34,14 +34,14 @@ export class ClientSession {
   }
 }
 
-/** Whether an id can travel in a header. */
+/** True if the id can be sent in a header. */
 export function isSessionId(id: string): boolean {
   return VISIBLE_ASCII.test(id);
 }
 
-/** The answer to a call's own POST: the server refused it before it looked at it. */
+/** Error for a POST that the server refused unread, because it does not know the session. */
 export class SessionLost extends ConnectionError {
-  /** A secret, which must not show where errors are shown. */
+  /** Private field, since the id is a secret and must not appear where errors are printed. */
   readonly #sessionId: string | undefined;
 
   constructor(method: string, session: ClientSession) {
@@ -50,7 +50,7 @@ export class SessionLost extends ConnectionError {
     this.#sessionId = session.id;
   }
 
-  /** Whether the session that is lost is the one that this transport is still in. */
+  /** True if the lost session is the present session of the transport. */
   isOf(transport: { readonly sessionId: string | undefined }): boolean {
     return transport.sessionId === this.#sessionId;
   }

@@ -1,4 +1,4 @@
-// Modern has no twin: HTTP+SSE is the transport of 2024-11-05.
+// The modern era has no such file: HTTP+SSE is the transport of 2024-11-05.
 
 import { AbortSwitch } from "../../../call/abort-switch.js";
 import { pause } from "../../../call/clock.js";
@@ -16,7 +16,7 @@ import type { ClientTransport, HttpTarget } from "../../transport.js";
 
 const STREAM = "The server's stream";
 
-/** Opens the transport of 2024-11-05 at an address. Rejects when the server does not speak it there. */
+/** Opens the HTTP+SSE transport of 2024-11-05. Rejects if the server does not support it at this URL. */
 export async function openSseTransport(target: HttpTarget, lifetime: CallLifetime): Promise<ClientTransport> {
   const channel = new SseClientChannel(target, lifetime);
   const transport = new ChannelTransport(channel);
@@ -33,12 +33,12 @@ export async function openSseTransport(target: HttpTarget, lifetime: CallLifetim
 }
 
 /**
- * A stream of the server's messages, and POSTs to where its first event says. The stream is the connection: when it is
- * lost nothing is opened in its place.
+ * Channel over HTTP+SSE: a stream of the server's messages, and POSTs to the URL in its first event. A lost stream ends
+ * the channel and is not reopened.
  */
 class SseClientChannel implements Channel {
   readonly #target: HttpTarget;
-  /** The life of connecting. */
+  /** Lifetime of connecting. */
   readonly #lifetime: CallLifetime;
   readonly #wire: HttpWire;
   readonly #stream = new AbortSwitch();
@@ -102,7 +102,7 @@ class SseClientChannel implements Channel {
     throw new ProtocolError(`${STREAM}: the server answered with content type ${JSON.stringify(type ?? "")}`);
   }
 
-  /** Takes the address to post to; one of another origin would get to see what is meant for this one. */
+  /** Adopts the URL for POSTs. Another origin is refused, since it would receive messages for this server. */
   #adopt(address: string, base: URL): Error | undefined {
     if (!URL.canParse(address, base)) return new ProtocolError(`${STREAM}: its endpoint is no address`);
     const url = new URL(address, base);
@@ -117,7 +117,7 @@ class SseClientChannel implements Channel {
     if (event === "message" && data !== "") this.#events?.onFrame(data);
   }
 
-  /** Reads the stream to its end, which is the end of the connection; gives the error where it broke off. Never rejects. */
+  /** Reads the stream until its end, which ends the channel. Returns the error if the stream broke. Never rejects. */
   async #read(response: Reply, reader: SseReader): Promise<Error | undefined> {
     let broken: Error | undefined;
     try {

@@ -1,4 +1,4 @@
-// Modern has no twin: a modern stream belongs to one exchange and cannot be resumed.
+// The modern era has no such file: a modern stream belongs to one exchange and cannot be resumed.
 
 import type { AbortSwitch } from "../../../call/abort-switch.js";
 import { askedMs, jitter, type RetryWaits } from "../../../call/backoff.js";
@@ -14,43 +14,44 @@ import { describe, type HttpCall, streamLost } from "../../http-call.js";
 import type { HttpWire } from "../../http-transport.js";
 import type { ReconnectOptions } from "../../transport.js";
 
-/** What the streams of one session share. */
+/** Context that the streams of a session share. */
 export interface SessionStreams {
   readonly wire: HttpWire;
   readonly clock: Clock;
   readonly waits: RetryWaits;
   readonly reconnect: ReconnectOptions;
-  /** How many connections in a row of the server's own stream may fail or bring nothing. */
+  /** Maximum number of consecutive connections of the GET stream that fail or deliver nothing. */
   readonly maxOwnFruitless: number;
   readonly maxMessageBytes: number;
-  /** Calls whose stream is between two connections: there is nothing on the wire to be careful with. */
+  /** Calls whose stream is between two connections, so that no HTTP request is open for them. */
   readonly resuming: Set<HttpCall>;
 }
 
+/** Callbacks of {@link listenToServer}. */
 export interface ServerListener {
-  /** The stream is open, or the first attempt to open it has failed. */
+  /** Called when the stream is open, or the first attempt to open it has failed. */
   onFirstTry(): void;
   take(parsed: Parsed): void;
-  /** The stream is open again, but does not go on where it broke off. */
+  /** Called when the stream is open again but messages in between are lost. */
   onGap(): void;
-  /** There is no such stream, and none will be asked for. */
+  /** Called when the server refuses the stream. It is not requested again. */
   onRefused(error: Error, wasOpen: boolean): void;
-  /** Some attempts in a row were in vain; others follow. */
+  /** Called when several consecutive attempts have failed. Further attempts follow. */
   onTrouble(error: Error): void;
-  /** Too many attempts in a row were in vain. */
+  /** Called when too many consecutive attempts have failed. */
   onGivenUp(error: Error): void;
 }
 
-/** One attempt to open a stream. */
+/** Outcome of an attempt to open a stream. */
 type Opened =
   | { readonly kind: "open"; readonly response: Reply }
-  /** Worth another try. */
+  /** Another attempt may succeed. */
   | { readonly kind: "failed"; readonly error: unknown }
   | { readonly kind: "refused"; readonly error: Error };
 
 /**
- * Reads a call's stream on, connection after connection, until the answer has come. A stream whose events had no ids
- * cannot be read on. Settles the call; nothing is asked for on behalf of a call that is over.
+ * Resumes a call's stream, connection after connection, until the response arrives. A stream whose events have no ids
+ * cannot be resumed. Settles the call. Sends no request for a call that is over.
  */
 export async function followReply(
   streams: SessionStreams,
@@ -65,7 +66,7 @@ export async function followReply(
   else await readOn(streams, call, sessionHeaders, cursor, take);
 }
 
-/** Reads the stream of a call that was made earlier on, from an event that came then. Settles the call. */
+/** Resumes the stream of an earlier call after an event. Settles the call. */
 export async function resumeReply(
   streams: SessionStreams,
   call: HttpCall,
@@ -111,11 +112,12 @@ async function readOn(
   }
 }
 
-/** So many attempts in a row that were in vain are worth a report. */
+/** Number of consecutive failed attempts after which the trouble is reported. */
 const MANY = 3;
 
 /**
- * Holds the session's own stream open. Trouble with it is told once and ends the listening, never a call. Never rejects.
+ * Keeps the GET stream of the session open. Failures are reported and may end the stream, but never a call. Never
+ * rejects.
  */
 export async function listenToServer(
   streams: SessionStreams,
@@ -150,8 +152,8 @@ export async function listenToServer(
 }
 
 /**
- * Whether a stream that was refused may be opened later: with 400 the server no longer keeps the last event, with 409 it has
- * not yet seen the end of the last connection.
+ * True if a refused stream may be opened later. With 400 the server no longer keeps the last event. With 409 it has not
+ * yet noticed the end of the last connection.
  */
 function mayOpenAnew(error: Error, cursor: StreamCursor): boolean {
   const status = error instanceof ConnectionError ? error.status : undefined;
@@ -184,7 +186,9 @@ async function reopen(
   return openStream(streams, cursor, sessionHeaders, what, end);
 }
 
-/** Leaves it to the caller when to go on; at once when the stream is given up, with what was scheduled called off. */
+/**
+ * Waits until the author's `schedule` calls back. If the stream is aborted, cancels the schedule and resolves at once.
+ */
 function scheduled(
   schedule: NonNullable<ReconnectOptions["schedule"]>,
   cursor: StreamCursor,
@@ -219,7 +223,7 @@ async function openStream(
     response = await wire.send("GET", headers, null, end);
   } catch (reason) {
     const error = fetchFailed(what, reason);
-    // To try again would send the user off again; only a failed refresh may pass by itself.
+    // Another attempt would ask the user to log in again. Only a failed refresh may succeed later.
     const final = error instanceof AuthError && error.step !== "refresh";
     return { kind: final ? "refused" : "failed", error };
   }
@@ -237,7 +241,10 @@ function isPassing(status: number): boolean {
   return status >= 500 || status === 429 || status === 408;
 }
 
-/** What is said of the request that reads on is not said of the call. A failed authorization stands for itself. */
+/**
+ * Creates the error of a call whose stream cannot be resumed. The delivery is that of the call, not of the resuming
+ * request. An authorization error is returned unchanged.
+ */
 function notReadOn(call: HttpCall, error: Error): Error {
   if (!(error instanceof ConnectionError)) return error;
   return call.lost(`the stream cannot be read on (${error.message})`, { cause: error });
@@ -252,34 +259,34 @@ function whyGivenUp({ lastError }: StreamCursor, outcome = "gave up reading"): s
 }
 
 const GROWTH = 1.5;
-/** A longer event id could not be sent back: servers bound their headers. */
+/** Maximum length of an event id. A server would refuse a longer one in a header. */
 const LONGEST_ID = 8192;
 
-/** Where a stream stands across its connections, and when the next one is due. */
+/** Position of a stream across its connections, and the delay of the next one. */
 export class StreamCursor {
-  /** The id to read on from; empty if the stream cannot be read on. */
+  /** Id of the event after which the stream is resumed. Empty if it cannot be resumed. */
   lastEventId = "";
-  /** Why the last connection failed or broke; undefined when it ended by itself. */
+  /** Error of the last connection. Undefined if it ended regularly. */
   lastError: unknown;
-  /** The server's last wish for how long to wait. */
+  /** Delay that the server requested last. */
   wishMs: number | undefined;
-  /** Whether the last connection did not come about. */
+  /** True if the last connection could not be opened. */
   isDown = false;
-  /** Connections in a row that came about briefly or not at all, and that a call which succeeded had brought forward. */
+  /** Number of consecutive brief or failed connections that started early because a call succeeded. */
   hurried = 0;
   readonly #options: ReconnectOptions;
-  /** Connections in a row that failed or brought nothing at all. */
+  /** Consecutive connections that failed or delivered nothing at all. */
   #fruitless = 0;
-  /** Connections in a row that failed or brought no message. */
+  /** Consecutive connections that failed or delivered no message. */
   #silent = 0;
-  /** Connections in a row that failed, or ended within the first delay of their beginning. */
+  /** Consecutive connections that failed, or ended within the first delay after their start. */
   #brief = 0;
 
   constructor(options: ReconnectOptions) {
     this.#options = options;
   }
 
-  /** A connection is over. It was of use if it brought a message, a new event id or a wish for when to come back. */
+  /** Records the end of a connection. It was useful if it delivered a message, a new event id or a requested delay. */
   ended(trace: StreamTrace, livedMs = Number.POSITIVE_INFINITY): void {
     const { lastEventId: id } = trace;
     const moved = id !== "" && id !== this.lastEventId && id.length <= LONGEST_ID;
@@ -293,7 +300,7 @@ export class StreamCursor {
     this.lastError = trace.error;
   }
 
-  /** No connection came about. */
+  /** Records that a connection could not be opened. */
   failed(error: unknown): void {
     this.#fruitless++;
     this.#silent++;
@@ -310,7 +317,10 @@ export class StreamCursor {
     return this.#fruitless >= this.#options.maxFruitless;
   }
 
-  /** The server's last wish, but no haste; or else a wait that grows while no message comes. */
+  /**
+   * Delay before the next connection: the delay that the server requested, but at least the minimum, or else a delay
+   * that grows while no message arrives.
+   */
   get delayMs(): number {
     const { minDelayMs, firstDelayMs, maxDelayMs } = this.#options;
     if (this.wishMs === undefined) return Math.min(maxDelayMs, firstDelayMs * GROWTH ** this.#silent);

@@ -13,17 +13,20 @@ interface Watch {
 
 type SendRequest = (method: string, params: Params, lifetime: CallLifetime) => Promise<unknown>;
 
-/** Resources that the server may still tell of in vain; more are left to it. */
+/** Maximum number of resources whose failed unsubscribe request is repeated later. */
 const MAX_LEFT = 100;
 
-/** The subscriptions of a connection. Changes of lists come by themselves; resources are subscribed to one by one. */
+/** Subscriptions of a connection. List changes need no request. Each resource is subscribed to separately. */
 export class ResourceSubscriptions {
   readonly #runtime: ClientRuntime;
   readonly #send: SendRequest;
   readonly #watches = new Set<Watch>();
-  /** By resource, the end of the last request about it. Requests may overtake each other, so one waits for the other. */
+  /**
+   * End of the last request by resource. Requests may overtake each other over HTTP, so each waits for the previous
+   * one.
+   */
   readonly #turns = new Map<string, Promise<void>>();
-  /** Resources that the server could not be told to let go. */
+  /** Resources whose unsubscribe request has failed. */
   readonly #left = new Set<string>();
 
   constructor(runtime: ClientRuntime, send: SendRequest) {
@@ -35,12 +38,12 @@ export class ResourceSubscriptions {
     return this.#watches.size;
   }
 
-  /** The resources that are subscribed to. */
+  /** Subscribed resources. */
   get uris(): ReadonlySet<string> {
     return new Set([...this.#watches].flatMap(({ filter }) => filter.resourceSubscriptions ?? []));
   }
 
-  /** Subscribes to all that is in the filter. */
+  /** Subscribes to all parts of the filter. */
   async open(filter: SubscriptionFilter, events: WatchEvents, lifetime: CallLifetime): Promise<Subscription> {
     const watch: Watch = { filter, events };
     const uris = filter.resourceSubscriptions ?? [];
@@ -56,7 +59,7 @@ export class ResourceSubscriptions {
       }
     } catch (error) {
       if (isRefused(error)) begun.pop();
-      // Nothing of a watch that failed stays at the server; the caller does not wait for that.
+      // Unsubscribes what a failed watch has subscribed to. The caller does not wait for that.
       void this.#close(watch, begun);
       throw error;
     }
@@ -71,7 +74,7 @@ export class ResourceSubscriptions {
     for (const { filter, events } of [...this.#watches]) events.onMissed(filter, undefined);
   }
 
-  /** Ends all of them as lost. */
+  /** Ends all subscriptions as lost. */
   endAll(reason: Error | undefined): void {
     const lost = [...this.#watches];
     this.#watches.clear();
@@ -90,10 +93,10 @@ export class ResourceSubscriptions {
     await this.#send("resources/subscribe", { uri }, lifetime);
   }
 
-  /** The subscription is over here whatever the server makes of it. Never rejects. */
+  /** Unsubscribes from a resource. The subscription ends locally even if the request fails. Never rejects. */
   async #unsubscribe(uri: string): Promise<void> {
     this.#left.delete(uri);
-    // Others may have begun to want it.
+    // Another watch may have subscribed in the meantime.
     if (this.uris.has(uri)) return;
     const { timeoutMs, clock } = this.#runtime;
     const lifetime = new CallLifetime("resources/unsubscribe", { timeoutMs }, clock);
@@ -107,7 +110,7 @@ export class ResourceSubscriptions {
     }
   }
 
-  /** Runs work after all that was begun for the same resource. */
+  /** Runs the work after all earlier work for the same resource. */
   #inTurn(uri: string, work: () => Promise<void>): Promise<void> {
     const done = (this.#turns.get(uri) ?? Promise.resolve()).then(work);
     const over = done
@@ -120,7 +123,7 @@ export class ResourceSubscriptions {
   }
 }
 
-/** Whether the server has not done what it was asked. */
+/** True if the server has not executed the request. */
 function isRefused(error: unknown): boolean {
   return error instanceof RpcError || (error instanceof ConnectionError && error.retrySafe);
 }
