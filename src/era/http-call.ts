@@ -141,7 +141,7 @@ export class HttpCall {
 /** Creates the error for a stream that ended before its call. */
 export function streamLost(call: HttpCall, trace: StreamTrace): ConnectionError {
   if (trace.error === undefined) return call.lost("the stream ended without a response");
-  return call.lost(`the stream broke off (${describe(trace.error)})`, { cause: trace.error });
+  return call.lost(`the stream was interrupted (${describe(trace.error)})`, { cause: trace.error });
 }
 
 export function describe(error: unknown): string {

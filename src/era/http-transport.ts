@@ -2,6 +2,7 @@ import type { AbortSwitch } from "../call/abort-switch.js";
 import { cancelledByHand, type ReadResponse } from "../call/channel-request.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import { Turns } from "../call/turns.js";
+import { BodyTooLarge } from "../http/body-failure.js";
 import {
   fetchFailed,
   type HttpErrorResponse,
@@ -145,7 +146,7 @@ export class HttpWire {
     if (call.over) discard(response);
     else if (status === 202 || status === 204) {
       discard(response);
-      call.fail(call.lost(`the server answered with HTTP status ${status} and no response`, { status }));
+      call.fail(call.lost(`the server answered with HTTP status ${status} and no JSON-RPC response`, { status }));
     } else if (!response.ok) {
       await this.#readErrorResponse(call, response);
     } else if (isEventStream(type)) {
@@ -205,7 +206,8 @@ export class HttpWire {
     try {
       text = await readText(response, this.#target.limits.maxMessageBytes, call.abortSwitch);
     } catch (cause) {
-      call.fail(call.lost(`the response could not be read (${describe(cause)})`, { cause }));
+      const limit = cause instanceof BodyTooLarge ? " (limits.maxMessageBytes)" : "";
+      call.fail(call.lost(`the response could not be read: ${describe(cause)}${limit}`, { cause }));
       return;
     }
     const parsed = parseFrame(text);
@@ -299,7 +301,8 @@ export abstract class HttpTransport {
   /** Ends all calls and all HTTP requests. */
   protected end(): void {
     this.closed = true;
-    for (const call of this.inflight.drain()) call.fail(call.lost("the connection was closed before the answer came"));
+    for (const call of this.inflight.drain())
+      call.fail(call.lost("the connection was closed before the response arrived"));
     this.wire.abortAll();
   }
 }

@@ -13,10 +13,10 @@ export function assertMayOpen(runtime: ServerRuntime, owner: unknown, count: num
   const own = subscriptions.byOwner.get(owner) ?? 0;
   const { maxSubscriptions: most, maxSubscriptionsPerPrincipal: share } = limits;
   if (subscriptions.open + count > most)
-    throw runtime.busy(503, "maxSubscriptions", `Too many subscriptions: this server keeps ${most} at a time`);
+    throw runtime.busy(503, "maxSubscriptions", `Too many subscriptions: this server allows ${most}`);
   if (own + count > share)
-    throw runtime.busy(429, "maxSubscriptionsPerPrincipal", `Too many subscriptions: a client has ${share} at a time`);
-  for (const uri of uris) assertWithin(limits, "maxUriChars", uri.length, INVALID_PARAMS, "characters of a URI");
+    throw runtime.busy(429, "maxSubscriptionsPerPrincipal", `Too many subscriptions: a client may have ${share}`);
+  for (const uri of uris) assertWithin(limits, "maxUriChars", uri.length, INVALID_PARAMS, "characters in a URI");
 }
 
 /** Throws a refusal that names the limit if the count exceeds it. */

@@ -81,7 +81,7 @@ export function longIdRefusal(
   const isTooLong = isLong(id, maxIdChars);
   if (!isTooLong && !isLong(progressToken, maxIdChars)) return undefined;
   const [code, which] = isTooLong ? [INVALID_REQUEST, "an id"] : [INVALID_PARAMS, "a progressToken"];
-  return new Refusal(code, `Too many characters of ${which}: at most ${maxIdChars} are allowed (limits.maxIdChars)`);
+  return new Refusal(code, `Too many characters in ${which}: at most ${maxIdChars} are allowed (limits.maxIdChars)`);
 }
 
 function isLong(id: RequestId | undefined, most: number): boolean {

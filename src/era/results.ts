@@ -13,12 +13,12 @@ export async function toCustomResult<S extends StandardSchema>(
   const parsed = await parseStandard(schema, own);
   if (parsed.ok) return parsed.value as OutputOf<S>;
   const issues = describeIssues(parsed.issues);
-  throw new McpError("invalid_result", `${method}: the result does not fit its schema: ${issues}`, { cause: result });
+  throw new McpError("invalid_result", `${method}: the result does not match its schema: ${issues}`, { cause: result });
 }
 
 /** Converts the return value of a handler to a result: an object, which is empty for undefined. */
 export function toResult(value: unknown, method: string): Result {
   if (value === undefined) return {};
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Result;
-  throw new TypeError(`the handler of ${method} must return an object or nothing`);
+  throw new TypeError(`the handler of ${method} must return an object or undefined`);
 }

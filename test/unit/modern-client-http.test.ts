@@ -153,7 +153,7 @@ test("a fetch that throws or ignores its signal does no harm", async () => {
   await cancelled;
 });
 
-test("a message above the limit fails its call", async (t) => {
+test("a message above the limit fails its call with the name of the limit", async (t) => {
   const { script, call } = await modernWorld(t, { limits: { maxMessageBytes: 1000 } });
   for (const streaming of [false, true]) {
     const answered = call();
@@ -161,7 +161,11 @@ test("a message above the limit fails its call", async (t) => {
     const big = { text: "x".repeat(2000) };
     if (streaming) received.stream().resultEvent(big).end();
     else received.result(big);
-    await rejects(answered, { code: "connection_error", delivery: "answer_lost" });
+    await rejects(answered, {
+      code: "connection_error",
+      delivery: "answer_lost",
+      message: /larger than 1000 (bytes|characters) \(limits\.maxMessageBytes\)/,
+    });
   }
 });
 

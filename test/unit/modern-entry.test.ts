@@ -38,7 +38,7 @@ describe("the server for HTTP and versions without handshakes", () => {
     for (const [body, code, words] of [
       ["{ not json", -32700, /parse|JSON/i],
       ["[]", -32600, /one message/],
-      ['{"jsonrpc":"2.0","id":1,"result":{}}', -32600, /no responses/],
+      ['{"jsonrpc":"2.0","id":1,"result":{}}', -32600, /must not send responses/],
       ["5", -32600, /./],
     ] as const) {
       const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };

@@ -44,7 +44,7 @@ function elicitAt(version: string, params: ElicitParams, elicitationId: string |
 }
 
 function plainField(name: string, field: Field, version: string): Field {
-  if (field.type === "array") throw tooNew(`the field ${JSON.stringify(name)} takes several choices`, version);
+  if (field.type === "array") throw tooNew(`the field ${JSON.stringify(name)} allows several choices`, version);
   const { oneOf, ...rest } = field;
   if (!Array.isArray(oneOf)) return field;
   const options = oneOf as readonly { readonly const: string; readonly title: string }[];
@@ -58,11 +58,13 @@ function plainMessages(params: CreateMessageParams): CreateMessageParams {
 function plainMessage(message: SamplingMessage): SamplingMessage {
   if (!Array.isArray(message.content)) return message;
   const [only, ...more] = message.content;
-  if (only === undefined || more.length > 0)
-    throw tooNew("a message has several blocks of content", "before 2025-11-25");
+  if (only === undefined || more.length > 0) throw tooNew("a message has several content blocks", "before 2025-11-25");
   return { ...message, content: only };
 }
 
 function tooNew(what: string, version: string): McpError {
-  return new McpError("not_in_version", `This cannot be sent: ${what}, unknown to the other side (${version})`);
+  return new McpError(
+    "not_in_version",
+    `Not sent: ${what}, which the protocol version of the peer (${version}) does not support`,
+  );
 }

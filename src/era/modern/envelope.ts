@@ -73,7 +73,7 @@ export function readImplementation(value: unknown): Implementation | undefined {
 
 /** Creates the refusal of a version that the server does not support. */
 export function unsupportedVersion(requested: string | undefined, supported: readonly string[]): Refusal {
-  const message = `Unsupported protocol version; this server speaks ${supported.join(", ")}`;
+  const message = `Unsupported protocol version: this server supports ${supported.join(", ")}`;
   return new Refusal(
     UNSUPPORTED_VERSION,
     message,

@@ -204,7 +204,7 @@ proves(
       (await script.next("GET")).status(503);
     }
     await clock.started(21);
-    match(told.problems[0]?.message ?? "", /The server's own stream: tries to read the stream on/);
+    match(told.problems[0]?.message ?? "", /The GET stream of the session: still trying to resume the stream/);
     equal(told.problems.length, 1);
     const asked = script.all("GET").length;
     clock.advance(99);

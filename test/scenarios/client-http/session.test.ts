@@ -394,7 +394,7 @@ proves(
       const { script, told, call } = await sessionWorld(t);
       (await script.next("GET")).status(status, "no", type);
       await told.until(() => told.problems.length === 1);
-      match(told.problems[0]?.message ?? "", /The server's own stream/);
+      match(told.problems[0]?.message ?? "", /The GET stream of the session/);
       const answered = call();
       (await script.next("tools/call")).result({});
       await answered;
@@ -418,7 +418,7 @@ proves(
       clock.advance(60_000);
       fail(await script.next("GET"));
       await told.until(() => told.problems.length === 1);
-      match(told.problems[0]?.message ?? "", /The server's own stream/);
+      match(told.problems[0]?.message ?? "", /The GET stream of the session/);
       const again = call();
       (await script.next("tools/call")).result({});
       await again;

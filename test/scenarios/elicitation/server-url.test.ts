@@ -180,7 +180,10 @@ verifies("elicitation:url:required-error", legacyChannels, async (world) => {
 
 verifies("elicitation:url:required-error:only-url", legacyChannels, async (world) => {
   throws(() => new UrlElicitationRequiredError([]), /at least one/);
-  throws(() => new UrlElicitationRequiredError([{ ...pages[0], mode: "form" } as never]), /mode of each elicitation must be "url"/);
+  throws(
+    () => new UrlElicitationRequiredError([{ ...pages[0], mode: "form" } as never]),
+    /mode of each elicitation must be "url"/,
+  );
   throws(() => new UrlElicitationRequiredError([{ message: "m", url: "https://x.test" } as never]), /elicitationId/);
   const client = await AskedClient.open(world, requiring(), { capabilities: { elicitation: { form: {} } } });
   for (const [method, params] of requests) {

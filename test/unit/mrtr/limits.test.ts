@@ -18,7 +18,11 @@ test("a handler that goes on asking is stopped at the server's bound", async (t)
   const client = await connect(server, { era: "modern", onElicit });
   t.after(() => client.close());
   await rejects(client.callTool("ask"), (error) => {
-    return error instanceof RpcError && error.rpcCode === -32602 && /more than 2 rounds/.test(error.message);
+    return (
+      error instanceof RpcError &&
+      error.rpcCode === -32602 &&
+      /more than 2 rounds of input \(limits\.maxRounds\)/.test(error.message)
+    );
   });
   equal(rounds, 3);
 });
@@ -35,7 +39,10 @@ for (const era of ["modern", "legacy"] as const) {
     const client = await connect(server, { era, onElicit: () => ({ action: "decline" }) });
     t.after(() => client.close());
     await rejects(client.callTool("ask"), (error) => {
-      match([error instanceof RpcError ? error.message : "", ...reported].join(), /more than 2 rounds/);
+      match(
+        [error instanceof RpcError ? error.message : "", ...reported].join(),
+        /more than 2 rounds of input \(limits\.maxRounds\)/,
+      );
       return error instanceof RpcError;
     });
   });

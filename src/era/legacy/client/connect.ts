@@ -58,7 +58,10 @@ async function resumeSession(
 ): Promise<Connection> {
   const version = (initialized as unknown as InitializeResult)?.protocolVersion;
   if (wire.kind !== "http" || typeof id !== "string" || !options.versions.includes(version)) {
-    throw new McpError("invalid_session", "session is none that this client can go on with");
+    throw new McpError(
+      "invalid_session",
+      "session cannot be continued: pass `client.session` of a connection to the same server",
+    );
   }
   const firstId = Math.floor(Math.random() * 2 ** 50);
   const transport = new LegacyHttpTransport(wire.target, { session: { id, version }, firstId });
@@ -175,7 +178,7 @@ async function initialize(
   const result = asInitialized(response.result);
   if (versions.includes(result.protocolVersion)) return result;
   throw new VersionError(
-    `No common protocol version: the server answered ${result.protocolVersion}, this client speaks ${versions.join(", ")}`,
+    `No common protocol version: the server answered ${result.protocolVersion}, this client supports ${versions.join(", ")}`,
     [result.protocolVersion],
     versions,
   );
@@ -195,7 +198,9 @@ function refusal(error: { code: number; message: string; data?: unknown }, last:
   const cause = fromErrorObject(error);
   const supported = supportedIn(error);
   if (supported !== undefined) {
-    return new WrongEraError(`the server refused initialize and speaks ${supported.join(", ")}`, supported, { cause });
+    return new WrongEraError(`the server refused initialize and supports ${supported.join(", ")}`, supported, {
+      cause,
+    });
   }
   if (last || error.code !== METHOD_NOT_FOUND) return cause;
   return new WrongEraError(`the server refused initialize: ${error.message}`, undefined, { cause });

@@ -238,15 +238,15 @@ export class LegacyConnection implements Connection {
   #batchProblem({ length }: readonly unknown[]): string | undefined {
     const most = this.#runtime.limits.maxBatchItems;
     if (this.#initialized?.protocolVersion !== BATCHING_VERSION) return NO_BATCHES;
-    if (length === 0) return "an array must have a message";
+    if (length === 0) return "a batch must not be empty";
     return length > most
-      ? `an array of ${length} messages exceeds the limit of ${most} of limits.maxBatchItems`
+      ? `a batch has ${length} messages, more than the limit of ${most} (limits.maxBatchItems)`
       : undefined;
   }
 
   #end(reason: Error | undefined): void {
     this.#pings?.stop();
-    this.#served.abortAll(new ConnectionError("The server went away", { delivery: "sent", cause: reason }));
+    this.#served.abortAll(new ConnectionError("The server disconnected", { delivery: "sent", cause: reason }));
     this.#subscriptions.endAll(reason);
     this.#runtime.onClose(reason, this);
   }
@@ -282,6 +282,6 @@ function assertComplete(method: string, result: ClientResult): void {
   const { resultType } = result;
   if (resultType === undefined || resultType === "complete") return;
   throw new ProtocolError(
-    `${method}: a result of type ${JSON.stringify(resultType)} is unknown to this protocol version`,
+    `${method}: resultType ${JSON.stringify(resultType)} does not exist in this protocol version`,
   );
 }

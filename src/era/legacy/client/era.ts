@@ -3,7 +3,7 @@ import { HANDSHAKE_VERSIONS } from "../../versions.js";
 
 /** Methods of later versions, with their replacement in this era. */
 const ADDED: ReadonlyMap<string, string> = new Map([
-  ["server/discover", "the handshake told already what the server can do"],
+  ["server/discover", "the handshake has returned the capabilities of the server"],
   ["subscriptions/listen", "use watch"],
 ]);
 

@@ -103,11 +103,11 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   }
 
   respond(id: RequestId, result: JsonText): void | Promise<void> {
-    if (!this.closed) return this.#post("answer", formatResult(id, result)).then(() => {});
+    if (!this.closed) return this.#post("POST of a response", formatResult(id, result)).then(() => {});
   }
 
   respondError(id: RequestId, error: RpcErrorObject): void | Promise<void> {
-    if (!this.closed) return this.#post("answer", formatFailure(id, error)).then(() => {});
+    if (!this.closed) return this.#post("POST of a response", formatFailure(id, error)).then(() => {});
   }
 
   /**
@@ -198,7 +198,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     this.#session = new ClientSession(version, isUsable ? id : undefined);
     this.wire.secret = this.#session.id;
     if (isUsable) return;
-    this.wire.report(new ProtocolError("The server's session id holds characters other than visible ASCII"));
+    this.wire.report(new ProtocolError("The session id of the server must contain only visible ASCII characters"));
   }
 
   /** Drops the session and its GET stream, since a handshake begins. */
@@ -228,7 +228,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   async #delete(headers: HeaderRecord, wire: AbortSwitch): Promise<void> {
     const response = await this.wire.send("DELETE", headers, null, wire);
     if (!response.ok && response.status !== 404 && response.status !== 405) {
-      throw await this.wire.refusedBy(response, "The end of the session", wire);
+      throw await this.wire.refusedBy(response, "DELETE of the session", wire);
     }
     discard(response);
   }

@@ -68,7 +68,7 @@ export class Incoming {
       return;
     }
     const isLate = other === undefined && id !== undefined && id !== null && this.#inflight.hasMinted(id);
-    if (!isLate) this.#wire.report(new ProtocolError(`A response came on a stream of another request: id ${id}`));
+    if (!isLate) this.#wire.report(new ProtocolError(`A response arrived on the stream of another request: id ${id}`));
   }
 
   #takeInvalid({ message, answer, id }: ParseFailure, call: HttpCall | undefined): void {

@@ -64,7 +64,8 @@ export class ServerRequests {
 
   /** Drops a request. The first of a series is reported. */
   #drop({ method }: RpcRequest): void {
-    if (!this.#isFlooded) this.#runtime.onProblem(new ProtocolError(`${method} was dropped: the server asks too much`));
+    if (!this.#isFlooded)
+      this.#runtime.onProblem(new ProtocolError(`${method} was dropped: the server sends too many requests`));
     this.#isFlooded = true;
   }
 

@@ -72,14 +72,14 @@ class SseClientChannel implements Channel {
       if (problem === undefined && named.signal.aborted) problem = await read;
       await this.close();
       await read;
-      throw problem ?? new ProtocolError(`${STREAM}: it does not say where to post messages`);
+      throw problem ?? new ProtocolError(`${STREAM}: no endpoint event arrived`);
     }
     if (this.#closed) throw notConnected();
   }
 
   async send(text: string): Promise<void> {
     if (this.#closed || this.#poster === undefined) throw notConnected();
-    await this.#poster.deliver("A message", this.#wire.headers.post, text, new AbortSwitch());
+    await this.#poster.deliver("POST of a message", this.#wire.headers.post, text, new AbortSwitch());
   }
 
   async close(): Promise<void> {
@@ -104,10 +104,10 @@ class SseClientChannel implements Channel {
 
   /** Adopts the URL for POSTs. Another origin is refused, since it would receive messages for this server. */
   #adopt(address: string, base: URL): Error | undefined {
-    if (!URL.canParse(address, base)) return new ProtocolError(`${STREAM}: its endpoint is no address`);
+    if (!URL.canParse(address, base)) return new ProtocolError(`${STREAM}: its endpoint is not a valid URL`);
     const url = new URL(address, base);
     if (url.origin !== this.#target.url.origin) {
-      return new ProtocolError(`${STREAM}: its endpoint is of another origin, ${url.origin}`);
+      return new ProtocolError(`${STREAM}: its endpoint must have the origin of the server, got ${url.origin}`);
     }
     this.#poster = new HttpWire({ ...this.#target, url, server: this.#target.url });
     return undefined;
@@ -123,7 +123,7 @@ class SseClientChannel implements Channel {
     try {
       if (response.body !== null) await readSse(response.body, reader, this.#stream);
     } catch (error) {
-      broken = streamLost(`it broke off (${describe(error)})`);
+      broken = streamLost(describe(error));
     }
     this.#poster?.abortAll();
     this.#end(broken ?? streamLost("it ended"));

@@ -125,7 +125,7 @@ export async function listenToServer(
   end: AbortSwitch,
   listener: ServerListener,
 ): Promise<void> {
-  const what = "The server's own stream";
+  const what = "The GET stream of the session";
   const { clock, reconnect, maxOwnFruitless: maxFruitless } = streams;
   const cursor = new StreamCursor({ ...reconnect, maxFruitless });
   const isEndless = maxFruitless === Number.POSITIVE_INFINITY;
@@ -143,7 +143,7 @@ export async function listenToServer(
       cursor.ended(trace, clock.now() - began);
     }
     if (end.aborted) return;
-    if (cursor.attempt === MANY && isEndless) listener.onTrouble(gaveUp(what, cursor, "tries to read"));
+    if (cursor.attempt === MANY && isEndless) listener.onTrouble(gaveUp(what, cursor, "still trying to resume"));
     if (cursor.exhausted) return listener.onGivenUp(gaveUp(what, cursor));
     opened = await reopen(streams, cursor, sessionHeaders, what, end);
     if (opened.kind === "open" && cursor.lastEventId === "" && !end.aborted) listener.onGap();
@@ -247,15 +247,15 @@ function isPassing(status: number): boolean {
  */
 function notReadOn(call: HttpCall, error: Error): Error {
   if (!(error instanceof ConnectionError)) return error;
-  return call.lost(`the stream cannot be read on (${error.message})`, { cause: error });
+  return call.lost(`the stream cannot be resumed (${error.message})`, { cause: error });
 }
 
 function gaveUp(what: string, cursor: StreamCursor, outcome?: string): ConnectionError {
   return new ConnectionError(`${what}: ${whyGivenUp(cursor, outcome)}`, { cause: cursor.lastError });
 }
 
-function whyGivenUp({ lastError }: StreamCursor, outcome = "gave up reading"): string {
-  return `${outcome} the stream on (${lastError === undefined ? "nothing more came" : describe(lastError)})`;
+function whyGivenUp({ lastError }: StreamCursor, outcome = "gave up resuming"): string {
+  return `${outcome} the stream (${lastError === undefined ? "it delivers nothing" : describe(lastError)})`;
 }
 
 const GROWTH = 1.5;

@@ -129,7 +129,7 @@ export class PostCalls {
   }
 
   #refuseReused(exchange: HttpExchange, id: RequestId): undefined {
-    refuse(exchange, this.#owner.runtime, invalidRequest("a request with this id is still running"), id);
+    refuse(exchange, this.#owner.runtime, invalidRequest("a request with this id is in progress"), id);
   }
 
   /** Runs calls when their reply is ready to be written to. */
@@ -180,7 +180,7 @@ export class PostCalls {
   }
 
   #reportLost(call: Call): void {
-    const lost = new ConnectionError(`The client dropped its connection before ${call.method} was answered`, {
+    const lost = new ConnectionError(`The client closed its connection before the response to ${call.method}`, {
       delivery: "answer_lost",
     });
     this.#owner.runtime.report(lost, { where: "http", method: call.method, id: call.id });

@@ -45,7 +45,7 @@ function toWire(call: Call, result: Result, runtime: ServerRuntime): Result {
   const { method, client } = call;
   if (result.resultType === "input_required") {
     throw new Error(
-      `${method}: input_required does not exist in this protocol version; ask with ctx.elicit and the like`,
+      `${method}: input_required does not exist in this protocol version; use ctx.elicit, ctx.sample or ctx.listRoots`,
     );
   }
   const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, ...wire } = result;

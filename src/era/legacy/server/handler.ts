@@ -31,7 +31,7 @@ async function settleLater(
     let result = await first;
     for (let round = 0; result.resultType === "input_required"; round++) {
       if (round === runtime.limits.maxRounds)
-        throw new Error(`${call.method} asked for more than ${round} rounds of input`);
+        throw new Error(`${call.method} asked for more than ${round} rounds of input (limits.maxRounds)`);
       await asking.strategy.answerRound(result as Result);
       result = await run(asking);
     }

@@ -122,7 +122,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     const { log } = this.#streams;
     const resumed = log !== undefined && lastEventId !== undefined;
     if (!resumed && this.#streams.isListening)
-      return refuse(exchange, this.runtime, refusal(409, "The session has an open stream already"));
+      return refuse(exchange, this.runtime, refusal(409, "The session already has an open stream"));
     const opened = resumed ? this.#streams.resume(exchange, log, lastEventId) : this.#streams.listen(exchange);
     this.hold(exchange, undefined, opened).catch((error: unknown) => this.#refuseFailed(exchange, error));
   }
@@ -223,15 +223,15 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
   }
 
   #streamForRequest(call: Call | undefined, method: string): SessionStream {
-    if (this.id === undefined) throw cannotAsk("no_session", method, "there is no session that an answer could name");
+    if (this.id === undefined) throw cannotAsk("no_session", method, "the endpoint has no sessions");
     if (call === undefined && method !== "ping") {
-      throw cannotAsk("no_call", method, "it belongs to no call that is still running");
+      throw cannotAsk("no_call", method, "it belongs to no running call");
     }
     const reply = call === undefined ? undefined : this.#calls.replyOf(call);
     if (call !== undefined && reply === undefined) throw cannotAsk("no_call", method, "its call is over");
     const stream = reply === undefined ? this.#streams.standalone : reply.stream;
-    if (stream === undefined) throw cannotAsk("no_stream", method, "its call is answered by one JSON document");
-    if (!stream.reachable) throw cannotAsk("no_stream", method, "no stream to the client is open");
+    if (stream === undefined) throw cannotAsk("no_stream", method, "the response to its call is JSON, not a stream");
+    if (!stream.reachable) throw cannotAsk("no_stream", method, "the client has no open stream");
     return stream;
   }
 
@@ -243,7 +243,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
 
   #refuseFailed(exchange: HttpExchange, error: unknown): void {
     if (!(error instanceof UnknownEvent) || exchange.answered) return refuseFailed(exchange, this.runtime, error);
-    const gone = invalidRequest("Last-Event-ID names no event of this session that is still kept");
+    const gone = invalidRequest("Last-Event-ID is not in the event log of this session");
     refuse(exchange, this.runtime, this.#ended ?? gone);
   }
 }

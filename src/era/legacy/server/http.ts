@@ -182,8 +182,8 @@ class LegacyBinding implements HttpBinding {
 
   #createId(): string {
     const id = this.#options.sessions.createId?.() ?? crypto.randomUUID();
-    if (!VISIBLE_ASCII.test(id)) throw new TypeError("createId must return visible ASCII characters");
-    if (this.#table.has(id)) throw new TypeError("createId returned the id of a session that is open");
+    if (!VISIBLE_ASCII.test(id)) throw new TypeError("sessions.createId must return visible ASCII characters");
+    if (this.#table.has(id)) throw new TypeError("sessions.createId returned the id of an open session");
     return id;
   }
 
@@ -208,7 +208,7 @@ class LegacyBinding implements HttpBinding {
     if (version !== undefined && version !== session.version) {
       return this.#refuse(
         exchange,
-        refusal(400, `Unsupported protocol version: the session was opened at ${session.version}`),
+        refusal(400, `Unsupported protocol version: the session uses ${session.version}`),
         body,
       );
     }
@@ -244,7 +244,10 @@ class LegacyBinding implements HttpBinding {
   }
 }
 
-const notAcceptable = refusal(406, "Not acceptable: the Accept header rules out what this endpoint answers with");
+const notAcceptable = refusal(
+  406,
+  "Not acceptable: the Accept header must allow application/json and text/event-stream",
+);
 
 /** Returns the form of the response, or undefined if the client accepts none that this endpoint offers. */
 function pickReplyKind(accept: string | undefined, options: BindingOptions): ReplyKind | undefined {

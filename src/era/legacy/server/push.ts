@@ -60,7 +60,7 @@ export class PushStrategy implements RequestStrategy {
     const problem = inputShapes.get(request.method)?.result(result) ?? (await options.check?.(result));
     if (problem === undefined) return result;
     throw new ProtocolError(
-      `The client's answer to ${request.method} is wrong at ${problem.path}: expected ${problem.expected}`,
+      `The client's answer to ${request.method} is invalid at ${problem.path || "/"}: ${problem.expected}`,
     );
   }
 
@@ -104,7 +104,7 @@ export class PushStrategy implements RequestStrategy {
     if (this.#call.client.capabilities.elicitation?.url === undefined) {
       return new RpcError(
         INTERNAL_ERROR,
-        "The user must visit a page first, and this client did not declare that it can",
+        "The user must open a URL first, and the client did not declare elicitation.url",
       );
     }
     const session = LegacySession.of(this.#call);

@@ -120,5 +120,5 @@ export class SessionTable {
 }
 
 function tooMany(what: string, limit: string): HttpRefusal {
-  return refusal(503, `Too many sessions: ${what} are open and at work (limits.${limit})`, { "retry-after": "30" });
+  return refusal(503, `Too many sessions: ${what} are in use (limits.${limit})`, { "retry-after": "30" });
 }

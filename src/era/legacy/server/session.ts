@@ -157,7 +157,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     const { maxBatchItems: most } = this.#runtime.limits;
     if (items.length > most) return `a batch may have at most ${most} messages (limits.maxBatchItems)`;
     const hasInitialize = items.some((item) => (item as { method?: unknown } | null)?.method === "initialize");
-    return items.length > 0 && !hasInitialize ? undefined : "this array of messages is not allowed here";
+    return items.length > 0 && !hasInitialize ? undefined : "a batch must not be empty or contain initialize";
   }
 
   /** True unless the call is the handshake, which cannot be cancelled. */
@@ -197,7 +197,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     this.#pings?.stop();
     for (const id of this.#pages) releaseUrlElicitation(this.#runtime.urlElicitations, id);
     this.#pages.clear();
-    const reason = new ConnectionError("The client went away", { delivery: "sent" });
+    const reason = new ConnectionError("The client disconnected", { delivery: "sent" });
     for (const call of this.#asides) call.end.abort(reason);
     for (const stop of this.#stopListening.splice(0)) stop();
     this.#subscriptions?.close();
@@ -270,13 +270,17 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     if (change.kind !== "resource") {
       const { kind } = change;
       const promised = this.#promised[kind]?.listChanged ?? this.#runtime.capabilities[kind]?.listChanged;
-      if (promised !== true) return this.#runtime.debug(`a change of ${kind} was not sent: it is not advertised`, {});
+      if (promised !== true)
+        return this.#runtime.debug(
+          `a change of ${kind} was not sent: the server does not declare ${kind}.listChanged`,
+          {},
+        );
     }
     this.subscriptions.send(change);
   }
 
   #tooEarly(method: string): Refusal {
     if (!legacyMethods.has(method) && !this.#runtime.knows(method)) return methodNotFound(method);
-    return new Refusal(INVALID_REQUEST, `Invalid request: ${method} before initialize`);
+    return new Refusal(INVALID_REQUEST, `Invalid request: ${method} was sent before initialize`);
   }
 }

@@ -89,7 +89,7 @@ export class SseEndpoint {
     const { runtime } = this.#around;
     const id = new URLSearchParams(exchange.url.split("?", 2)[1]).get("sessionId");
     if (id === null || !SESSION_ID.test(id))
-      return refuse(exchange, runtime, invalidRequest("sessionId names no session"));
+      return refuse(exchange, runtime, invalidRequest("sessionId is missing or malformed"));
     const session = this.#find(id, exchange);
     if (session === undefined) return refuse(exchange, runtime, sessionNotFound);
     if (!isJson(exchange.header("content-type"))) return refuse(exchange, runtime, notJson);
@@ -150,7 +150,7 @@ export class SseEndpoint {
 
 const notJson = refusal(415, "Unsupported media type: Content-Type must be application/json");
 
-const notOpenYet = refusal(503, "The session is being opened and takes no more messages yet", { "retry-after": "1" });
+const notOpenYet = refusal(503, "The session is still being opened", { "retry-after": "1" });
 
 /** Session of HTTP+SSE as a channel: frames leave as events and arrive as POSTs. */
 class SseSession implements Channel {

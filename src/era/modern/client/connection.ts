@@ -147,7 +147,9 @@ export class ModernConnection implements Connection {
 
   call(call: ConnectionCall, lifetime: CallLifetime): Promise<ClientResult> {
     if (call.resume !== undefined) {
-      return Promise.reject(new McpError("cannot_resume", `${call.method} cannot be resumed: no session`));
+      return Promise.reject(
+        new McpError("cannot_resume", `${call.method} cannot be resumed: this protocol version has no sessions`),
+      );
     }
     return this.#transport.exchange(this.#request(call), lifetime, (response) =>
       "error" in response ? this.#sendAgain(call, lifetime, response) : this.#decode(call, response.result),
@@ -248,7 +250,7 @@ export class ModernConnection implements Connection {
     if (type === "complete") return fitting(method, result, modernResults.get(method));
     if (type !== "input_required") throw new ProtocolError(`${method}: unknown resultType ${JSON.stringify(type)}`);
     if (modernMethods.get(method)?.asks === true) return fitting(method, result, inputRequiredResult);
-    throw new ProtocolError(`${method}: the server asked for input where it may not`);
+    throw new ProtocolError(`${method}: the server asked for input, which this method does not allow`);
   }
 
   #receive(notification: RpcNotification): void {

@@ -23,7 +23,7 @@ import { ModernHttpTransport } from "./http.js";
 const REMOVED: ReadonlyMap<string, string> = new Map([
   ["initialize", "there is no handshake"],
   ["ping", "call any method, such as server/discover"],
-  ["logging/setLevel", "use setLogLevel, which goes along with each call"],
+  ["logging/setLevel", "use setLogLevel, which sets the level of each call"],
   ["resources/subscribe", "use watch"],
   ["resources/unsubscribe", "close the watch"],
   ["notifications/initialized", "there is no handshake"],
@@ -112,10 +112,10 @@ const ABOUT_THE_PROBE =
  * in which case another start would not help. Its last output decides.
  */
 function leftAtProbe(error: ConnectionError): Error {
-  if (error.stderr.some((line) => ABOUT_THE_PROBE.test(line))) return older("left at server/discover", error);
+  if (error.stderr.some((line) => ABOUT_THE_PROBE.test(line))) return older("exited at server/discover", error);
   const isMute = typeof error.exitCode === "number" && error.stderr.length === 0 && error.likelyCause === undefined;
   if (!isMute) return error;
-  const advice = 'if it is a legacy server that leaves at server/discover, connect with era "legacy"';
+  const advice = 'if it is a legacy server that exits at server/discover, connect with era "legacy"';
   return new ConnectionError(`${error.message}; ${advice}`, { ...endOf(error), delivery: "sent", cause: error });
 }
 
@@ -133,7 +133,7 @@ function mutual(versions: readonly string[], offered: readonly string[], evidenc
   const version = versions.find((candidate) => offered.includes(candidate));
   if (version !== undefined) return version;
   throw new WrongEraError(
-    `no common protocol version: the server speaks ${offered.join(", ")}, this client ${versions.join(", ")}`,
+    `no common protocol version: the server supports ${offered.join(", ")}, this client ${versions.join(", ")}`,
     offered,
     { cause: evidence },
   );
@@ -156,7 +156,7 @@ function verdict(error: RpcErrorObject, last: boolean): Error {
 function asDiscovered(result: ClientResult, versions: readonly string[]): DiscoverResult {
   const problem = modernResults.get("server/discover")?.(result);
   if (problem !== undefined || !isVersionList(result.supportedVersions)) {
-    throw older("answered server/discover with what is no discovery");
+    throw older("answered server/discover with an invalid result");
   }
   mutual(versions, result.supportedVersions, undefined);
   return result as unknown as DiscoverResult;

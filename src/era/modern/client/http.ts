@@ -43,7 +43,9 @@ export class ModernHttpTransport extends HttpTransport implements ClientTranspor
   }
 
   respond(): void {
-    this.wire.report(new ProtocolError("A server cannot be answered: in this protocol version it sends no requests"));
+    this.wire.report(
+      new ProtocolError("A response was not sent: this protocol version has no requests from the server"),
+    );
   }
 
   respondError(): void {
@@ -112,9 +114,9 @@ function abortPost(call: HttpCall): void {
 function nameWrong(parsed: Exclude<Parsed, { kind: "notification" }>): string {
   switch (parsed.kind) {
     case "request":
-      return `a request of its own, ${parsed.message.method}`;
+      return `a request, which this protocol version does not allow: ${parsed.message.method}`;
     case "response":
-      return `a response to another request, id ${parsed.message.id}`;
+      return `a response with the wrong id: ${parsed.message.id}`;
     case "batch":
       return "a batch of messages";
     case "invalid":

@@ -40,7 +40,7 @@ function stampText(method: string, result: Result, runtime: ServerRuntime): Json
 
 function stamp(method: string, result: Result, runtime: ServerRuntime): Result {
   if (result.resultType === "input_required" && modernMethods.get(method)?.asks !== true) {
-    throw new Error(`${method} may not be answered with input_required`);
+    throw new Error(`${method} must not return input_required`);
   }
   const meta = result._meta as Result | undefined;
   const stamped: Record<string, unknown> = {
@@ -64,8 +64,11 @@ function hint(method: string, stamped: Record<string, unknown>, runtime: ServerR
   if (!ttlFits) stamped.ttlMs = configured.ttlMs;
   if (!scopeFits) stamped.cacheScope = configured.cacheScope;
   const refused = (member: string, rule: string) =>
-    runtime.report(new RangeError(`${method}: a handler's ${member} must be ${rule}`), { where: "encode", method });
-  if (!ttlFits && ttlMs !== undefined) refused("ttlMs", "a whole number, 0 or more");
+    runtime.report(new RangeError(`${method}: ${member} of the handler's result must be ${rule}`), {
+      where: "encode",
+      method,
+    });
+  if (!ttlFits && ttlMs !== undefined) refused("ttlMs", "an integer of 0 or more");
   if (!scopeFits && cacheScope !== undefined) refused("cacheScope", '"public" or "private"');
 }
 
@@ -88,9 +91,9 @@ export function codeMisuse(rpcCode: number): string | undefined {
   if (!isForeign(rpcCode)) return undefined;
   const instead =
     rpcCode === URL_ELICITATION_BEFORE
-      ? "ask with ctx.elicitUrl, or return inputRequired, instead"
-      : "it is reserved for the protocol itself";
-  return `Error code ${rpcCode} may not be sent in this protocol version: ${instead}`;
+      ? "use ctx.elicitUrl or return inputRequired"
+      : "it is reserved for the protocol";
+  return `Error code ${rpcCode} must not be sent in this protocol version: ${instead}`;
 }
 
 /** True if the protocol reserves the code but this version does not define it. */

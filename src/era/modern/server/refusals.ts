@@ -26,9 +26,9 @@ export function shuttingDown(): Refusal {
 /** Refuses a body that is neither a request nor a notification. */
 export function bodyRefusal(exchange: HttpExchange, body: Parsed | undefined): Refusal {
   if (body === undefined)
-    return new TransportRefusal(405, INVALID_REQUEST, `${oneLine(exchange.method)} is not served here`);
+    return new TransportRefusal(405, INVALID_REQUEST, `Method not allowed: ${oneLine(exchange.method)}`);
   if (body.kind === "invalid") return new TransportRefusal(400, body.failure.code, body.failure.message);
-  const problem = body.kind === "batch" ? "a body is one message" : "a client sends no responses";
+  const problem = body.kind === "batch" ? "a body must have one message" : "a client must not send responses";
   return new TransportRefusal(400, INVALID_REQUEST, `Invalid request: ${problem}`);
 }
 

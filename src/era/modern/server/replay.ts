@@ -94,7 +94,7 @@ async function sealAuthored(call: Call, replay: Replay, given: HandlerResult): P
   if (!call.sealsState && !replay.hasProgress) {
     const { requestState } = result;
     if (requestState === undefined || typeof requestState === "string") return result;
-    throw new Error(`${call.method}: a requestState that is not sealed must be a string`);
+    throw new Error(`${call.method}: requestState must be a string if it is not sealed`);
   }
   if (result.requestState === undefined && !replay.hasProgress) return result;
   return { ...result, requestState: await replay.seal(result.requestState) };
@@ -112,7 +112,8 @@ function assertAskable(method: string, result: Result): Record<string, InputRequ
     throw new Error(`${method}: inputRequired needs inputRequests or state`);
   }
   for (const [key, request] of Object.entries(requests)) {
-    if (!inputShapes.has(request.method)) throw new Error(`${method}: a client cannot be asked for ${request.method}`);
+    if (!inputShapes.has(request.method))
+      throw new Error(`${method}: inputRequired must not contain ${request.method}`);
     const extra = Object.keys(request).find((member) => member !== "method" && member !== "params");
     if (extra !== undefined)
       throw new Error(`${method}: /inputRequests/${key} of inputRequired must not have ${extra}`);
@@ -212,7 +213,7 @@ export class Replay implements RequestStrategy {
     if (elicitationId !== undefined) trackUrlElicitation(this.#runtime, elicitationId, warningOwner(this.#runtime));
     const key = options.key ?? `ask-${++this.#count}`;
     if (this.#used.has(key)) {
-      this.broken = new Error(`${this.#call.method}: two questions have the key "${key}"`);
+      this.broken = new Error(`${this.#call.method}: two questions have the key "${key}"; give each its own`);
       throw this.broken;
     }
     this.#used.add(key);
@@ -255,7 +256,10 @@ export class Replay implements RequestStrategy {
     const round = this.#progress.round + 1;
     const { maxRounds } = this.#runtime.limits;
     if (round > maxRounds) {
-      throw new Refusal(INVALID_PARAMS, `${this.#call.method} asked for more than ${maxRounds} rounds of input`);
+      throw new Refusal(
+        INVALID_PARAMS,
+        `${this.#call.method} asked for more than ${maxRounds} rounds of input (limits.maxRounds)`,
+      );
     }
     const answers = Object.fromEntries(
       Object.entries(this.#progress.answers).filter(
@@ -286,7 +290,7 @@ export class Replay implements RequestStrategy {
     const before = Object.hasOwn(this.#asked, key) ? this.#asked[key] : undefined;
     const isSame = before === undefined || before === identity;
     if (!isSame) {
-      this.#runtime.warn("a question changed between rounds and is asked again: give it a key, and words that stay", {
+      this.#runtime.warn("a question changed between rounds and is asked again: give it a key and a constant text", {
         method: this.#call.method,
         key,
       });
@@ -309,7 +313,7 @@ class NoQuestions implements RequestStrategy {
   async ask(): Promise<never> {
     throw new McpError(
       "cannot_ask",
-      `${this.method} cannot ask the client: only tools/call, prompts/get and resources/read may answer with input_required`,
+      `${this.method} cannot ask the client: only tools/call, prompts/get and resources/read may return input_required`,
     );
   }
 
@@ -325,7 +329,7 @@ class NoQuestions implements RequestStrategy {
 function noRequests(method: string): McpError {
   return new McpError(
     "no_server_requests",
-    `${method}: in this protocol version a server sends no requests; ask by input_required instead`,
+    `${method}: this protocol version has no requests from the server; use input_required`,
   );
 }
 
@@ -333,7 +337,10 @@ function noRequests(method: string): McpError {
 function warningOwner(runtime: ServerRuntime): UrlElicitationOwner {
   return {
     onUrlElicitationDone: (elicitationId) =>
-      runtime.warn("the client is not told that a page is done: in this version it asks again", { elicitationId }),
+      runtime.warn(
+        "the completion of a URL elicitation is not sent: this protocol version has no notification for it",
+        { elicitationId },
+      ),
     onUrlElicitationForgotten() {},
   };
 }

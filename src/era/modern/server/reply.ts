@@ -66,7 +66,7 @@ export class ModernReply implements ServerWire, Quiet {
   }
 
   request(): Promise<never> {
-    return Promise.reject(new Error("a server sends no requests in this protocol version"));
+    return Promise.reject(new Error("this protocol version has no requests from the server"));
   }
 
   onQuiet(now: number): void {
