@@ -54,6 +54,10 @@ proves(
   async () => {
     const { endpoint, started } = createWaiting();
     const client = await endpoint.open();
+    endpoint.server.onNotification("notifications/mine", {}, () => new Promise(() => {}));
+    for (const method of ["notifications/initialized", "notifications/mine"]) {
+      assert.equal((await status(client.notify(method), 202)).body(), "");
+    }
     await answer(client.call(1, "quick"));
     const running = client.call(2, "wait");
     await until(() => started.length === 1);

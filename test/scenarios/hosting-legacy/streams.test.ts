@@ -63,6 +63,7 @@ proves(
     "transport:streamable-http:server-to-client",
     "transport:streamable-http:notifications",
     "transport:streamable-http:stateful",
+    "hosting:http:notifications-202",
   ],
   http,
   "on the stream of the call that asks",

@@ -39,7 +39,10 @@ proves("hosting:http:allow-header", http, "each endpoint lists the methods that 
     [[modernServer], undefined, "POST"],
     [[modernServer, legacyServer], undefined, "POST, GET, DELETE"],
     [[modernServer, legacyServer], false, "POST"],
+    [[legacyServer], undefined, "POST, GET, DELETE"],
+    [[legacyServer], false, "POST"],
   ] as const) {
+    const version = eras[0] === modernServer ? VERSION : "2025-11-25";
     const options = sessions === undefined ? {} : { http: { sessions } };
     await onEachHost(
       t,
@@ -47,7 +50,7 @@ proves("hosting:http:allow-header", http, "each endpoint lists the methods that 
       async (ask) => {
         for (const method of ["GET", "DELETE", "PUT", "PATCH"]) {
           if (allowed.includes(method)) continue;
-          const { status, headers } = await ask({ method, headers: versionHeader(VERSION) });
+          const { status, headers } = await ask({ method, headers: versionHeader(version) });
           equal(status, 405, method);
           equal(headers.allow, allowed, `${method} of ${eras.length} eras`);
         }
@@ -95,22 +98,25 @@ verifies(
   },
 );
 
-proves("hosting:http:json-response-mode", http, "a client completes its calls", async (t) => {
-  const server = defineServer({ http: { responseMode: "json" } }).tool("echo", {}, () => "hi");
-  t.after(() => server.close());
-  const types: (string | null)[] = [];
-  const client = await connect("http://localhost/mcp", {
-    version: VERSION,
-    fetch: async (url, init) => {
-      const response = await server.fetch(new Request(url, init));
-      types.push(response.headers.get("content-type"));
-      return response;
-    },
+for (const era of ["modern", "legacy"] as const) {
+  proves("hosting:http:json-response-mode", { wire: `${era}-http` }, "a client completes its calls", async (t) => {
+    const server = defineServer({ http: { responseMode: "json", preferJson: true } }, [modernServer, legacyServer]);
+    server.tool("echo", {}, () => "hi");
+    t.after(() => server.close());
+    const types: (string | null)[] = [];
+    const client = await connect("http://localhost/mcp", {
+      era,
+      fetch: async (url, init) => {
+        const response = await server.fetch(new Request(url, init));
+        if (String(init.body).includes("tools/call")) types.push(response.headers.get("content-type"));
+        return response;
+      },
+    });
+    t.after(() => client.close());
+    for (let count = 0; count < 3; count++) equal((await client.callTool("echo", {})).text, "hi");
+    deepEqual(types, ["application/json", "application/json", "application/json"]);
   });
-  t.after(() => client.close());
-  for (let count = 0; count < 3; count++) equal((await client.callTool("echo", {})).text, "hi");
-  ok(types.length >= 3 && types.every((type) => type === "application/json"), types.join());
-});
+}
 
 verifies(
   ["hosting:http:response-same-connection", "transport:streamable-http:notifications"],

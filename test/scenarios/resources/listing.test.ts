@@ -1,5 +1,5 @@
 import { deepEqual, equal, rejects, throws } from "node:assert/strict";
-import { McpServer } from "bowline/server";
+import { type Context, McpServer } from "bowline/server";
 import { AskedClient } from "../../support/asked-client.js";
 import {
   channelWires,
@@ -78,13 +78,18 @@ verifies("resources:list:empty", eachWire, async ({ connect }) => {
 });
 
 verifies(["resources:list:stateless-set", "prompts:list:stateless-set"], modernWires, async ({ connect }) => {
+  const sessions: (string | undefined)[] = [];
+  const enumerate = (ctx: Context) => {
+    sessions.push(ctx.sessionId);
+    return [{ uri: "a:c1" }];
+  };
   const server = new McpServer(me)
     .resource(
       "a:b",
       { name: "r" },
       async (_, ctx) => (await ctx.elicit("m", { type: "object", properties: {} })).action,
     )
-    .resource("a:{c}", { name: "t", list: () => [{ uri: "a:c1" }] }, () => "x")
+    .resource("a:{c}", { name: "t", list: enumerate }, () => "x")
     .prompt("p", {}, () => "x");
   const worn = await connect(server, { onElicit: () => ({ action: "decline" }) });
   await worn.readResource("a:b");
@@ -93,6 +98,7 @@ verifies(["resources:list:stateless-set", "prompts:list:stateless-set"], modernW
   for (const method of ["resources/list", "resources/templates/list", "prompts/list"] as const) {
     deepEqual(await worn.request(method), await fresh.request(method));
   }
+  deepEqual(sessions, [undefined, undefined]);
 });
 
 verifies("resources:list:order", eachWire, async ({ connect }) => {
