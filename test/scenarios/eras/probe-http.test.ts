@@ -13,6 +13,7 @@ import { connectWith } from "#src/client/connect.js";
 import { legacyClient } from "#src/era/legacy/client/era.js";
 import { modernClient } from "#src/era/modern/client/era.js";
 import { directSend } from "#src/node/undici/send.js";
+import { FakeClock } from "../../support/fake-clock.js";
 import { HttpScript, type Received } from "../../support/http-script.js";
 import { LEGACY, MODERN } from "../../support/server-script.js";
 import { proves } from "../../support/verifies.js";
@@ -181,8 +182,9 @@ proves("lifecycle:discover:network-error-raises", wire, "trouble on the way prov
   const reset = await server(t, (received) => received.cut());
   await rejects(dial(t, reset), ConnectionError);
   deepEqual(posted(reset), ["server/discover"]);
-  const silent = await server(t, () => {});
-  await rejects(dial(t, silent, { timeoutMs: 30 }), TimeoutError);
+  const clock = new FakeClock();
+  const silent = await server(t, () => clock.advance(30));
+  await rejects(dial(t, silent, { timeoutMs: 30, clock }), TimeoutError);
   deepEqual(posted(silent), ["server/discover"]);
 });
 
