@@ -60,7 +60,7 @@ const verdict = judged(results, ledger);
 if (json) console.log(JSON.stringify({ ...verdict, results }, null, 2));
 else console.log(told(verdict));
 if (values.update && values.seed === undefined) {
-  writeFileSync(ledgerFile, `${JSON.stringify(ledgerOf(results, ledger), null, 2)}\n`);
+  writeFileSync(ledgerFile, `${JSON.stringify(ledgerOf(results, ledger, chosen), null, 2)}\n`);
 }
 process.exitCode = verdict.problems.length === 0 || values.seed !== undefined ? 0 : 1;
 

@@ -27,12 +27,14 @@ export function judged(results, { bound, survivors }) {
   return { rates, alive: alive.map(entryOf), gone: gone.map(({ id }) => id), problems };
 }
 
-/** The list after these results: survivors of this run with the reasons they had, and those of layers and mutants that did not run. */
-export function ledgerOf(results, ledger) {
+/** The list after these results: their survivors, and the listed ones of `chosen` that did not run, all with their reasons. */
+export function ledgerOf(results, ledger, chosen) {
   const reasons = new Map(ledger.survivors.map(({ id, reason }) => [id, reason]));
   const ran = new Set(results.map(({ id }) => id));
   const alive = results.filter(({ killer }) => killer === undefined).map(entryOf);
-  const survivors = [...alive, ...ledger.survivors.filter(({ id }) => !ran.has(id))];
+  const known = new Set(chosen.map(({ id }) => id));
+  const waiting = ledger.survivors.filter(({ id }) => known.has(id) && !ran.has(id));
+  const survivors = [...alive, ...waiting];
   const named = survivors.map(({ reason, ...survivor }) => {
     const kept = reason ?? reasons.get(survivor.id);
     return kept === undefined ? survivor : { ...survivor, reason: kept };

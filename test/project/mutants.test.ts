@@ -34,7 +34,11 @@ const { instrument, switchFile, switchModule } = await loadScript<{
 }>("scripts/mutants/instrument.mjs");
 const { judged, ledgerOf } = await loadScript<{
   judged(results: readonly object[], ledger: object): Verdict;
-  ledgerOf(results: readonly object[], ledger: object): { survivors: { id: string; reason?: string }[] };
+  ledgerOf(
+    results: readonly object[],
+    ledger: object,
+    chosen: readonly object[],
+  ): { survivors: { id: string; reason?: string }[] };
 }>("scripts/mutants/report.mjs");
 
 const changes = (code: string) =>
@@ -165,9 +169,11 @@ test("a layer below the bound, and a survivor that is not listed, are problems; 
   match(bad.problems[1] ?? "", /^fresh src\/call\/a\.ts:1 drop: a\(\); -> left out survives/);
 });
 
-test("the list keeps reasons, loses the killed, and leaves what did not run", () => {
-  const ledger = { survivors: [{ id: "same", reason: "no change" }, { id: "killed" }, { id: "elsewhere", file: "z" }] };
-  const { survivors } = ledgerOf([result("same"), result("killed", {}), result("fresh")], ledger);
+test("the list keeps reasons and what did not run, and loses the killed and what is chosen no more", () => {
+  const ids = ["same", "killed", "elsewhere", "no-more"];
+  const ledger = { survivors: ids.map((id) => ({ id, file: "z", ...(id === "same" ? { reason: "no change" } : {}) })) };
+  const results = [result("same"), result("killed", {}), result("fresh")];
+  const { survivors } = ledgerOf(results, ledger, [...results, { id: "elsewhere" }]);
   deepEqual(
     survivors.map(({ id, reason }) => [id, reason]),
     [

@@ -62,3 +62,30 @@ test("a watch after a failed handshake waits for the next handshake", async (t) 
   (await script.next("resources/unsubscribe")).result({});
   await unwatched;
 });
+
+test("a call that is given up while it waits for a handshake ends at once", async (t) => {
+  const script = await new HttpScript().start();
+  t.after(() => script.stop());
+  script.onRequest = (received: Received) => {
+    if (received.rpcMethod === "notifications/initialized") received.status(202);
+    if (received.method === "GET") received.status(405);
+  };
+  const connecting = connect(script.url, { era: "legacy" });
+  (await script.next("initialize")).result(HELLO, { "mcp-session-id": "first" });
+  const client = await connecting;
+  t.after(() => client.close());
+  const lost = client.callTool("lost");
+  (await script.next("tools/call")).status(404);
+  (await script.next("initialize")).status(503);
+  await rejects(lost, ConnectionError);
+
+  const abort = new AbortController();
+  const waiting = [
+    client.callTool("waits", {}, { signal: abort.signal }),
+    client.watch({ toolsListChanged: true }, { signal: abort.signal }),
+  ];
+  const handshake = await script.next("initialize");
+  abort.abort("enough");
+  for (const call of waiting) await rejects(call, /^enough$/);
+  handshake.status(503);
+});
