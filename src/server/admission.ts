@@ -2,22 +2,22 @@ import { Busy } from "../era/busy.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
 import { SmallMap } from "../protocol/jsonrpc/small-map.js";
 
-/** Subscriptions stay open and have a bound of their own: they are no running calls. */
+/** Subscriptions stay open and have their own limit, so they do not count as running calls. */
 const LISTEN = "subscriptions/listen";
 const WARN_MS = 60_000;
 
 /**
- * Counts the calls that run, and refuses those beyond a bound before anything of them runs. Every call of every transport
- * enters once and leaves once; a call whose handler goes on after its cancellation leaves when the handler is done.
+ * Counts the running calls and refuses calls beyond the limits before they start. Each call of each transport enters
+ * once and leaves once. A call whose handler continues after a cancellation leaves when the handler is done.
  */
 export class Admission {
-  /** Calls that run, those that wait for their tool included. */
+  /** Number of running calls, including calls that wait for their tool. */
   running = 0;
-  /** Calls that wait for their tool. */
+  /** Number of calls that wait for their tool. */
   waiting = 0;
-  /** Notifications whose checks or handlers are not done. */
+  /** Number of notifications whose checks or handlers are not done. */
   notifications = 0;
-  /** Calls and bodies that were refused since the start. */
+  /** Number of refused calls and bodies since the start. */
   refused = 0;
   readonly #runtime: Pick<ServerRuntime, "limits" | "clock" | "warn">;
   readonly #principals = new SmallMap<string, { running: number }>();
@@ -27,7 +27,7 @@ export class Admission {
     this.#runtime = runtime;
   }
 
-  /** Counts a call in, or tells why it may not run. */
+  /** Counts a call in. Returns the refusal if a limit is reached. */
   enter(call: Call): Busy | undefined {
     if (call.method === LISTEN) return undefined;
     const { maxCalls, maxCallsPerSession, maxCallsPerPrincipal } = this.#runtime.limits;
@@ -42,7 +42,7 @@ export class Admission {
     return undefined;
   }
 
-  /** Counts a call out that `enter` counted in. */
+  /** Counts out a call that `enter` counted in. */
   leave({ method, session, origin }: Call): void {
     if (method === LISTEN) return;
     this.running--;
@@ -51,8 +51,8 @@ export class Admission {
   }
 
   /**
-   * Counts a notification in; false where it may not be handled. The bound is that of calls: where each request stands alone,
-   * a connection has no queue to bound.
+   * Counts a notification in. Returns false if it must be dropped. The limit is that of calls, since requests of
+   * stateless HTTP have no connection whose queue could be limited.
    */
   enterNotification(): boolean {
     const { maxCalls } = this.#runtime.limits;
@@ -61,7 +61,7 @@ export class Admission {
     return false;
   }
 
-  /** Makes a refusal, counts it, and warns of it from time to time. */
+  /** Creates and counts a refusal. Logs a warning at most once per `WARN_MS`. */
   refuse(status: 429 | 503, limit: string, message: string, retryAfterMs?: number): Busy {
     const busy = new Busy(status, limit, message, retryAfterMs);
     this.refused++;

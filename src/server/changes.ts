@@ -2,15 +2,15 @@ import type { Change, ChangeBus } from "../store/change-bus.js";
 import type { Editable } from "./definitions/catalogue.js";
 import type { PromptChanges, ResourceChanges, ToolChanges } from "./definitions/registry.js";
 
-/** The way to each definition; one that does not exist is an error. */
+/** Gives access to existing definitions. Each function throws if the definition does not exist. */
 export interface ServerEdit {
   tool(name: string): Editable<ToolChanges>;
   prompt(name: string): Editable<PromptChanges>;
-  /** By URI or URI template. */
+  /** `uri` is a URI or URI template. */
   resource(uri: string): Editable<ResourceChanges>;
 }
 
-/** How an author says that something changed. Registering and removing say so by themselves. */
+/** Announces changes to clients. Adding and removing definitions announces changes automatically. */
 export class Changes {
   readonly #bus: ChangeBus;
 

@@ -21,13 +21,16 @@ import type {
 import type { OutputOf, StandardSchema } from "../schema/compile.js";
 import type { FormSchema } from "../schema/elicitation-form.js";
 
-/** What a handler knows and can do while its call runs. Afterwards it is closed: sends do nothing and questions reject. */
+/**
+ * Second argument of handlers: data of the call, and methods to contact the client while the call runs. After the call,
+ * notifications are ignored and requests to the client reject.
+ */
 export class Context {
   readonly #call: Call;
   readonly #asking: ClientRequestsOpener;
   readonly #runtime: ServerRuntime;
   readonly #end: AbortSwitch;
-  /** The context that reports for this one too, when this is the same call with another end. */
+  /** Context of the same call that reports progress. Contexts of `endingWith` share its reporter. */
   readonly #root: Context;
   #reporting: ProgressReporter | undefined;
 
@@ -45,21 +48,27 @@ export class Context {
     this.#end = end;
   }
 
-  /** The same call for a handler that may be given up on before the call is: its signal is that of `end`. */
+  /**
+   * Returns a context of the same call whose signal is that of `end`. For a handler whose time may end before the call
+   * does.
+   */
   endingWith(end: AbortSwitch): Context {
     return new Context(this.#call, this.#asking, this.#runtime, end, this.#root);
   }
 
-  /** Fires when the call is cancelled, times out at the caller, loses its connection, or the server shuts down. */
+  /**
+   * Aborts when the call is cancelled, times out at the client or loses its connection, or when the server shuts down.
+   */
   get signal(): AbortSignal {
     return this.#end.signal;
   }
 
-  /** Whether `signal` has fired, for those who need no signal. */
+  /** True if `signal` has aborted. Unlike `signal`, it creates no AbortSignal. */
   get aborted(): boolean {
     return this.#end.aborted;
   }
 
+  /** JSON-RPC id of the request. */
   get requestId(): RequestId {
     return this.#call.id;
   }
@@ -68,27 +77,27 @@ export class Context {
     return this.#call.method;
   }
 
-  /** Version, capabilities and self-reported identity of the client. */
+  /** Protocol version, capabilities and self-reported identity of the client. */
   get client(): ClientDescription {
     return this.#call.client;
   }
 
-  /** The `_meta` of the request, as it came. */
+  /** `_meta` of the request, unchanged. */
   get meta(): Meta | undefined {
     return this.#call.params._meta as Meta | undefined;
   }
 
-  /** What an authorization gate found out about the caller. */
+  /** Information about the caller from the authorization gate, such as the claims of a token. */
   get auth(): unknown {
     return this.#call.origin.auth;
   }
 
-  /** The caller in one word, as far as a gate could tell. */
+  /** Identifier of the caller from the authorization gate. */
   get principal(): string | undefined {
     return this.#call.origin.principal;
   }
 
-  /** Whether the caller's authorization grants all of these scopes. */
+  /** True if the caller's authorization grants all of these scopes. */
   grants(scopes: readonly string[]): boolean {
     const { method } = this;
     const { auth, judge } = this.#call.origin;
@@ -97,37 +106,40 @@ export class Context {
     return scopes.every((scope) => Array.isArray(granted) && granted.includes(scope));
   }
 
-  /** Whether a caller without the scopes for something is told, when it is used, what to ask for. */
+  /** True if the gate can tell a caller which scopes are missing when it uses a definition (step-up authorization). */
   get canAskForMore(): boolean {
     return this.#call.origin.judge !== undefined;
   }
 
-  /** The session, in the era that has them. */
+  /** Id of the session. Legacy HTTP only. */
   get sessionId(): string | undefined {
     return this.#call.origin.sessionId;
   }
 
-  /** Path and query of the HTTP request; undefined where there is none. */
+  /** Path and query of the HTTP request. Undefined on other transports. */
   get url(): string | undefined {
     return this.#call.origin.url;
   }
 
-  /** A header of the HTTP request, by name in any case; undefined where there is none. */
+  /** Returns a header of the HTTP request. The name is case-insensitive. Returns undefined on other transports. */
   header(name: string): string | undefined {
     return this.#call.origin.header?.(name.toLowerCase());
   }
 
-  /** Whether anything can still be sent for this call. */
+  /** True if notifications and requests can still be sent for this call. */
   get open(): boolean {
     return this.#call.open && !this.#end.aborted;
   }
 
-  /** Reports progress, if the caller asked for it. Values must grow: others are left out, and reported as a mistake. */
+  /**
+   * Reports progress if the client requested it. Values must increase: other values are dropped and reported to
+   * `onError`.
+   */
   progress(progress: number, total?: number, message?: string): void | Promise<void> {
     return this.#reporter?.report(toReport(progress, total, message));
   }
 
-  /** Shows a part of the result that is ready already, if the caller asked for progress: one step further than before. */
+  /** Sends a part of the result as progress if the client requested progress. Increments the progress value. */
   partial(content: readonly ContentBlock[], message?: string): void | Promise<void> {
     const reporter = this.#reporter;
     const _meta = { [PARTIAL_CONTENT_KEY]: content };
@@ -135,7 +147,7 @@ export class Context {
   }
 
   /**
-   * Sends a log message to the client, if it asked for this level.
+   * Sends a log message to the client if it requested this level.
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   log(level: LoggingLevel, data: unknown, logger?: string): void | Promise<void> {
@@ -153,7 +165,10 @@ export class Context {
     return this.#call.notify(method, params);
   }
 
-  /** Asks the user to fill in a small form. What they accept comes as the schema reads it: defaults filled in, refined. */
+  /**
+   * Requests input from the user by a form. Accepted content is the output of the schema, with defaults and transforms
+   * applied.
+   */
   async elicit<const S extends FormSchema>(
     message: string,
     schema: S,
@@ -162,7 +177,10 @@ export class Context {
     return (await this.#questions("elicitation/create")).elicit(message, schema, this.#limited(options));
   }
 
-  /** Sends the user to a page; `accept` means that they agreed to go, not that they are done. */
+  /**
+   * Requests that the user opens a URL. `accept` means that the user agreed to open it, not that they have finished
+   * there.
+   */
   async elicitUrl(
     message: string,
     url: string,
@@ -172,7 +190,7 @@ export class Context {
   }
 
   /**
-   * Asks the client's model.
+   * Requests a completion from the client's model (sampling).
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   async sample(params: CreateMessageParams, options: AskOptions = {}): Promise<CreateMessageResult> {
@@ -180,14 +198,14 @@ export class Context {
   }
 
   /**
-   * Asks which folders the client works in.
+   * Requests the client's roots.
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   async listRoots(options: AskOptions = {}): Promise<readonly Root[]> {
     return (await this.#questions("roots/list")).listRoots(this.#limited(options));
   }
 
-  /** Sends the client a request of the author's own, in the era where a server may; rejects in the other. */
+  /** Sends a custom request to the client. Legacy only: rejects in other protocol versions. */
   request<S extends StandardSchema>(
     method: string,
     params: Params | undefined,
@@ -202,27 +220,33 @@ export class Context {
     return (await this.#questions(method)).request(method, params, this.#limited(options));
   }
 
-  /** Runs work once per call, however many rounds of questions the call takes; its value must be JSON. */
+  /**
+   * Runs work once per call and keeps its value, even if the handler is run again for each round of input requests. The
+   * value must be JSON.
+   */
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     return (await this.#asking.open()).step(name, work);
   }
 
-  /** The state that an earlier `inputRequired` of this call's handler carried. */
+  /** State from an earlier `inputRequired` result of this call's handler. */
   get state(): unknown {
     return this.#call.authoredState;
   }
 
-  /** The client's answers to an earlier `inputRequired` of this call's handler. */
+  /** Responses of the client to an earlier `inputRequired` result of this call's handler. */
   get inputResponses(): InputResponses | undefined {
     return this.#call.inputResponses;
   }
 
-  /** Lets go of the call's stream while the call goes on: a client that can resume reconnects for the answer. */
+  /**
+   * Closes the SSE stream of the call while the call continues. A client that can resume reconnects after `retryMs` to
+   * get the response.
+   */
   detachStream(retryMs?: number): void {
     if (this.#call.open) this.#call.wire.detach?.(this.#call, retryMs);
   }
 
-  /** Undefined where the caller asked for no progress. */
+  /** Undefined if the client requested no progress. */
   get #reporter(): ProgressReporter | undefined {
     const root = this.#root;
     const { progressToken } = this.#call;
@@ -237,7 +261,7 @@ export class Context {
     return questions;
   }
 
-  /** A handler that may be given up on before its call is does not wait longer than that. */
+  /** Aborts a request to the client when the handler's own time ends. */
   #limited<O extends AskOptions>(options: O): O {
     if (this.#end === this.#call.end) return options;
     const { signal } = this.#end;
@@ -250,7 +274,7 @@ export class Context {
   }
 }
 
-/** Progress may only be told of a request that is in progress and asked for it. */
+/** Throws for a progress token that the request did not supply. Progress is allowed only for a running request. */
 function assertOwnToken(call: Call, params: { readonly [key: string]: unknown } | undefined): void {
   if (call.progressToken !== undefined && params?.progressToken === call.progressToken) return;
   throw new McpError("unknown_progress_token", "notifications/progress must carry the token of the call it belongs to");

@@ -3,8 +3,8 @@ import { ServedCall } from "../era/served-call.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
 
 /**
- * A call of its own that does the same as another and outlives it: for extensions that answer now and do the work later.
- * It says nothing on its way, asks through `asker`, and ends by `end.abort(reason)` alone.
+ * Creates a call that repeats another one and outlives it, for extensions that respond first and do the work later. It
+ * sends no notifications, sends its requests through `asker`, and ends only by `end.abort(reason)`.
  */
 export function detachCall(call: Call, asker: RequestStrategy): Call {
   const { session, id, method, params, client, origin } = call;

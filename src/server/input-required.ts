@@ -2,9 +2,9 @@ import { DefinitionError } from "../protocol/errors.js";
 import type { InputRequests, InputRequiredResult } from "../protocol/types/index.js";
 
 /**
- * A result that asks the client for input, for handlers that speak the wire themselves. The answers come back in
- * `ctx.inputResponses` and the state, sealed on the way, in `ctx.state`. A question that no client could answer, such as a form
- * that is not flat, fails the call when the handler has returned it.
+ * Creates a result that requests input from the client, for handlers that handle rounds themselves. The responses
+ * arrive in `ctx.inputResponses`. The state is sealed for the client and arrives in `ctx.state`. The call fails if an
+ * input request is invalid, such as a form with nested objects.
  */
 export function inputRequired(parts: {
   readonly inputRequests?: InputRequests;

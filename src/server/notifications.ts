@@ -8,7 +8,7 @@ import { parseParams } from "./definitions/run-custom.js";
 
 type NotificationRuntime = ServerRuntime & { readonly registry: Registry; readonly admission: Admission };
 
-/** Makes what hands the notifications of one connection to whom the author named for them. */
+/** Creates the function that passes the notifications of a connection to their handlers. */
 export function createReceiver(
   runtime: NotificationRuntime,
   notificationCall: (method: string) => Call,
@@ -29,13 +29,13 @@ export function createReceiver(
         (given) => runHandler(runtime, own, notificationCall(own.name), given),
         onError,
       );
-    // That a client is ready is for who asks for it by name.
+    // A handler without a name does not get `notifications/initialized`.
     else if (other !== undefined && method !== "notifications/initialized")
       queue.deliver(() => notification, other as (params: unknown) => unknown, onError);
   };
 }
 
-/** Runs the handler of a notification: it may ask and tell as a call can. */
+/** Runs the handler of a notification. It may send notifications and requests like a call. */
 async function runHandler(runtime: ServerRuntime, own: CustomMethod, call: Call, params: unknown): Promise<void> {
   try {
     await call.era.runHandler(call, runtime, async (asker) => {
@@ -48,16 +48,16 @@ async function runHandler(runtime: ServerRuntime, own: CustomMethod, call: Call,
 }
 
 /**
- * Hands notifications to their handlers in the order in which they came: at once, unless a check has to be waited for. While
- * `most` of them are not done, further ones are dropped, and `onDropped` is told of the first. So are those beyond the bound of
- * the server.
+ * Passes notifications to their handlers in the order of arrival, synchronously unless a check is asynchronous. Drops
+ * notifications while `most` of them are unfinished, or while the server is at its limit. Calls `onDropped` for the
+ * first of a series.
  */
 class NotificationQueue {
   readonly #admission: Admission;
   readonly #most: number;
   readonly #onDropped: () => void;
   #last: Promise<void> | undefined;
-  /** How many wait, or have a handler that runs. */
+  /** Number of notifications that wait or whose handler runs. */
   #underWay = 0;
   #drops = false;
 
@@ -67,7 +67,10 @@ class NotificationQueue {
     this.#onDropped = onDropped;
   }
 
-  /** `parse` may throw, and may return a promise; the next does not wait for `handle`. What either throws goes to `onError`. */
+  /**
+   * Parses and handles a notification. The next one waits for `parse` but not for `handle`. Errors of both go to
+   * `onError`.
+   */
   deliver(parse: () => unknown, handle: (params: unknown) => unknown, onError: (error: unknown) => void): void {
     if (this.#underWay >= this.#most) return this.#drop();
     if (!this.#admission.enterNotification()) return;

@@ -48,7 +48,7 @@ export const HTTP: Known<HttpServerOptions> = {
   sse: 1,
 };
 
-/** What all definitions have in common. */
+/** Options that all definitions have. */
 const SHARED = {
   title: "string",
   description: "string",

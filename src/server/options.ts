@@ -19,7 +19,7 @@ import type { EventLog } from "../store/event-log.js";
 import type { RateLimitOptions } from "./rate-limit.js";
 import type { SealKey, StateCodec } from "./state/options.js";
 
-/** Where the SDK writes what happens. Silent by default; never stdout. */
+/** Destination of the SDK's log messages. Without a logger nothing is logged. The SDK never writes to stdout. */
 export interface Logger {
   debug?(message: string, fields?: Record<string, unknown>): void;
   info?(message: string, fields?: Record<string, unknown>): void;
@@ -27,115 +27,163 @@ export interface Logger {
   error?(message: string, fields?: Record<string, unknown>): void;
 }
 
+/** Wraps a call: `(call, next) => next(call)`. */
 export type ServerInterceptor = Interceptor<Call, HandlerResult>;
 
+/** Options of the HTTP endpoint. */
 export interface HttpServerOptions extends GuardOptions {
-  /** Lets scripts of the allowed origins call from a browser. No such header is sent without it. */
+  /**
+   * Allows browser scripts of the allowed origins to call the server (CORS).
+   * @default false
+   */
   readonly cors?: boolean;
-  /** Authenticates every request. Without one nobody is known, whatever the request says of itself. */
+  /** Authenticates each request. Without a gate callers have no identity, whatever their headers say. */
   readonly gate?: HttpGate;
-  /** Sessions for clients that need a handshake: `false` keeps none, each request stands alone. */
+  /** Options of sessions (legacy only). `false` disables sessions, so that each request stands alone. */
   readonly sessions?: SessionOptions;
-  /** Answer handshake-era requests with one JSON document instead of a stream. */
+  /**
+   * Legacy clients: responds with one JSON document instead of a stream if the client accepts JSON and `responseMode` is
+   * not set. Other clients: opens no stream for the keep-alive comments of a silent call.
+   * @default false
+   */
   readonly preferJson?: boolean;
   /**
-   * The form of answers: `"auto"` streams when there is something to say before the answer, `"sse"` streams always,
-   * `"json"` never and drops what a call says on its way.
+   * Form of responses. `"auto"` opens a stream only for messages before the response and for keep-alive comments. `"sse"`
+   * always opens one. `"json"` opens one for subscriptions only, and drops messages before the response. Legacy clients
+   * get a stream unless it is `"json"`.
    */
   readonly responseMode?: "auto" | "sse" | "json";
-  /** Silence on a stream after which a comment is written. 15 s unless told otherwise. */
+  /**
+   * Idle time of a stream after which a comment is written.
+   * @default 15_000
+   */
   readonly keepAliveMs?: number;
-  /** Makes lost streams resumable: `true` for a bounded log in memory. */
+  /** Makes interrupted streams resumable (legacy only). `true` keeps a bounded event log in memory. */
   readonly resumable?: boolean | EventLog;
-  /** What clients are told to wait before they reconnect. */
+  /** Time that clients wait before they reconnect, sent as `retry` on streams. */
   readonly retryMs?: number;
   /**
    * Serves the HTTP+SSE transport of 2024-11-05 too: a stream at `/sse`, messages at `/messages`.
-   * For clients that know nothing else.
+   * @default false
    * @deprecated by SEP-2596; may go three months after SEP-2596 is final.
    */
   readonly sse?: boolean | SsePaths;
 }
 
-/** A connection that a server is serving. */
+/** Connection that a server serves. */
 export interface ServedConnection {
-  /** Resolves when the connection has ended, whoever ended it. */
+  /** Resolves when the connection has ended, on either side. */
   readonly closed: Promise<void>;
-  /** How many calls are running. */
+  /** Number of running calls. */
   readonly running: number;
-  /** What a handshake told about the client; undefined before it, and where there is none: see the calls' own then. */
+  /**
+   * Description of the client from the handshake. Undefined before it and in protocol versions without a handshake,
+   * where each call has its own `ctx.client`.
+   */
   readonly client: ClientDescription | undefined;
   close(): Promise<void>;
 }
 
+/** Options of a server. */
 export interface ServerOptions {
-  /** How to use this server, for the model. */
+  /** Instructions for the model on how to use this server. */
   readonly instructions?: string;
   readonly logger?: Logger;
-  /** Whether features that the protocol has deprecated are warned of, once per process: by the logger or the runtime. */
+  /**
+   * Warns of deprecated features of the protocol, once per process, through the logger or `process.emitWarning`.
+   * @default true
+   */
   readonly warnDeprecated?: boolean;
-  /** Every error that the SDK answered for an author's handler, and everything that went wrong outside a call. */
+  /** Called with each unexpected error of a handler, and with each error outside of a call. */
   readonly onError?: (error: unknown, context: ReportContext) => void;
-  /** Wrap every call, before those of `use`; the first is the outermost. */
+  /** Interceptors of each call, outermost first. They wrap those of `use`. */
   readonly interceptors?: readonly ServerInterceptor[];
-  /** Called with each channel that is served, once it is open. */
+  /** Called with each channel that is served, after it has opened. */
   readonly onConnection?: (connection: ServedConnection) => void;
-  /** Hides the message of an unexpected error in a tool from the model. */
+  /**
+   * Hides messages of unexpected tool errors from the model.
+   * @default false
+   */
   readonly maskErrors?: boolean;
-  /** How many entries a page of a listing has; all by default. */
+  /**
+   * Maximum number of entries on a page of a listing.
+   * @default all entries
+   */
   readonly pageSize?: number;
-  /** The protocol versions to speak, newest first; all by default. */
+  /**
+   * Supported protocol versions.
+   * @default all versions
+   */
   readonly versions?: readonly string[];
-  /** What clients are told about keeping listings and resources. */
+  /** Cache hints for clients, on listings and resources. */
   readonly cache?: ServerCacheOptions;
   readonly capabilities?: {
-    /** Offered even while none is defined; `listChanged: false` keeps changes to oneself. */
+    /** Offers the feature even if nothing is defined. `listChanged: false` disables the notifications of changes. */
     readonly tools?: boolean | { readonly listChanged?: boolean };
     readonly prompts?: boolean | { readonly listChanged?: boolean };
     readonly resources?: boolean | { readonly listChanged?: boolean; readonly subscribe?: boolean };
     readonly experimental?: { readonly [key: string]: JsonObject };
     readonly extensions?: { readonly [key: string]: JsonObject };
     /**
-     * Whether handlers send log messages.
+     * Offers log messages to clients.
+     * @default true if a tool, prompt or resource is offered
      * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
      */
     readonly logging?: boolean;
   };
   readonly resources?: {
-    /** Called when the first client begins to watch a resource, and when the last has stopped. */
+    /**
+     * Called when the first client subscribes to a resource. `onUnsubscribe` is called when the last one unsubscribes.
+     */
     readonly onSubscribe?: (uri: string) => void;
     readonly onUnsubscribe?: (uri: string) => void;
-    /** Lets the variables of all templates climb by `..`, be absolute paths or hold NUL. */
+    /**
+     * Allows `..`, absolute paths and NUL in the variables of all templates.
+     * @default false
+     */
     readonly unsafePaths?: boolean;
   };
-  /** Keys that seal the state of calls with questions; the first seals, all open. One of this process by default. */
+  /**
+   * Keys that seal the state of calls with input requests. The first key seals, all keys open.
+   * @default a random key of this process
+   */
   readonly stateKeys?: readonly SealKey[];
-  /** Takes the place of keys and cryptography; expiry and the bond to caller and request are kept around it. */
+  /** Replaces the encryption of sealed state. The server still checks expiry, caller and request. */
   readonly stateCodec?: StateCodec;
-  /** Servers of other names take sealed state from each other only where this, and the keys, are the same. */
+  /**
+   * Audience of sealed state. Servers accept each other's state if they have the same audience and keys.
+   * @default the name of the server
+   */
   readonly stateAudience?: string;
   /**
-   * Decides whether a sealed state is taken, by its name and the time of day at which it ends. Takes the place of the
-   * server's own account of used states, where several processes share one.
+   * Decides whether a sealed state is accepted, by its id and expiry time (Unix time in milliseconds). Replaces the
+   * in-memory record of used states, for servers with several processes.
    */
   readonly acceptState?: (id: string, untilMs: number) => boolean | Promise<boolean>;
   /**
-   * The least severe log messages for clients that asked for no level, where they need not ask. All by default.
+   * Minimum level of log messages for clients that set no level (legacy only).
+   * @default "debug"
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   readonly logLevel?: LoggingLevel;
-  /** Bounds on everything that clients can make the server hold. Each has a default. */
+  /** Limits on the resources that clients can make the server hold. Each limit has a default. */
   readonly limits?: Partial<ServerLimits>;
-  /** How fast one caller may make calls. Off by default. */
+  /**
+   * Rate limit of calls per caller.
+   * @default no limit
+   */
   readonly rateLimit?: RateLimitOptions;
-  /** Pings each connected client, in the era that has pings; silence is told to `onError`. */
+  /** Pings each connected client (legacy only). Pings without a response are reported to `onError`. */
   readonly pings?: PingOptions;
-  /** The shortest time between two reports of progress of one call; what comes between is left out but for the latest. */
+  /** Minimum time between two progress notifications of a call. Of the reports in between, only the latest is sent. */
   readonly progressIntervalMs?: number;
-  /** Whether results say which server they come from. */
+  /**
+   * Includes the server's name and version in results (`_meta`).
+   * @default true
+   */
   readonly identify?: boolean;
   readonly http?: HttpServerOptions;
-  /** Compiles the JSON Schemas that authors give. */
+  /** Compiles JSON Schemas of definitions. */
   readonly validator?: JsonSchemaValidator;
   readonly clock?: Clock;
 }
@@ -144,20 +192,21 @@ export function clockOf(options: ServerOptions): Clock {
   return options.clock ?? systemClock;
 }
 
-/** What clients are told about keeping a result. */
+/** Cache hints of a result. */
 export interface CacheHints {
-  /** How long it stays fresh; a whole number of milliseconds. */
+  /** Time that the result stays fresh, a whole number of milliseconds. */
   readonly ttlMs?: number;
-  /** `public`: the same for every caller. */
+  /** `public` if the result is the same for every caller. */
   readonly scope?: CacheScope;
 }
 
+/** Cache hints of results. Each definition may have its own. */
 export interface ServerCacheOptions extends CacheHints {
-  /** For the results of one method: `{ "tools/list": { ttlMs: 60_000 } }`. */
+  /** Cache hints per method: `{ "tools/list": { ttlMs: 60_000 } }`. */
   readonly methods?: { readonly [method: string]: CacheHints };
 }
 
-/** Throws a `RangeError` for hints that may not be sent. */
+/** Throws a `RangeError` for invalid cache hints. */
 export function assertCacheHints(where: string, { ttlMs, scope }: CacheHints): void {
   if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs >= 0)) {
     throw new RangeError(`${where}: ttlMs must be a whole number of milliseconds, 0 or more`);
@@ -167,7 +216,7 @@ export function assertCacheHints(where: string, { ttlMs, scope }: CacheHints): v
   }
 }
 
-/** The hints as a result carries them; only those that are set. */
+/** Converts cache hints to members of a result. Omits unset hints. */
 export function toWireHints({ ttlMs, scope }: CacheHints): {
   readonly ttlMs?: number;
   readonly cacheScope?: CacheScope;

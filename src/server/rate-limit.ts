@@ -5,11 +5,17 @@ import { assertOptions, type Known } from "../protocol/known-options.js";
 import { type BucketLimit, type Buckets, type BucketVerdict, MemoryBuckets } from "../store/buckets.js";
 import type { Admission } from "./admission.js";
 
-/** How fast a caller may make calls. `burst` may come at once, and one more after each `perMs`. */
+/** Rate limit of a caller. It may make `burst` calls at once, and one more after each `perMs` milliseconds. */
 export interface RateLimitOptions extends BucketLimit {
-  /** Where the buckets are kept. In memory by default, which counts for one process. */
+  /**
+   * Store of the buckets.
+   * @default buckets in memory, which count for one process
+   */
   readonly buckets?: Buckets;
-  /** Names the bucket of a call; undefined for a call without a limit. The principal that a gate names by default. */
+  /**
+   * Returns the name of the bucket of a call, or undefined for a call without a limit.
+   * @default the principal from the gate
+   */
   readonly key?: (call: Call) => string | undefined;
 }
 
@@ -18,8 +24,9 @@ const OPTIONS: Known<RateLimitOptions> = { burst: 1, perMs: 1, buckets: 1, key: 
 type RateLimitRuntime = Pick<ServerRuntime, "clock" | "report"> & { readonly admission: Admission };
 
 /**
- * Makes the check that a call passes before anything of it runs. It throws `Busy` for a caller that is too fast, and gives a
- * promise only where the buckets take time. Buckets that fail hold nobody up: the failure is reported.
+ * Creates the check of a call's rate, which runs before the call starts. It throws `Busy` if the limit is reached, and
+ * returns a promise only if the buckets are asynchronous. A failure of the buckets is reported and does not block
+ * calls.
  */
 export function createRateLimit(
   options: RateLimitOptions,

@@ -31,7 +31,7 @@ import { createRateLimit } from "./rate-limit.js";
 import { createRoutes, createServe, type Route, sees } from "./serve-call.js";
 import { assertSealOptions } from "./state/options.js";
 
-/** The server as its eras see it: what it knows, and how a call is served to its end. */
+/** Server as its eras see it: definitions, options, limits, and the function that serves a call. */
 export class ServerCore implements ServerRuntime {
   readonly info: Implementation;
   readonly changes: ChangeBus = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
@@ -54,7 +54,7 @@ export class ServerCore implements ServerRuntime {
   readonly routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
   mirrorsArguments = false;
-  /** Whether new calls are refused. */
+  /** True if new calls are refused. */
   draining = false;
   readonly #interceptors: ServerInterceptor[];
   run: ServerRuntime["run"];
@@ -112,7 +112,7 @@ export class ServerCore implements ServerRuntime {
     return this.registry.methods.get(method)?.nameFrom;
   }
 
-  /** Whether some era of this server has a method of this name. */
+  /** True if an era of this server specifies the method. */
   isSpecified(method: string): boolean {
     return this.eras.some((era) => era.specifies(method));
   }
@@ -121,7 +121,7 @@ export class ServerCore implements ServerRuntime {
     return createReceiver(this, notificationCall);
   }
 
-  /** Says something to every client that hears what belongs to no call. */
+  /** Sends a log message to all clients that can receive messages outside of a call. */
   log(message: LogMessage): void {
     if (this.capabilities.logging === undefined) return;
     for (const listener of [...this.#logListeners]) listener(message);
@@ -186,7 +186,7 @@ export class ServerCore implements ServerRuntime {
     return () => this.#closing.delete(listener);
   }
 
-  /** Refuses new calls, and lets everything that ends in its own way do so. */
+  /** Refuses new calls and notifies the listeners of `onClosing`. */
   beginClosing(): void {
     this.draining = true;
     for (const listener of [...this.#closing]) listener();

@@ -17,30 +17,30 @@ import { runCustom } from "./definitions/run-custom.js";
 import type { RegisteredTool } from "./definitions/tool.js";
 import type { ServerInterceptor } from "./options.js";
 
-/** Checks the params of a method that only the author knows. */
+/** Checks the params of a custom method. */
 const anyParams = params({});
 
 const DROPPED: Outcome = { kind: "dropped" };
 const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
 
-/** The methods that a server can be asked. */
+/** Tables of the methods that a server implements. */
 export interface MethodTables extends ServerRuntime {
-  /** The methods of the specification that the server answers, whatever the era. */
+  /** Methods of the specification that work the same in each era. */
   readonly routes: ReadonlyMap<string, Route>;
-  /** The definitions, with the author's own methods. */
+  /** Definitions, including custom methods. */
   readonly registry: Pick<Registry, "methods">;
-  /** Counts the calls that run. */
+  /** Counts and limits the running calls. */
   readonly admission: Admission;
-  /** Throws where the caller is too fast; undefined where calls have no rate. */
+  /** Throws if the caller exceeds its rate limit. Undefined if the server has no rate limit. */
   readonly checkRate: ((call: Call) => MaybePromise<void>) | undefined;
-  /** Whether some era of this server has a method of this name. */
+  /** True if an era of this server specifies the method. */
   isSpecified(method: string): boolean;
 }
 
 /**
- * Makes the function that serves one call to its end, over every transport: dispatch, handler, encoded outcome. It does so in
- * this turn, unless something in it takes time, and never throws or rejects. The author's interceptors stand around `dispatch`;
- * they are promised promises, and without any there need be none.
+ * Creates the function that serves a call on each transport: dispatch, handler, encoded outcome. It works synchronously
+ * unless a handler, check or interceptor is asynchronous, and never throws or rejects. Interceptors wrap `dispatch` and
+ * always get promises. Without interceptors, `dispatch` needs none.
  */
 export function createServe(
   server: MethodTables,
@@ -58,7 +58,7 @@ function withInterceptors(server: MethodTables, interceptors: readonly ServerInt
   return (_server, call) => intercepted(call);
 }
 
-/** Lets a call begin once the rate of its caller allows it. A call that was cancelled meanwhile does not. */
+/** Starts a call after its rate limit is checked. Does not start it if it was cancelled during the check. */
 function withinRate(checkRate: MethodTables["checkRate"], run: Dispatch): Dispatch {
   if (checkRate === undefined) return run;
   return (server, call) =>
@@ -84,7 +84,10 @@ function serveCall(server: MethodTables, dispatchCall: Dispatch, call: Call): Ma
   );
 }
 
-/** Finds the method, checks its params, and runs it. The author's own methods come first, then the era's, then the server's. */
+/**
+ * Finds the method, checks the params and runs the handler. Custom methods take precedence over the era's, and those
+ * over the server's.
+ */
 function dispatch(server: MethodTables, call: Call): MaybePromise<HandlerResult> {
   const { era, method } = call;
   const shape = era.methods.get(method);
@@ -120,7 +123,7 @@ function fail(server: MethodTables, call: Call, error: unknown): Outcome {
   return refuse(server, call, error);
 }
 
-/** Ends a call that did not begin. */
+/** Ends a call that was not started, or that failed. */
 function refuse(server: MethodTables, call: Call, error: unknown): Outcome {
   try {
     return toOutcome(server, call, error);
@@ -129,7 +132,10 @@ function refuse(server: MethodTables, call: Call, error: unknown): Outcome {
   }
 }
 
-/** A deliberate error goes out as it is; any other is reported here and stays opaque there. */
+/**
+ * Converts an error to an outcome. An `RpcError` is sent to the client. Any other error is reported to the author, and
+ * the client gets "Internal error".
+ */
 function toOutcome(runtime: ServerRuntime, call: Call, error: unknown): Outcome {
   const context = { where: "handler", method: call.method, id: call.id };
   if (call.end.aborted) {
@@ -149,6 +155,7 @@ function toOutcome(runtime: ServerRuntime, call: Call, error: unknown): Outcome 
   return { kind: "error", error: INTERNAL, refused: false };
 }
 
+/** Serves a method of the specification. */
 export type Route = (call: Call, ctx: Context) => MaybePromise<HandlerResult>;
 
 type Serve = (registry: Registry, call: Call, ctx: Context) => MaybePromise<HandlerResult>;
@@ -164,12 +171,12 @@ const SERVE: readonly (readonly [method: string, serve: Serve])[] = [
   ["completion/complete", completeArgument],
 ];
 
-/** Lists the methods of the specification that the server answers, whatever the era. */
+/** Returns the methods of the specification that work the same in each era. */
 export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
   return new Map(SERVE.map(([method, serve]) => [method, (call, ctx) => serve(registry, call, ctx)]));
 }
 
-/** Whether a caller may hear of a resource. */
+/** True if the caller may know of a resource. */
 export function sees(runtime: VisibilityRuntime, call: Call, uri: string): MaybePromise<boolean> {
   const { resources, templates } = runtime.registry;
   if (!resources.filtered && !templates.filtered) return true;

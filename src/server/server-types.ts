@@ -1,22 +1,22 @@
 import type { AnySchema, InputOf, OutputOf } from "../schema/compile.js";
 import type { UriVariables } from "./definitions/uri-template.js";
 
-/** The tools that a server has, as a type: a client connected to `typeof server` is checked against it. */
+/** Tools of a server as a type. A client that is connected with `typeof server` is checked against it. */
 export interface ToolTypes {
   readonly [name: string]: { readonly input: unknown; readonly output: unknown };
 }
 
-/** The prompts that a server has, as a type. */
+/** Prompts of a server as a type. */
 export interface PromptTypes {
   readonly [name: string]: { readonly arguments: unknown };
 }
 
-/** The resources that a server has, by URI or URI template, as a type. */
+/** Resources of a server as a type, by URI or URI template. */
 export interface ResourceTypes {
   readonly [uri: string]: { readonly variables: unknown };
 }
 
-/** What defining one tool adds to them. */
+/** Type of one tool. */
 export type ToolType<Name extends string, I, O> = {
   readonly [Key in Name]: {
     readonly input: I extends AnySchema ? InputOf<I> : Record<string, unknown>;
@@ -24,14 +24,14 @@ export type ToolType<Name extends string, I, O> = {
   };
 };
 
-/** What defining one prompt adds to them. */
+/** Type of one prompt. */
 export type PromptType<Name extends string, A> = {
   readonly [Key in Name]: {
     readonly arguments: A extends AnySchema ? InputOf<A, Record<string, string>> : Record<string, string>;
   };
 };
 
-/** What defining one resource adds to them. */
+/** Type of one resource. */
 export type ResourceType<Uri extends string> = {
   readonly [Key in Uri]: { readonly variables: UriVariables<Uri> };
 };

@@ -31,8 +31,8 @@ import { HttpEndpoint } from "./transports/http.js";
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::", "::0", ""]);
 
 /**
- * One definition of a server, for every client, transport and protocol version. Definitions are compiled as they are made;
- * serving looks them up.
+ * MCP server for all clients, transports and protocol versions. Definitions are compiled when they are added, so that
+ * serving only looks them up.
  */
 // biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
 export class Server<
@@ -41,11 +41,11 @@ export class Server<
   Resources extends ResourceTypes = {},
 > {
   // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
-  /** The types of what is defined; has no value. */
+  /** Types of the definitions. Exists for type inference only and has no value. */
   declare readonly shape: { readonly tools: Tools; readonly prompts: Prompts; readonly resources: Resources };
-  /** How to say that something changed. */
+  /** Announces changes to clients. */
   readonly changes: Changes;
-  /** What is defined already, to change or hide it while clients are connected. */
+  /** Changes, hides or removes existing definitions while clients are connected. */
   readonly edit: ServerEdit;
   protected readonly core: ServerCore;
   readonly #options: HttpServerOptions;
@@ -54,7 +54,7 @@ export class Server<
   #http: HttpEndpoint | undefined;
   #closed: Promise<void> | undefined;
 
-  /** `validator` is for those who bring none. */
+  /** `validator` compiles JSON Schemas if the options have no validator. */
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     this.core = new ServerCore(info, options, eras, options?.validator ?? validator);
     this.#options = options.http ?? {};
@@ -67,7 +67,7 @@ export class Server<
       prompt: (name) => registry.edit("prompts", name),
       resource: (uri) => registry.edit("resources", uri),
     };
-    // What is wrong with the options is said where they are written.
+    // Creates the endpoint now, so that invalid options throw here and not with the first request.
     if (options.http !== undefined) this.#http = this.#createEndpoint();
   }
 
@@ -114,7 +114,7 @@ export class Server<
     return this.core.registry.remove("prompts", name);
   }
 
-  /** A resource at a URI, or a family of them at a URI template. */
+  /** Defines a resource at a URI, or a family of resources at a URI template. */
   resource<const Uri extends string, V extends AnySchema | undefined = undefined>(
     uri: Uri,
     options: ResourceOptions<V>,
@@ -128,7 +128,7 @@ export class Server<
     return this.core.registry.remove("resources", uri);
   }
 
-  /** Answers a method of the author's own, or one of the specification in place of the SDK. */
+  /** Handles a custom method, or replaces the handler of a method of the specification. */
   method<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
@@ -138,7 +138,7 @@ export class Server<
     return this;
   }
 
-  /** Listens to one kind of notification, or, without a name, to all that have no handler of their own. */
+  /** Handles a notification. Without a name, handles all notifications that have no other handler. */
   onNotification(handler: OtherNotificationHandler): this;
   onNotification<P extends AnySchema | undefined = undefined>(
     name: string,
@@ -157,38 +157,41 @@ export class Server<
   }
 
   /**
-   * Logs to every connected client that hears what belongs to no call of its own; `ctx.log` is for the rest.
+   * Sends a log message to all connected clients that can receive messages outside of a call. In a handler use
+   * `ctx.log`.
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   log(level: LoggingLevel, data: unknown, logger?: string): void {
     this.core.log({ level, data, logger });
   }
 
-  /** Says that the user is done with a page that a call sent them to; only the client that was asked hears it. */
+  /**
+   * Notifies the client that the user has finished a URL elicitation. Only the client of that elicitation is notified.
+   */
   elicitationCompleted(elicitationId: string): void {
     if (completeUrlElicitation(this.core.urlElicitations, elicitationId)) return;
     throw new McpError("unknown_elicitation", `No client was asked with the elicitationId ${elicitationId}`);
   }
 
-  /** Wraps every call that is served from now on; the first added is the outermost. */
+  /** Wraps each call that starts from now on. The interceptor that is added first is the outermost. */
   use(interceptor: ServerInterceptor): this {
     this.core.use(interceptor);
     return this;
   }
 
-  /** Adds an extension of the protocol; throws where two, or one and the protocol, want the same. */
+  /** Adds an extension of the protocol. Throws if it conflicts with the protocol or with another extension. */
   extend(extension: Pick<ServerExtension, "installIn">): this {
     if (typeof extension?.installIn !== "function") throw new DefinitionError("extend needs a ServerExtension");
     extension.installIn(this.core);
     return this;
   }
 
-  /** Serves a channel until it ends. Many channels may be served at once. */
+  /** Serves a channel until it closes. Several channels can be served at once. */
   async accept(channel: Channel, origin: CallOrigin = {}): Promise<ServedConnection> {
     return this.#channels.accept(this.core.eras, channel, () => origin);
   }
 
-  /** Answers one HTTP exchange. */
+  /** Serves an HTTP exchange. */
   handle(exchange: HttpExchange): void {
     this.#http ??= this.#createEndpoint();
     this.#http.serve(exchange);
@@ -199,7 +202,7 @@ export class Server<
     return new HttpEndpoint(this.core, this.core.eras, this.#options, accept);
   }
 
-  /** The server as a web-standard handler: for Workers, Deno, Bun, Hono, Next. */
+  /** Serves a web-standard request: for Workers, Deno, Bun, Hono or Next. */
   readonly fetch = (request: Request): Promise<Response> => {
     const { exchange, response } = createWebExchange(request);
     this.handle(exchange);
@@ -207,9 +210,9 @@ export class Server<
   };
 
   /**
-   * Counts what is being held at the moment: `connections` (channels), `sessions`, `streams`, `subscriptions`, `openRequests`
-   * (exchanges that are being answered), `running` calls, those of them that are `waiting` for their tool, request `bodies` under
-   * way and their `bodyBytes`. `refused` counts what a bound has refused since the start.
+   * Counts the resources in use: `connections` (channels), `sessions`, `streams`, `subscriptions`, `openRequests`
+   * (exchanges without a response yet), `running` calls, calls that are `waiting` for their tool, request `bodies`
+   * being read and their `bodyBytes`. `refused` is the number of refusals by limits since the start.
    */
   stats(): Readonly<Record<string, number>> {
     const { loading = 0, ...http } = this.#http?.stats() ?? {};
@@ -226,7 +229,10 @@ export class Server<
     };
   }
 
-  /** Takes the host that a listener for this server is bound to. Gives the paths that the server has beside the endpoint's. */
+  /**
+   * Called with the host that a listener for this server is bound to. Returns the paths that the server has besides its
+   * own.
+   */
   onListening(hostname: string): readonly string[] {
     const { allowedHosts, gate, sse = false } = this.#options;
     if (ANY_ADDRESS.has(hostname) && allowedHosts === undefined) {
@@ -240,7 +246,10 @@ export class Server<
     return [stream, pathOf(messages), ...paths];
   }
 
-  /** Refuses new calls, lets running ones finish within `graceMs`, with the answers that they wait for, and then closes. */
+  /**
+   * Refuses new calls, waits up to `graceMs` for running calls, and closes the server. Responses of clients that
+   * running calls wait for are still accepted.
+   */
   async drain(graceMs: number): Promise<void> {
     this.core.beginClosing();
     await Promise.race([this.#idle(), pause(this.core.clock, graceMs, this.#closing.signal)]);
