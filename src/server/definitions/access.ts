@@ -1,20 +1,21 @@
 import type { Context } from "../context.js";
 
-/** Who may see and use something. Asked for each listing and for each use, so both always agree. */
+/** Access rules of a definition. They are checked for each listing and each use, so both always agree. */
 export interface AccessOptions {
-  /** Whether it exists for this caller. */
+  /** Returns false if the definition does not exist for this caller. */
   readonly visible?: (ctx: Context) => boolean | Promise<boolean>;
   /**
-   * What the caller's authorization must grant. Where the gate can ask for more, as `protect` does, a caller without it
-   * sees the thing and is told what to ask for; without such a gate the thing does not exist for the caller.
+   * Scopes that the caller's authorization must grant. If the gate supports step-up authorization, as `protect` does, a
+   * caller without them sees the definition and learns on use which scopes it needs. Otherwise the definition does not
+   * exist for the caller.
    */
   readonly requires?: { readonly scopes: readonly string[] };
 }
 
-/** Whether a caller may use something, or, in a listing, may know of it. */
+/** True if a caller may use a definition, or, with `listing`, may see it. */
 export type Access = (ctx: Context, listing?: boolean) => boolean | Promise<boolean>;
 
-/** Undefined where everybody may. */
+/** Combines access rules. Returns undefined if every caller has access. */
 export function toAccess({ visible, requires }: AccessOptions): Access | undefined {
   if (requires === undefined) return visible && ((ctx) => visible(ctx));
   const { scopes } = requires;

@@ -6,10 +6,10 @@ import { oneLine } from "../../protocol/text.js";
 import type { Context } from "../context.js";
 import type { Access } from "./access.js";
 
-/** What can be listed. */
+/** Definition that can be listed. */
 export interface Listed {
   readonly listing: object;
-  /** Undefined where everybody may see and use it. */
+  /** Undefined if every caller may see and use it. */
   readonly access: Access | undefined;
 }
 
@@ -20,7 +20,7 @@ interface Entry<T> {
   readonly enabled: boolean;
 }
 
-/** The things of one kind that a server offers, in the order of their registration. Pages are made once per change. */
+/** Definitions of one kind, in the order in which they were added. Pages are built once per change. */
 export class Catalogue<T extends Listed> {
   readonly #noun: string;
   readonly #member: string;
@@ -30,24 +30,24 @@ export class Catalogue<T extends Listed> {
   #shown: readonly Entry<T>[] | undefined;
   #nextOrdinal = 1;
 
-  /** `noun` is what one entry is called in errors, as in "tool"; `member` holds the page in a result. */
+  /** `noun` names an entry in errors, such as "tool". `member` is the member of a result that holds the page. */
   constructor(noun: string, member: string, pageSize: number | undefined) {
     this.#noun = noun;
     this.#member = member;
     this.#pageSize = pageSize;
   }
 
-  /** How many there are, switched off or not. */
+  /** Number of definitions, including disabled ones. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Whether there has ever been one: what was offered once is answered for, even when nothing is left. */
+  /** True if there has ever been a definition. Its methods stay available after the last definition is removed. */
   get offered(): boolean {
     return this.#nextOrdinal > 1;
   }
 
-  /** Whether the listing depends on who asks. */
+  /** True if the listing depends on the caller. */
   get filtered(): boolean {
     return this.#enabled().some(({ item }) => item.access !== undefined);
   }
@@ -58,7 +58,7 @@ export class Catalogue<T extends Listed> {
     this.#changed();
   }
 
-  /** Puts another item, perhaps under another key, in the place of one. */
+  /** Replaces a definition, possibly with another key. Its position in listings stays the same. */
   replace(key: string, newKey: string, item: T): void {
     const entry = this.#entry(key);
     if (newKey !== key) this.#assertFree(newKey);
@@ -72,7 +72,7 @@ export class Catalogue<T extends Listed> {
     return this.#entries.delete(key);
   }
 
-  /** Shows or hides an entry, which keeps its place. Returns whether that changed anything. */
+  /** Enables or disables an entry, which keeps its position. Returns true if that changed it. */
   enable(key: string, enabled: boolean): boolean {
     const entry = this.#entry(key);
     if (entry.enabled === enabled) return false;
@@ -85,17 +85,17 @@ export class Catalogue<T extends Listed> {
     return this.#entries.get(key)?.enabled === true;
   }
 
-  /** The definition, switched off or not. */
+  /** Returns the definition even if it is disabled. */
   get(key: string): T | undefined {
     return this.#entries.get(key)?.item;
   }
 
-  /** The definition; throws where there is none. */
+  /** Returns the definition. Throws if it does not exist. */
   expect(key: string): T {
     return this.#entry(key).item;
   }
 
-  /** What a caller means by a key: undefined when it does not exist for this caller. */
+  /** Returns an enabled definition, or undefined if it does not exist for this caller. */
   find(key: string, ctx: Context): MaybePromise<T | undefined> {
     const entry = this.#entries.get(key);
     if (entry === undefined || !entry.enabled) return undefined;
@@ -103,12 +103,12 @@ export class Catalogue<T extends Listed> {
     return item.access === undefined ? item : andThen(item.access(ctx), (visible) => (visible ? item : undefined));
   }
 
-  /** All that is switched on, in order. */
+  /** Returns all enabled definitions in order. */
   values(): readonly T[] {
     return this.#enabled().map(({ item }) => item);
   }
 
-  /** The page after a cursor. A cursor stays good when entries come and go. */
+  /** Returns the page after a cursor. A cursor stays valid when entries are added or removed. */
   page(cursor: unknown, ctx: Context): MaybePromise<HandlerResult> {
     const after = cursor === undefined ? 0 : this.#readCursor(cursor);
     const known = this.#pages.get(after);
@@ -164,12 +164,15 @@ export class Catalogue<T extends Listed> {
   }
 }
 
-/** Names the last entry shown, for any instance that has it, and its place, for when it has gone. */
+/**
+ * Creates a cursor from the last entry of a page. Other instances of the server find the entry by its key. The ordinal
+ * is used if the entry was removed.
+ */
 function writeCursor({ ordinal, key }: Entry<unknown>): string {
   return `p${ordinal.toString(36)}.${encodeURIComponent(key)}`;
 }
 
-/** The error for a cursor that was never given out. */
+/** Creates the error for a cursor that this server never issued. */
 export function invalidCursor(): RpcError {
   return new RpcError(INVALID_PARAMS, "Invalid params: /cursor is not one that this server gave out");
 }
@@ -182,20 +185,20 @@ function decode(text: string): string {
   }
 }
 
-/** One definition of a server that is running. Every change is seen by the next list and call, and told to clients. */
+/** Definition of a running server. The next list or call sees each change, and clients are notified. */
 export interface Editable<Changes> {
   readonly enabled: boolean;
-  /** Shows it again, in its old place. */
+  /** Shows the definition again, at its old position. */
   enable(): void;
-  /** Hides it: it is not listed, and using it is an error as if it did not exist. */
+  /** Hides the definition: it is not listed, and using it fails as if it did not exist. */
   disable(): void;
-  /** Puts the given members in the place of the present ones. */
+  /** Replaces the given options. */
   update(changes: Changes): void;
-  /** Takes it away for good. Calls that run already come to their end. */
+  /** Removes the definition. Running calls continue. */
   remove(): void;
 }
 
-/** The way to the entry of a catalogue that has this key now, also after the key has changed. */
+/** Returns an editor of the entry with this key. It follows the entry when the key changes. */
 export function editEntry<T extends Listed, Changes>(
   catalogue: Catalogue<T>,
   key: string,
@@ -223,7 +226,7 @@ export function editEntry<T extends Listed, Changes>(
   };
 }
 
-/** The caller's own name for it, bounded: it may be anything. */
+/** Creates the error for an unknown name. The name is shortened, since it comes from the client. */
 export function unknownItem(noun: string, name: string): RpcError {
   const shown = oneLine(name, 128);
   return new RpcError(INVALID_PARAMS, `Unknown ${noun}: ${shown} is not among the listed ${noun}s`);

@@ -8,7 +8,7 @@ import type { Registry } from "./registry.js";
 import type { RegisteredResource } from "./resource.js";
 import { findResource } from "./resources.js";
 
-/** Suggests values for an argument of a prompt, or a variable of a template, that the request names. */
+/** Suggests values for an argument of a prompt or a variable of a resource template. */
 export async function completeArgument(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
   if (!registry.hasCompletions) throw methodNotFound(call.method);
   const { ref, argument, context } = call.params as {
@@ -26,7 +26,7 @@ export async function completeArgument(registry: Registry, call: Call, ctx: Cont
   return complete(target.complete, argument, context?.arguments ?? {}, ctx);
 }
 
-/** A template by its own text, or by a URI that it matches. */
+/** Finds a template by its own text, or by a URI that it matches. */
 async function findTemplate(registry: Registry, uri: string, ctx: Context): Promise<RegisteredResource | undefined> {
   const template = await registry.templates.find(uri, ctx);
   if (template !== undefined) return template;

@@ -1,7 +1,7 @@
 import type { Completion } from "../../protocol/types/index.js";
 import type { Context } from "../context.js";
 
-/** Suggests values for one argument; `others` are the arguments that have been filled in already. */
+/** Suggests values for an argument. `others` are the arguments that are already filled in. */
 export type Completer = (
   value: string,
   ctx: Context,
@@ -10,10 +10,10 @@ export type Completer = (
 
 export type Completers = { readonly [argument: string]: Completer };
 
-/** The most suggestions that one answer may hold. */
+/** Maximum number of values in a result (MCP). */
 const MOST = 100;
 
-/** No more suggestions than an answer may hold; that there are more is said. */
+/** Limits the values of a completion. Sets `hasMore` if values were removed. */
 export function boundCompletion(completion: Completion): Completion {
   const { values } = completion;
   return values.length <= MOST ? completion : { ...completion, values: values.slice(0, MOST), hasMore: true };

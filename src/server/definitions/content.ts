@@ -14,11 +14,12 @@ export function text(value: string): TextContent {
   return { type: "text", text: value };
 }
 
-/** Bytes, or base64 that was made already. */
+/** Creates image content from bytes or base64. */
 export function image(data: Uint8Array | string, mimeType: string): ImageContent {
   return { type: "image", data: encoded(data), mimeType };
 }
 
+/** Creates audio content from bytes or base64. */
 export function audio(data: Uint8Array | string, mimeType: string): AudioContent {
   return { type: "audio", data: encoded(data), mimeType };
 }
@@ -37,7 +38,7 @@ export function isContentBlock(value: unknown): value is ContentBlock {
   return typeof value === "object" && value !== null && CONTENT_TYPES.includes((value as { type?: unknown }).type);
 }
 
-/** Bytes as base64; text is that already. */
+/** Encodes bytes as base64. A string is base64 already. */
 function encoded(data: Uint8Array | string): string {
   return typeof data === "string" ? data : toBase64(data);
 }

@@ -3,32 +3,36 @@ import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from 
 import type { SchemaCompiler } from "../../schema/json-schema/types.js";
 import type { Context } from "../context.js";
 
+/** Options of a custom method or notification. */
 export interface MethodOptions<P extends AnySchema | undefined = undefined> {
-  /** What params must look like. */
+  /** Schema of the params. */
   readonly params?: P;
-  /** What a client must have declared to be served; others are told what is missing. */
+  /** Capabilities that the client must have declared. Calls of other clients fail with an error that names them. */
   readonly requires?: ClientCapabilities;
   /**
-   * Seals the state that the handler puts into an `input_required` result, as it is for tools. Without this the state is
-   * sent as written, must be a string, and comes back in `ctx.state` as whatever the client made of it. Answers and steps
-   * of `ctx.elicit` and the like are sealed in any case.
+   * Seals the state that the handler returns in an `input_required` result, as for tools. Without it, the state must be
+   * a string, is sent unprotected, and `ctx.state` is whatever the client sends back. Responses and steps of
+   * `ctx.elicit` and similar methods are always sealed.
+   * @default false
    */
   readonly sealState?: boolean;
-  /** The member of params that names what a request is about. Over HTTP clients say it in the header Mcp-Name too. */
+  /** Member of params that names the target of a request. HTTP clients also send it in the header `Mcp-Name`. */
   readonly nameFrom?: string;
 }
 
 export type MethodParams<P> = P extends AnySchema ? OutputOf<P> : Record<string, unknown>;
 export type MethodHandler<P> = (params: MethodParams<P>, ctx: Context) => unknown;
-/** Hears of notifications that have no handler of their own. */
+/** Handles notifications that have no other handler. */
 export type OtherNotificationHandler = (notification: {
   readonly method: string;
   readonly params?: { readonly [key: string]: unknown };
 }) => void | Promise<void>;
-/** `ctx` can ask and tell as a call can, where the era lets a server do so on its own. */
+/**
+ * Handles a notification. `ctx` can send notifications and requests if the era allows a server to send them on its own.
+ */
 export type NotificationHandler<P> = (params: MethodParams<P>, ctx: Context) => void | Promise<void>;
 
-/** A method or notification that an author defined, with its schema compiled. */
+/** Compiled definition of a custom method or notification. */
 export class CustomMethod {
   readonly requires: ClientCapabilities | undefined;
   readonly sealState: boolean;

@@ -17,12 +17,13 @@ import type { Context } from "../context.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Completers } from "./completion.js";
 
+/** Options of a prompt. */
 export interface PromptOptions<A extends AnySchema | undefined = undefined> extends AccessOptions {
   readonly title?: string;
   readonly description?: string;
-  /** The arguments: an object whose members are strings. */
+  /** Schema of the arguments: an object whose members are strings. */
   readonly arguments?: A;
-  /** Suggestions for arguments, by name. */
+  /** Completers of arguments, by name. */
   readonly complete?: Completers;
   readonly icons?: readonly Icon[];
   readonly meta?: JsonObject;
@@ -30,11 +31,12 @@ export interface PromptOptions<A extends AnySchema | undefined = undefined> exte
 
 export type PromptArguments<A> = A extends AnySchema ? OutputOf<A, Record<string, string>> : Record<string, string>;
 
-/** A string or content stands for one message of the user. */
+/** Result of a prompt handler. A string or content becomes one message of the user. */
 export type PromptReturn = string | ContentBlock | readonly PromptMessage[] | GetPromptResult | InputRequiredResult;
 
 export type PromptHandler<A> = (args: PromptArguments<A>, ctx: Context) => PromptReturn | Promise<PromptReturn>;
 
+/** Compiled definition of a prompt. */
 export class RegisteredPrompt {
   readonly listing: Prompt;
   readonly complete: Completers;
@@ -57,7 +59,7 @@ export class RegisteredPrompt {
     this.listing = toListing(name, options, this.arguments);
   }
 
-  /** The arguments that there are. */
+  /** Names of the arguments. */
   get names(): readonly string[] {
     return [...(this.listing.arguments ?? []).map(({ name }) => name), ...Object.keys(this.complete)];
   }
@@ -75,7 +77,7 @@ function toListing(name: string, options: PromptOptions<AnySchema>, schema: Usab
   });
 }
 
-/** Prompts list their arguments by name instead of by schema. */
+/** Lists the arguments by name. Prompts have no schema in MCP. */
 function toArguments(schema: UsableSchema): PromptArgument[] {
   const { properties = {}, required = [] } = schema.jsonSchema as {
     properties?: Record<string, { title?: string; description?: string }>;
@@ -87,8 +89,8 @@ function toArguments(schema: UsableSchema): PromptArgument[] {
 }
 
 /**
- * Refuses a schema of arguments that come as texts where a member takes none, neither as its type says nor by coercion.
- * What a schema says in other ways is not looked into. A JSON Schema (`coerces` is false) turns nothing into anything else.
+ * Throws if a member of the schema can never match a string, neither by its type nor by coercion, since arguments
+ * arrive as strings. Only top-level types are examined. A JSON Schema (`coerces` is false) never coerces.
  */
 export function assertStringArguments(where: string, schema: UsableSchema, coerces: boolean): void {
   const { properties = {} } = schema.jsonSchema as {
@@ -102,14 +104,17 @@ export function assertStringArguments(where: string, schema: UsableSchema, coerc
   }
 }
 
-/** Whether a text is as good as what it stands for: taken, or refused for the same reason, as one that is too small. */
+/**
+ * True if the schema treats the string form like the typed value: both pass, or both fail with the same issue, such as
+ * a minimum.
+ */
 function takes(schema: UsableSchema, name: string, type: string): boolean {
   const value = type === "boolean" || 1;
   const told = complaint(schema, name, String(value));
   return told === "" || (!/^(array|object)$/.test(type) && told === complaint(schema, name, value));
 }
 
-/** What a schema says of one member, whatever else is missing. Who says it later says nothing. */
+/** Returns the issues of one member. Returns "" for an asynchronous schema. */
 function complaint(schema: UsableSchema, name: string, value: unknown): string {
   const parsed = schema.parse({ [name]: value });
   if (parsed instanceof Promise || parsed.ok) return "";

@@ -12,7 +12,7 @@ import { type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prom
 import { RegisteredResource, type ResourceHandler, type ResourceOptions } from "./resource.js";
 import { type AnyToolHandler, type AnyToolOptions, RegisteredTool, type RunningToolOptions } from "./tool.js";
 
-/** What an author gives to define one thing of each kind, beside the name or URI that is its key. */
+/** Options and handler of a definition of each kind. */
 interface Definitions {
   readonly tools: { readonly options: AnyToolOptions; readonly handler: AnyToolHandler };
   readonly prompts: { readonly options: PromptOptions<AnySchema>; readonly handler: PromptHandler<AnySchema> };
@@ -34,20 +34,21 @@ interface ChangesOf {
   readonly resources: ResourceChanges;
 }
 
-/** A definition, compiled, of whichever kind. */
+/** Compiled definition of any kind. */
 interface Item extends Listed {
   readonly options: object;
   readonly handler: unknown;
-  /** Set for a family of resources. */
+  /** Set for a resource template. */
   readonly template?: unknown;
 }
 
+/** Properties of a kind of definitions. */
 interface KindFacts {
   readonly noun: string;
-  /** What the key is called among changes. */
+  /** Name of the key in `update`. */
   readonly key: "name" | "uri";
   readonly known: { readonly [option: string]: unknown };
-  /** The methods that the definitions of this kind answer. */
+  /** Methods that serve the definitions of this kind. */
   readonly methods: readonly string[];
   readonly Item: new (key: string, options: never, handler: never, running: RunningToolOptions) => Item;
 }
@@ -70,7 +71,7 @@ const KINDS: { readonly [kind in Kind]: KindFacts } = {
   },
 };
 
-/** What the result of a method lists. */
+/** Catalogues that the result of a method lists. */
 const LISTED: ReadonlyMap<string, readonly (Kind | "templates")[]> = new Map([
   ["tools/list", ["tools"]],
   ["prompts/list", ["prompts"]],
@@ -78,20 +79,20 @@ const LISTED: ReadonlyMap<string, readonly (Kind | "templates")[]> = new Map([
   ["resources/templates/list", ["templates"]],
 ]);
 
-/** All that an author registered, compiled. One registry serves every connection of every era. */
+/** Compiled definitions of a server. One registry serves all connections of all eras. */
 export class Registry {
   readonly tools: Catalogue<RegisteredTool>;
   readonly prompts: Catalogue<RegisteredPrompt>;
   readonly resources: Catalogue<RegisteredResource>;
   readonly templates: Catalogue<RegisteredResource>;
-  /** Methods of the author's own, or in place of the SDK's. */
+  /** Custom methods, and replacements of methods of the specification. */
   readonly methods = new Map<string, CustomMethod>();
   readonly notifications = new Map<string, CustomMethod>();
-  /** Hears of every notification without a handler of its own. */
+  /** Handles notifications that have no other handler. */
   otherNotifications: OtherNotificationHandler | undefined;
-  /** What clients are told about extensions. */
+  /** Extensions with their settings, as announced to clients. */
   extensions: ServerCapabilities["extensions"];
-  /** The extension that owns a method, notification, result type or topic. */
+  /** Owner of each method, notification, result type and topic of an extension. */
   readonly extensionOwners = new Map<string, string>();
   readonly #changes: ChangeBus;
   readonly #options: ServerOptions;
@@ -114,7 +115,7 @@ export class Registry {
     for (const [method, hints] of Object.entries(cache.methods ?? {})) assertCacheHints(`cache of ${method}`, hints);
   }
 
-  /** Adds a definition; `key` is its name, or its URI or URI template. */
+  /** Adds a definition. `key` is its name, URI or URI template. */
   add<K extends Kind>(
     kind: K,
     key: string,
@@ -158,7 +159,7 @@ export class Registry {
     return catalogue as unknown as Catalogue<Item>;
   }
 
-  /** A method of the author's own. One that definitions answer already cannot be taken from them. */
+  /** Adds a custom method. Throws if definitions already serve the method. */
   addMethod(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
     assertDefinition("method", name, options, handler, METHOD);
     const taken = (Object.keys(KINDS) as Kind[]).find(
@@ -174,7 +175,7 @@ export class Registry {
     this.notifications.set(name, new CustomMethod(name, options, handler, this.#running.validator));
   }
 
-  /** Loads what checking values by the schemas of all definitions would load. */
+  /** Loads the modules that validation by schemas needs. */
   prepare(): unknown {
     return this.#running.validator?.prepare?.();
   }
@@ -188,7 +189,7 @@ export class Registry {
     return this.prompts.values().some(has) || this.templates.values().some(has);
   }
 
-  /** What clients are told about keeping results of a method, unless the result says so itself. */
+  /** Returns the cache hints for results of a method that have none of their own. */
   cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope } {
     const { cache = {} } = this.#options;
     const methods = cache.methods ?? {};
@@ -198,7 +199,7 @@ export class Registry {
     return { ttlMs, cacheScope: dependsOnCaller === true ? "private" : scope };
   }
 
-  /** Names a capability for each feature that is there and for no other. */
+  /** Capabilities of the server: one for each feature that is defined or declared. */
   get capabilities(): ServerCapabilities {
     const { experimental, logging } = this.#options.capabilities ?? {};
     const { extensions } = this;
@@ -222,7 +223,7 @@ export class Registry {
     return undefined;
   }
 
-  /** Whether the methods of a kind are answered. */
+  /** True if the server offers the methods of a kind. */
   offers(kind: Kind): boolean {
     const declared = this.#options.capabilities?.[kind];
     const defined = this[kind].offered || (kind === "resources" && this.templates.offered);
@@ -233,7 +234,7 @@ export class Registry {
     return this[kind].size > 0 || (kind === "resources" && this.templates.size > 0);
   }
 
-  /** Changes of one turn are told once, after the last of them. */
+  /** Announces a change once per microtask, after the last change of the current turn. */
   #announce(kind: Kind): void {
     if (this.#unannounced.has(kind)) return;
     this.#unannounced.add(kind);
@@ -244,7 +245,7 @@ export class Registry {
   }
 }
 
-/** What other SDKs call an option, and what it is called here: a schema that is passed over would check nothing. */
+/** Option names of other SDKs and their names here. An ignored schema would check nothing. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   inputSchema: "input",
   parameters: "input",
@@ -253,7 +254,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   args: "arguments",
 };
 
-/** Says at the definition what programs without types get wrong. */
+/** Throws for mistakes in a definition that TypeScript would find. */
 export function assertDefinition(
   noun: string,
   name: unknown,

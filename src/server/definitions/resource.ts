@@ -22,9 +22,10 @@ import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Completers } from "./completion.js";
 import { parseUriTemplate, type UriTemplate, type UriVariables } from "./uri-template.js";
 
-/** A resource of a family: what it does not say of itself, the family's options say. */
+/** Listed member of a resource family. Missing members are taken from the options of the family. */
 export type EnumeratedResource = Partial<Omit<Resource, "uri">> & { readonly uri: string };
 
+/** Options of a resource or resource template. */
 export interface ResourceOptions<V extends AnySchema | undefined = AnySchema | undefined> extends AccessOptions {
   readonly name: string;
   readonly title?: string;
@@ -34,19 +35,22 @@ export interface ResourceOptions<V extends AnySchema | undefined = AnySchema | u
   readonly annotations?: Annotations;
   readonly icons?: readonly Icon[];
   readonly meta?: JsonObject;
-  /** What a template's variables must be, and become; they come as strings. A URI whose variables do not fit is refused. */
+  /** Schema of a template's variables, which arrive as strings. A URI whose variables do not match is refused. */
   readonly variables?: V;
-  /** Variables whose values may climb by `..`, be absolute paths or hold NUL; `true` for all. None by default. */
+  /**
+   * Variables in which `..`, absolute paths and NUL are allowed. `true` allows them in all.
+   * @default false
+   */
   readonly unsafePaths?: boolean | readonly string[];
-  /** Suggestions for a template's variables, by name. */
+  /** Completers of a template's variables, by name. */
   readonly complete?: Completers;
-  /** What clients are told about keeping this resource. */
+  /** Cache hints for clients. */
   readonly cache?: CacheHints;
-  /** The members of a family that are listed, after all single resources. */
+  /** Lists the members of a family. They follow all single resources in `resources/list`. */
   readonly list?: (ctx: Context) => readonly EnumeratedResource[] | Promise<readonly EnumeratedResource[]>;
 }
 
-/** Text, bytes, or contents with members of their own. */
+/** Result of a resource handler: text, bytes, or contents with their own members. */
 export type ResourceReturn =
   | string
   | Uint8Array
@@ -55,22 +59,24 @@ export type ResourceReturn =
   | { readonly contents: readonly ResourcePart[]; readonly _meta?: JsonObject }
   | ReadResourceResult
   | InputRequiredResult
-  /** There is no such resource. */
+  /** The resource does not exist. */
   | undefined;
 
-/** One of several contents; bytes are encoded on their way. */
+/** Item of `contents`. Bytes are encoded as base64. */
 export type ResourcePart =
   | ResourceContents
   | { readonly uri: string; readonly blob: Uint8Array; readonly mimeType?: string; readonly _meta?: JsonObject };
 
+/** Reads a resource. */
 export type ResourceHandler<Uri extends string = string, V extends AnySchema | undefined = undefined> = (
   variables: V extends AnySchema ? OutputOf<V> : UriVariables<Uri>,
   ctx: Context,
   uri: string,
 ) => ResourceReturn | Promise<ResourceReturn>;
 
+/** Compiled definition of a resource or resource template. */
 export class RegisteredResource {
-  /** Set when the resource is a family of URIs. */
+  /** Undefined for a resource with a fixed URI. */
   readonly template: UriTemplate | undefined;
   readonly complete: Completers;
   readonly listing: Resource | ResourceTemplate;
@@ -104,13 +110,16 @@ export class RegisteredResource {
     this.listing = toListing(uri, options, this.template !== undefined);
   }
 
-  /** The variables that there are. */
+  /** Names of the variables. */
   get names(): readonly string[] {
     return this.template?.variables ?? [];
   }
 }
 
-/** The code of the versions that have one; an era without it sends its own. */
+/**
+ * Creates the error of a missing resource. Its code is that of older protocol versions. An era with another code
+ * replaces it.
+ */
 export function resourceNotFound(uri: string): RpcError {
   return new RpcError(-32002, "Resource not found", { uri: oneLine(uri, 2_000) });
 }
@@ -119,7 +128,7 @@ function staticProblem(uri: string): string | undefined {
   return isUri(uri) ? undefined : "is not an absolute URI";
 }
 
-/** A template that begins with a variable may stand for any scheme. */
+/** Returns the problem of a template. A template that begins with a variable may match any scheme. */
 function templateProblem(template: string): string | undefined {
   const legal = template.startsWith("{") || /^[A-Za-z][A-Za-z0-9+.-]*[:{]/.test(template);
   return legal && !/[\s\p{Cc}]/u.test(template) ? undefined : "does not begin with a legal scheme, or holds spaces";

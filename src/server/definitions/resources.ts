@@ -13,12 +13,12 @@ import { type RegisteredResource, type ResourcePart, type ResourceReturn, resour
 import { isInputRequired } from "./tool-result.js";
 import { matchUri } from "./uri-match.js";
 
-/** A server that knows who may see what. */
+/** Server runtime with the registry, which decides on visibility. */
 export type VisibilityRuntime = ServerRuntime & { readonly registry: Registry };
 
 type Variables = Record<string, string | string[]>;
 
-/** Single resources page by page; the last page ends with the members of families that can enumerate them. */
+/** Lists single resources page by page. The last page ends with the listed members of families. */
 export async function listResources(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
   if (!registry.offers("resources")) throw methodNotFound(call.method);
   const page = await registry.resources.page(call.params.cursor, ctx);
@@ -31,7 +31,7 @@ export async function listResources(registry: Registry, call: Call, ctx: Context
   return { ...plain, resources: [...(plain.resources as Resource[]), ...members.flat()] };
 }
 
-/** The members of a family that are to be listed. */
+/** Returns the listed members of a family. */
 async function enumerate({ options, listing }: RegisteredResource, ctx: Context): Promise<readonly Resource[]> {
   const members = (await options.list?.(ctx)) ?? [];
   const { uriTemplate: _, ...inherited } = listing as ResourceTemplate;
@@ -55,7 +55,7 @@ export async function readResource(registry: Registry, call: Call, ctx: Context)
   throw new Error(`resource "${resource.uri}" returned ${problem.path} that is not ${problem.expected}`);
 }
 
-/** The resource behind a URI for a caller, and what its template's variables stand for. */
+/** Returns the resource for a URI and a caller, with the values of its template's variables. */
 export async function findResource(
   registry: Registry,
   uri: string,
@@ -66,13 +66,13 @@ export async function findResource(
   for (const resource of registry.templates.values()) {
     const variables = resource.template && matchUri(resource.template, uri);
     const visible = variables !== undefined && ((await resource.access?.(ctx)) ?? true);
-    // Once a family is found, others are not tried: which rule refused a value is not to be guessed.
+    // The first family that matches decides. Other families are not tried, so that a refused value finds no way around.
     if (visible) return registry.allowsUnsafePaths || isSafe(resource, variables) ? { resource, variables } : undefined;
   }
   return undefined;
 }
 
-/** Whether a caller may hear of a resource. What no definition answers for is hidden from nobody. */
+/** True if the caller may know of a resource. A URI without a definition is visible to everyone. */
 export function seesResource(runtime: VisibilityRuntime, call: Call, uri: string): MaybePromise<boolean> {
   const { registry } = runtime;
   const family = registry.templates
@@ -84,12 +84,12 @@ export function seesResource(runtime: VisibilityRuntime, call: Call, uri: string
   return findResource(registry, uri, new Context(call, NO_QUESTIONS, runtime)).then((found) => found !== undefined);
 }
 
-/** Whether somebody may hear of something is not for them to say. */
+/** `visible` cannot send requests to the client. */
 const NO_QUESTIONS: ClientRequestsOpener = {
   open: () => Promise.reject(new McpError("call_over", "visible cannot ask the client")),
 };
 
-/** Whether no variable that is looked at could lead a file system astray. */
+/** True if no variable is dangerous as a file path, apart from the exempt ones. */
 function isSafe({ options: { unsafePaths = false } }: RegisteredResource, variables: Variables): boolean {
   if (unsafePaths === true) return true;
   const exempt = unsafePaths === false ? [] : unsafePaths;
@@ -123,8 +123,8 @@ function encodePart(part: ResourcePart): ResourceContents {
 }
 
 /**
- * Whether a template variable's value is dangerous as a file path: it climbs above its start by `..`, is absolute on
- * some platform, or holds a NUL. Both slashes count as separators, whatever the platform.
+ * True if a value is dangerous as a file path: it leaves its start folder by `..`, is absolute on any platform, or
+ * contains NUL. Both slashes count as separators on each platform.
  */
 export function isUnsafePath(value: string | readonly string[]): boolean {
   const path = typeof value === "string" ? value : value.join("/");

@@ -9,7 +9,7 @@ import { Context } from "../context.js";
 import { boundCompletion } from "./completion.js";
 import type { CustomMethod } from "./custom-method.js";
 
-/** Serves a call of a method of the author's own. */
+/** Serves a call of a custom method. */
 export async function runCustom(runtime: ServerRuntime, custom: CustomMethod, call: Call): Promise<HandlerResult> {
   const missing = undeclared(custom.requires, call.client.capabilities);
   if (missing !== undefined) throw missingCapability(missing);
@@ -28,15 +28,15 @@ function isCompletion(value: unknown): value is CompleteResult {
 }
 
 /**
- * The params as the handler of an author's own method wants them; throws a refusal that names the place otherwise. A
- * promise only where the schema validates asynchronously.
+ * Checks the params of a custom method by its schema. Throws a refusal that names the invalid members. Returns a
+ * promise only if the schema is asynchronous.
  */
 export function parseParams({ name, params: schema }: CustomMethod, params: unknown): MaybePromise<unknown> {
   if (schema === undefined) return params;
   const { _meta, ...own } = (params ?? {}) as Record<string, unknown>;
   return andThen(schema.parse(own), (parsed) => {
     if (parsed.ok) return parsed.value;
-    // Libraries may repeat the value in their messages: only the places are told.
+    // Includes only the paths, since messages of a schema library may repeat the value.
     const places = oneLine(parsed.issues.map(({ path }) => path || "/").join(", "), 1_000);
     throw new Refusal(INVALID_PARAMS, `Invalid params for ${name}: ${places} must fit the schema`);
   });

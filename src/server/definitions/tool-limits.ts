@@ -4,16 +4,17 @@ import { ToolError } from "../../protocol/errors.js";
 import type { Admission } from "../admission.js";
 import type { Context } from "../context.js";
 
+/** Limits of a tool. */
 export interface ToolLimits {
   readonly timeoutMs?: number;
   readonly concurrency?: number;
   readonly maxWaiting?: number;
 }
 
-/** Runs a handler as soon as, and for as long as, the limits of its tool allow. */
+/** Runs a handler within the limits of its tool. */
 export type Limit = (ctx: Context, work: (ctx: Context) => unknown) => unknown;
 
-/** What holds the calls of one tool to its limits. */
+/** Creates the function that applies the limits of a tool. */
 export function createLimit(tool: string, limits: ToolLimits, clock: Clock, admission: Admission): Limit {
   const { timeoutMs, concurrency, maxWaiting } = limits;
   const turnstile = concurrency === undefined ? undefined : new Turnstile(tool, concurrency, maxWaiting, admission);
@@ -22,7 +23,9 @@ export function createLimit(tool: string, limits: ToolLimits, clock: Clock, admi
   return turnstile === undefined ? inTime : (ctx, work) => turnstile.pass(ctx.signal, () => inTime(ctx, work));
 }
 
-/** Lets so many in at a time; so many others wait in line, and leave it when they are called off. */
+/**
+ * Limits the calls that run at a time and the calls that wait. A waiting call leaves the queue when its signal aborts.
+ */
 class Turnstile {
   readonly #tool: string;
   readonly #maxWaiting: number;
@@ -38,8 +41,8 @@ class Turnstile {
   }
 
   /**
-   * Runs work as soon as there is a place. Throws `Busy` at once where the line is full. Rejects with the signal's reason when it
-   * fires before.
+   * Runs work when a place is free. Throws `Busy` if too many calls wait. Rejects with the signal's reason if it aborts
+   * first.
    */
   pass<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
     signal.throwIfAborted();
@@ -79,7 +82,7 @@ class Turnstile {
     });
   }
 
-  /** Whoever is next takes over the place. */
+  /** Gives the place to the next waiting call. */
   #leave(): void {
     const next = this.#line.shift();
     if (next === undefined) this.#free++;
@@ -87,7 +90,7 @@ class Turnstile {
   }
 }
 
-/** Runs a handler with a context that ends after so long. The handler is not waited for any longer then. */
+/** Runs a handler with a context whose signal aborts after `timeoutMs`. Does not wait for the handler after that. */
 async function withinTime<T>(
   tool: string,
   timeoutMs: number,

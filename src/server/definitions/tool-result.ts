@@ -7,26 +7,26 @@ import type { JsonSchema } from "../../schema/json-schema/types.js";
 import type { Context } from "../context.js";
 import { CONTENT_TYPES, isContentBlock, text } from "./content.js";
 
-/** A result that an author put together by hand. Made by `toolResult`. */
+/** Complete result of a tool. Created by {@link toolResult}. */
 export class ToolResult {
   protected static readonly bowline: string = "ToolResult";
   static readonly [Symbol.hasInstance]: (value: unknown) => boolean = isInstance;
   constructor(readonly result: CallToolResult) {}
 }
 
-/** A result with content of the author's own beside, or instead of, a structured value. */
+/** Creates a result with custom content, with or without a structured value. */
 export function toolResult(result: Omit<CallToolResult, "content"> & { content?: ContentBlock[] }): ToolResult {
   return new ToolResult({ ...result, content: result.content ?? [] } as CallToolResult);
 }
 
-/** A result in the shape of the protocol, as a tool with an output schema may return it in place of the value alone. */
+/** Result in MCP's own shape. A tool with an output schema may return it instead of the plain value. */
 export type PlainToolResult<S> =
   | { readonly content: readonly ContentBlock[]; readonly structuredContent: S; readonly _meta?: Meta }
   | { readonly content: readonly ContentBlock[]; readonly isError: boolean; readonly _meta?: Meta };
 
 /**
- * Returns the result that an author put together: by `toolResult`, or, for a tool with an output schema, in the shape of the
- * protocol, unless the schema has a `content` of its own.
+ * Returns the complete result that a handler created: by `toolResult`, or, for a tool with an output schema, as an
+ * object in MCP's own shape. A schema with a property `content` excludes the latter.
  */
 export function resultOf(value: unknown, output: JsonSchema | undefined): CallToolResult | undefined {
   if (value instanceof ToolResult) return value.result;
@@ -34,7 +34,7 @@ export function resultOf(value: unknown, output: JsonSchema | undefined): CallTo
   return "content" in ((output.properties as object | undefined) ?? {}) ? undefined : value;
 }
 
-/** What went wrong, for the model. */
+/** Creates a result with an error message for the model. */
 export function failed(message: string): CallToolResult {
   return { content: [text(message)], isError: true };
 }
@@ -45,7 +45,7 @@ export function isInputRequired(value: unknown): value is InputRequiredResult {
   );
 }
 
-/** A result from what a handler of a tool without output schema returned. */
+/** Converts the return value of a tool without an output schema to a result. */
 export function toContent(value: unknown): CallToolResult {
   if (value === undefined || value === null) return { content: [] };
   if (typeof value === "string") return { content: [{ type: "text", text: value }] };
@@ -54,14 +54,14 @@ export function toContent(value: unknown): CallToolResult {
   return isResult(value) ? mirrored(value) : structured(value);
 }
 
-/** A structured value, with its text for those who read no other. */
+/** Creates a result with a structured value, and with its JSON as text for clients that read text only. */
 export function structured(value: unknown): CallToolResult {
   const written = JSON.stringify(value);
   assertKept(value);
   return { content: [text(written)], structuredContent: value };
 }
 
-/** Adds the text of a structured value where the author gave no text. */
+/** Adds the JSON of the structured value as text if the content has no text. */
 export function mirrored(result: CallToolResult): CallToolResult {
   const { structuredContent, content, isError } = result;
   assertKept(structuredContent);
@@ -69,7 +69,7 @@ export function mirrored(result: CallToolResult): CallToolResult {
   return { ...result, content: [...content, text(JSON.stringify(structuredContent))] };
 }
 
-/** Tells why content cannot be sent. */
+/** Returns the reason why content cannot be sent. */
 export function contentProblem(content: readonly ContentBlock[]): string | undefined {
   for (const [index, block] of content.entries()) {
     if (block?.type === "text" && typeof block.text === "string") continue;
@@ -92,8 +92,8 @@ export function isGenerator(value: unknown): value is AsyncGenerator<unknown, un
 }
 
 /**
- * True for a value in the shape of a result of `tools/call`: all of its content has a known type, or the value has no
- * members but those of a result, so that a misspelt type is refused instead of sent as data.
+ * True for an object in the shape of a `tools/call` result. Either all content has a known type, or the object has no
+ * other members than a result. So a misspelt type is refused instead of sent as data.
  */
 function isResult(value: object): value is CallToolResult {
   const { content } = value as { content?: unknown };
@@ -102,7 +102,7 @@ function isResult(value: object): value is CallToolResult {
   return content.every(isContentBlock) || (content.every(hasType) && Object.keys(value).every(isMember));
 }
 
-/** True for a list of blocks with a known type among them. */
+/** True for a list of blocks, at least one of which has a known type. */
 function isContent(value: unknown): value is ContentBlock[] {
   return Array.isArray(value) && value.every(hasType) && value.some(isContentBlock);
 }
@@ -111,13 +111,16 @@ function hasType(value: unknown): boolean {
   return typeof (value as { type?: unknown } | null | undefined)?.type === "string";
 }
 
-/** Throws for a value of which JSON would drop a part, or write it without its contents. */
+/** Throws for a value of which JSON would drop a part or write it without its contents. */
 function assertKept(value: unknown): void {
   const lost = findLost(value);
   if (lost !== undefined) throw new TypeError(`value${lost}`);
 }
 
-/** Names the first part of a value that JSON loses, as in "/users is a Map". An object with `toJSON` decides for itself. */
+/**
+ * Returns the path and type of the first part of a value that JSON would lose, such as "/users is a Map". Skips objects
+ * with `toJSON`.
+ */
 function findLost(value: unknown): string | undefined {
   if (typeof value === "function" || typeof value === "symbol") return ` is a ${typeof value}`;
   if (typeof value !== "object" || value === null || "toJSON" in value) return undefined;
@@ -132,40 +135,40 @@ function findLost(value: unknown): string | undefined {
   return undefined;
 }
 
-/** True for an object literal, and for an object without a prototype. */
+/** True for an object literal or an object without a prototype. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** Who hears of failures, and whether the model does. */
+/** Handling of failures. `maskErrors` hides the message from the model. */
 interface FailureOptions {
   readonly report: (error: unknown, tool: string) => void;
   readonly maskErrors: boolean;
 }
 
-/** A library's schema may throw instead of saying what is wrong: that is nothing to tell a caller. */
+/** Handles a schema that threw instead of returning issues. The caller gets no details. */
 export function schemaThrew(name: string, what: string, cause: unknown, { report }: FailureOptions): never {
   report(new DefinitionError(`tool "${name}" ${what}: its schema threw`, { cause }), name);
   throw new ToolError(`Tool ${name} could not check its ${what}`);
 }
 
-/** A tool did not keep to its output schema. */
+/** Handles a return value that does not match the output schema. */
 export function nonconforming(name: string, problem: string, { report, maskErrors }: FailureOptions): CallToolResult {
   const message = `Tool ${name} has an output schema and returned ${problem}`;
   report(new DefinitionError(message), name);
   return failed(maskErrors ? "The tool failed" : message);
 }
 
-/** What cannot be written is a defect of the server that a model cannot mend. */
+/** Throws for a value that cannot be written as JSON, since the model cannot correct that. */
 export function unwritable(name: string, error: unknown): CallToolResult {
   if (error instanceof ToolError) return failed(error.message);
   throw new TypeError(`tool "${name}" returned what JSON cannot hold: ${toError(error).message}`, { cause: error });
 }
 
 /**
- * Runs a generator to its end: what it yields is shown as progress, what it returns is the result. When it returns
- * nothing, all that it yielded is.
+ * Runs a generator. Yielded values are sent as progress. The result is the returned value, or, if that is undefined,
+ * all yielded content.
  */
 export async function drain(generator: AsyncGenerator<unknown, unknown, void>, ctx: Context): Promise<unknown> {
   const shown: ContentBlock[] = [];

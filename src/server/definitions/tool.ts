@@ -43,29 +43,39 @@ import {
   unwritable,
 } from "./tool-result.js";
 
+/** Options of a tool. */
 export interface ToolOptions<I extends AnySchema | undefined = undefined, O extends AnySchema | undefined = undefined>
   extends AccessOptions {
   readonly title?: string;
   readonly description?: string;
-  /** The arguments: a Standard Schema or a JSON Schema of an object. Without one, the tool takes none. */
+  /**
+   * Schema of the arguments: a Standard Schema, or a JSON Schema of an object. Without it the tool accepts no
+   * arguments.
+   */
   readonly input?: I;
-  /** The structured result; the handler's return type is checked against it. */
+  /** Schema of the structured result. The type of the handler's return value is checked against it. */
   readonly output?: O;
   readonly annotations?: ToolAnnotations;
   readonly icons?: readonly Icon[];
   readonly meta?: JsonObject;
-  /** How the tool stands to calls that run as tasks, for the one protocol version that lists it. */
+  /** Support for calls that run as tasks (2025-11-25 only). */
   readonly taskSupport?: NonNullable<ToolExecution["taskSupport"]>;
-  /** How long a handler may take, waiting for answers included; then its signal fires and the call fails. */
+  /**
+   * Maximum time of a handler, including the time that it waits for the client. After that its signal aborts and the
+   * call fails.
+   */
   readonly timeoutMs?: number;
-  /** How many calls run at a time; the others wait in line. */
+  /** Maximum number of calls that run at a time. Further calls wait. */
   readonly concurrency?: number;
   /**
-   * How many calls wait in line; the others are refused at once.
+   * Maximum number of waiting calls. Further calls are refused.
    * @default twice `concurrency`
    */
   readonly maxWaiting?: number;
-  /** Compiles the JSON Schemas of this tool, in place of the server's. */
+  /**
+   * Compiles the JSON Schemas of this tool.
+   * @default the validator of the server
+   */
   readonly validator?: JsonSchemaValidator;
 }
 
@@ -75,8 +85,8 @@ type OneReturn<O> =
   | (O extends AnySchema ? InputOf<O> | PlainToolResult<InputOf<O>> : unknown);
 
 /**
- * What a tool may return: with an output schema its value, otherwise anything that can be shown. What an async generator
- * yields is shown as progress.
+ * Return value of a tool handler: with an output schema its value, otherwise any JSON value or content. Values that an
+ * async generator yields are sent as progress.
  */
 export type ToolReturn<O> = OneReturn<O> | AsyncGenerator<unknown, OneReturn<O>, void>;
 
@@ -87,6 +97,7 @@ export type ToolHandler<I, O> = (args: ToolArguments<I>, ctx: Context) => ToolRe
 export type AnyToolOptions = ToolOptions<AnySchema, AnySchema>;
 export type AnyToolHandler = ToolHandler<AnySchema, AnySchema>;
 
+/** Parts of the server that a tool uses. */
 export interface RunningToolOptions {
   readonly validator: SchemaCompiler | undefined;
   readonly maskErrors: boolean;
@@ -94,17 +105,17 @@ export interface RunningToolOptions {
   readonly admission: Admission;
   readonly report: (error: unknown, tool: string) => void;
   readonly warn: (message: string) => void;
-  /** Called for a tool that mirrors arguments into headers. */
+  /** Called for a tool whose arguments are mirrored into HTTP headers. */
   readonly onParamHeaders: () => void;
 }
 
 type ToolAnswer = CallToolResult | InputRequiredResult;
 
-/** What a tool without input takes. */
+/** Input schema of a tool without arguments. */
 const NO_INPUT = { type: "object", additionalProperties: false } as const;
 const NO_ARGUMENTS: Readonly<Record<string, never>> = Object.freeze({});
 
-/** A tool, compiled: schemas converted, headers found, listing made. */
+/** Compiled definition of a tool. */
 export class RegisteredTool {
   readonly listing: Tool;
   readonly access: Access | undefined;
@@ -137,7 +148,10 @@ export class RegisteredTool {
     if (this.paramHeaders.length > 0) running.onParamHeaders();
   }
 
-  /** Runs the tool: checks the arguments, runs the handler, makes the result. What the model can mend has `isError`. */
+  /**
+   * Checks the arguments, runs the handler and creates the result. Errors that the model can correct are results with
+   * `isError`.
+   */
   call(args: unknown, ctx: Context): MaybePromise<ToolAnswer> {
     let value: unknown;
     try {
@@ -155,7 +169,7 @@ export class RegisteredTool {
     );
   }
 
-  /** Does the same where the input schema validates asynchronously. A call that has ended meanwhile does not begin. */
+  /** Same as `call` for an asynchronous input schema. Does not run the handler if the call has ended by then. */
   async #callAsync(parsing: Promise<ParseOutcome>, ctx: Context): Promise<ToolAnswer> {
     let value: unknown;
     try {
@@ -180,9 +194,9 @@ export class RegisteredTool {
     return typeof value === "object" && isGenerator(value) ? drain(value, ctx) : value;
   }
 
-  /** Makes the result of a value. It takes time only where the output schema validates asynchronously. */
+  /** Converts a return value to a result. Asynchronous only if the output schema is. */
   #finish(value: unknown, ctx: Context): MaybePromise<ToolAnswer> {
-    // A text without an output schema is a result that needs no check.
+    // A string without an output schema needs no check.
     if (typeof value === "string" && this.#output === undefined) return { content: [{ type: "text", text: value }] };
     let result: MaybePromise<ToolAnswer>;
     try {
@@ -222,7 +236,7 @@ export class RegisteredTool {
     return own === undefined ? structured(parsed.value) : mirrored({ ...own, structuredContent: parsed.value });
   }
 
-  /** A promise only where the schema validates asynchronously. */
+  /** Returns a promise only if the schema is asynchronous. */
   #parse(schema: UsableSchema | undefined, value: unknown, what: string): MaybePromise<ParseOutcome> {
     if (schema === undefined) return parseNothing(value as object);
     try {

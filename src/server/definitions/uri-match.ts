@@ -1,6 +1,6 @@
 import { MAX_URI, type UriPlan, type UriSlot, type UriTemplate, type UriVariables } from "./uri-template.js";
 
-/** The variables of a URI, percent-decoded once, or undefined when it does not match as a whole. */
+/** Returns the variables of a URI, percent-decoded once, or undefined if the URI does not match the whole template. */
 export function matchUri<Text extends string>(
   template: UriTemplate<Text>,
   uri: string,
@@ -25,8 +25,9 @@ function matchPlan(plan: UriPlan, uri: string): Record<string, string | string[]
 }
 
 /**
- * Cuts a text into what the slots hold. Slots before the one that spans segments end at the first occurrence of the
- * literal after them, those behind it begin at the last occurrence of the literal before them: no backtracking.
+ * Splits a text into the values of the slots. A slot before the wide slot ends at the first occurrence of the literal
+ * after it. A slot after the wide slot begins at the last occurrence of the literal before it. So there is no
+ * backtracking.
  */
 function cut({ literals, slots }: UriPlan, text: string): string[] | undefined {
   const last = slots.length;
@@ -65,7 +66,9 @@ function readSlot(slot: UriSlot, text: string): string | string[] | undefined {
   return items.includes(undefined) ? undefined : (items as string[]);
 }
 
-/** Query variables come in any order and may be absent; parameters that the template does not name are ignored. */
+/**
+ * Reads query variables, which may be absent and come in any order. Ignores parameters that the template does not name.
+ */
 function readQuery(plan: UriPlan, text: string | undefined): Map<string, string | string[]> | undefined {
   const values = new Map<string, string | string[]>();
   let rest = text ?? "";

@@ -1,10 +1,10 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { OPERATORS, parseTemplateParts, type TemplatePart } from "../../protocol/uri-template.js";
 
-/** Longer URIs do not match anything. */
+/** Maximum length of a URI. A longer URI matches no template. */
 export const MAX_URI = 16_384;
 
-/** The variables of a template by its text: exploded ones are lists, query ones may be absent. */
+/** Variables of a template, inferred from its text. Exploded variables are lists, query variables are optional. */
 export type UriVariables<Text extends string> = string extends Text
   ? Record<string, string | string[]>
   : Simplify<ExpressionsOf<Text>>;
@@ -27,34 +27,34 @@ type OneOf<Spec extends string> = Spec extends `${infer Name}*`
     ? { [Key in Name]: string }
     : { [Key in Spec]: string };
 
-/** A URI template that URIs can be matched against, without doubt and in time linear in their length: see `matchUri`. */
+/** URI template for matching. Matches are unambiguous and take linear time. See {@link matchUri}. */
 export interface UriTemplate<Text extends string = string> {
   readonly text: Text;
   readonly variables: readonly string[];
   readonly plan: UriPlan;
 }
 
-/** A variable to find in the path: up to the text that follows it. */
+/** Variable in the path. It ends where the next literal begins. */
 export interface UriSlot {
   readonly name: string;
-  /** `wide` spans segments. */
+  /** True if the value may contain slashes. */
   readonly wide: boolean;
-  /** What a list is split at; undefined for a single value. */
+  /** Separator of a list. Undefined for a single value. */
   readonly split: string | undefined;
   readonly forbidden: RegExp;
   readonly maxLength: number;
 }
 
-/** What a template looks like to `matchUri`: slots between literal texts, then named query variables. */
+/** Matching plan of a template: slots between literals, then query variables by name. */
 export interface UriPlan {
   readonly literals: readonly string[];
   readonly slots: readonly UriSlot[];
-  /** The query that is part of the literal text. */
+  /** Query that the template's text contains literally. */
   readonly fixedQuery: string | undefined;
   readonly query: ReadonlyMap<string, { readonly explode: boolean }> | undefined;
 }
 
-/** Reads a URI template (RFC 6570). One that is malformed, or that cannot be matched without doubt, is refused. */
+/** Parses a URI template (RFC 6570). Throws if it is malformed, or if matching it would be ambiguous. */
 export function parseUriTemplate<const Text extends string>(text: Text): UriTemplate<Text> {
   const parts = parseTemplateParts(text);
   const plan = planOf(text, parts);
@@ -110,7 +110,9 @@ function planOf(text: string, parts: readonly TemplatePart[]): UriPlan {
   };
 }
 
-/** Whether a query expression fits what is before it: `?` opens the query, `&` goes on with one that is all literal. */
+/**
+ * True if a query expression may follow the preceding literals: `?` begins the query, `&` continues a literal query.
+ */
 function beginsOnce(operator: string, literals: readonly string[], isOpen: boolean): boolean {
   if (isOpen) return operator === "&";
   const mark = literals.findIndex((literal) => literal.includes("?"));

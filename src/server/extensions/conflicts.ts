@@ -17,7 +17,7 @@ const NOTIFICATIONS = [
   "roots/list_changed",
 ];
 
-/** What is the protocol's own beside its methods. */
+/** Names that the protocol itself uses, besides its methods. */
 const SPECIFIED: ReadonlySet<string> = new Set([
   "result type complete",
   "result type input_required",
@@ -25,16 +25,19 @@ const SPECIFIED: ReadonlySet<string> = new Set([
   ...NOTIFICATIONS.map((name) => `notification notifications/${name}`),
 ]);
 
-/** What one extension wants for itself. */
+/** Names that an extension uses. */
 export interface Wanted {
   readonly methods: readonly string[];
   readonly notifications: readonly string[];
-  /** Each type with the method that it may answer. */
+  /** Each result type with the method that may return it. */
   readonly results: readonly (readonly [type: string, method: string])[];
   readonly topics: readonly string[];
 }
 
-/** Makes an extension the owner of all that it wants, or throws: nothing has two. `isSpecified` tells the protocol's methods. */
+/**
+ * Makes an extension the owner of its names. Throws if a name already has an owner. `isSpecified` is true for methods
+ * of the protocol.
+ */
 export function claim(
   registry: Registry,
   extension: string,
@@ -65,7 +68,7 @@ export function claim(
   for (const [type, method] of wanted.results) owners.set(answer(method, type), extension);
 }
 
-/** Hands a result on unless it is of a type that no extension has for this method. */
+/** Returns the result. Throws if no extension registered its type for this method. */
 export function expectOwnType(
   registry: Registry,
   extension: string,

@@ -20,33 +20,38 @@ import type { Registry } from "../definitions/registry.js";
 import type { ServerInterceptor } from "../options.js";
 import { claim, expectOwnType } from "./conflicts.js";
 
+/** Options of a server extension. */
 export interface ExtensionOptions<S extends StandardSchema | undefined = undefined> {
   /**
-   * The extension is the server's alone: all of it is for every client, whether or not the client declares it.
+   * True if the extension needs no support by the client. It then applies to all clients, even if they do not declare
+   * it.
    * @default false
    */
   readonly serverOnly?: boolean;
-  /** What clients are told about it; nothing beyond its name unless given. */
+  /**
+   * Settings that are announced to clients.
+   * @default {}
+   */
   readonly settings?: JsonObject;
-  /** What the settings of a client must fit: one whose settings do not has not got the extension. */
+  /** Schema of the client's settings. A client whose settings do not match counts as one without the extension. */
   readonly clientSettings?: S;
   /**
-   * Types of results that are the extension's own, each with the method that may be answered so. Where results have no
-   * types such an extension does not exist: it is not announced, its methods are unknown and nothing of it runs.
+   * Result types of the extension, each with the method that may return it. In protocol versions without result types
+   * such an extension is not announced and its methods are unknown.
    */
   readonly results?: { readonly [type: string]: string };
 }
 
-/** What an extension may ask of the server that it belongs to. */
+/** Parts of the server that an extension may use. */
 export type ExtensionServer = Pick<ServerRuntime, "info" | "clock" | "changes" | "report" | "warn" | "onClosing">;
 
-/** Serves one member of a subscription's filter; undefined where nothing of it can be served. */
+/** Serves a member of a subscription's filter. Returns undefined if none of it can be served. */
 export type TopicHandler = (
   wanted: unknown,
   call: Call,
 ) => { readonly honoured: unknown; start: Topics["start"] } | undefined;
 
-/** A server, as far as extensions go. */
+/** Server runtime that extensions are installed in. */
 export interface ExtensionHost extends ServerRuntime {
   readonly registry: Registry;
   use(interceptor: ServerInterceptor): void;
@@ -57,9 +62,9 @@ type Settings<S> = S extends StandardSchema ? OutputOf<S> : JsonObject;
 type Definition = readonly [options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]];
 
 /**
- * An extension of the protocol, for `server.extend`: what it announces, the methods, notifications, types of results and
- * subscriptions that are its own, and what it does around calls. All of it is for clients that declare the extension, or for
- * every client where it is the server's alone.
+ * Extension of the protocol, for `server.extend`: its settings, methods, notifications, result types, topics of
+ * subscriptions and interceptors. It applies to clients that declare the extension, or, with `serverOnly`, to all
+ * clients.
  */
 export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   readonly #methods = new Map<string, Definition>();
@@ -68,7 +73,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   readonly #interceptors: ServerInterceptor[] = [];
   readonly #onInstall: ((server: ExtensionServer) => void)[] = [];
 
-  /** `id` is like com.example/name. */
+  /** `id` is a prefixed name such as com.example/name. */
   constructor(
     readonly id: string,
     readonly options: ExtensionOptions<S> = {},
@@ -78,7 +83,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
       throw new DefinitionError(`${id}: serverOnly excludes results, whose types only clients that declare it know`);
   }
 
-  /** Answers a method. A client that should have declared the extension is told that it is missing. */
+  /** Handles a method. A client that did not declare the extension gets a missing capability error. */
   method<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
@@ -87,7 +92,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     return this.#define(this.#methods, name, options, handler);
   }
 
-  /** Listens to a notification. */
+  /** Handles a notification. */
   onNotification<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
@@ -96,25 +101,28 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     return this.#define(this.#notifications, name, options, handler);
   }
 
-  /** Serves a member of its own in the filter of a subscription. */
+  /** Serves a custom member of a subscription's filter. */
   topic(member: string, serve: TopicHandler): this {
     this.#topics.set(member, serve);
     return this;
   }
 
-  /** Wraps the calls of clients that declared the extension, and may answer them with results of its types. */
+  /** Wraps the calls of clients that declared the extension. May return results of the extension's types. */
   use(interceptor: ServerInterceptor): this {
     this.#interceptors.push(interceptor);
     return this;
   }
 
-  /** Runs when a server is extended by it. */
+  /** Called when a server is extended by this extension. */
   onInstall(listener: (server: ExtensionServer) => void): this {
     this.#onInstall.push(listener);
     return this;
   }
 
-  /** What the client of a call says of the extension; undefined unless it declared it, for this very call, with settings that fit. */
+  /**
+   * Returns the settings of the client of a call. Undefined unless the client declared the extension for this call with
+   * settings that match the schema.
+   */
   settingsOf({ client }: { readonly client: ClientDescription }): Settings<S> | undefined {
     const { extensions } = client.capabilities;
     const given = isObject(extensions) && Object.hasOwn(extensions, this.id) ? extensions[this.id] : undefined;
@@ -125,7 +133,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     return parsed.ok ? (parsed.value as Settings<S>) : undefined;
   }
 
-  /** Adds all of it to a server, or nothing where somebody else has claimed a part. For `server.extend`. */
+  /** Installs the extension in a server. Installs nothing if one of its names is taken. Called by `server.extend`. */
   installIn(runtime: ExtensionHost): void {
     const { registry } = runtime;
     const wanted = {
@@ -138,7 +146,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     for (const [name, [options, handler]] of this.#methods) registry.addMethod(name, options, handler);
     for (const [name, [options, handler]] of this.#notifications) registry.addNotification(name, options, handler);
     registry.extensions = { ...registry.extensions, [this.id]: this.options.settings ?? {} };
-    // An interceptor makes all calls asynchronous.
+    // An interceptor makes all calls asynchronous, so it is added only if it is needed.
     const isForAll = this.options.serverOnly === true && this.#interceptors.length + this.#topics.size === 0;
     if (!isForAll) runtime.use((call, next) => this.#around(call, next, registry));
     for (const listener of this.#onInstall) listener(runtime);
@@ -178,7 +186,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     return missingCapability({ extensions: { [this.id]: {} } });
   }
 
-  /** The answer to a handshake without this extension. */
+  /** Removes this extension from the result of a handshake. */
   #unannounced(result: HandlerResult): HandlerResult {
     if (result instanceof PreparedResult || !isObject(result.capabilities)) return result;
     const { extensions, ...capabilities } = result.capabilities;

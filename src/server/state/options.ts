@@ -2,38 +2,43 @@ import type { Clock } from "../../call/clock.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import type { UsedStates } from "./used-states.js";
 
-/** A key of the ring. `id` tells keys apart and is readable by anyone; `secret` is 32 bytes. */
+/** Key that seals state. `id` identifies the key and is visible to clients. `secret` has 32 bytes. */
 export interface SealKey {
   readonly id: string;
   readonly secret: Uint8Array;
 }
 
-/** What an author puts in place of the cryptography: writes a state for the wire, and reads what came back. */
+/** Replacement for the encryption of state. */
 export interface StateCodec {
+  /** Converts a state to the text that is sent to the client. */
   encode(state: string): string | Promise<string>;
-  /** Throws for a text that `encode` did not write. Where nothing is checked here, clients can write states themselves. */
+  /**
+   * Converts the text back. Must throw for a text that `encode` did not create. Without that check clients can forge
+   * states.
+   */
   decode(text: string): string | Promise<string>;
 }
 
+/** Options of a state seal. */
 export interface SealOptions {
   readonly keys: readonly SealKey[] | undefined;
-  /** In place of the keys. */
+  /** Replaces the keys. */
   readonly codec?: StateCodec | undefined;
   readonly ttlMs: number;
-  /** Whom the state is for: servers that share keys but not this do not take each other's. */
+  /** Audience of the state. Servers accept each other's state only if they have the same audience. */
   readonly audience: string;
   readonly clock: Clock;
-  /** Keeps account of the states that were presented, where nothing else does. */
+  /** Records the presented states. Undefined if `accept` does so. */
   readonly used?: Pick<UsedStates, "use"> | undefined;
-  /** Whether a state may still be used; hears each one's name and when it ends. For servers that take a state once. */
+  /** Returns false to refuse a state. Gets its id and expiry time, so that a state can be accepted only once. */
   readonly accept?: ((id: string, untilMs: number) => boolean | Promise<boolean>) | undefined;
-  /** Hears why a state was refused; the client does not. */
+  /** Called with the reason why a state was refused. The client does not get the reason. */
   readonly onRefused: (reason: unknown) => void;
 }
 
 const KEY_BYTES = 32;
 
-/** Says what is wrong with the options of a server that concern its seal. */
+/** Throws for invalid options of the seal. */
 export function assertSealOptions(
   keys: readonly SealKey[] | undefined,
   codec: StateCodec | undefined,

@@ -7,14 +7,17 @@ import type { ServerOptions } from "../options.js";
 import type { SealKey, SealOptions, StateCodec } from "./options.js";
 import { UsedStates } from "./used-states.js";
 
-/** Turns a text that is bound to a request into one for the wire, and back. */
+/** Encrypts a text that is bound to a request, and decrypts it. */
 export interface StateCipher {
   close(plain: string, binding: string): Promise<string>;
-  /** The text, and a name that it alone has. Rejects with an error that says why it cannot be had. */
+  /** Returns the text and its unique id. Rejects with an error that says why it cannot be opened. */
   open(text: string, binding: string): Promise<{ readonly id: string; readonly plain: string }>;
 }
 
-/** AES-256-GCM with the binding authenticated beside the text. Any key of the ring opens; the first seals. */
+/**
+ * Creates a cipher with AES-256-GCM. The binding is authenticated as additional data. The first key seals, all keys
+ * open.
+ */
 export function createKeyCipher(keys: readonly SealKey[] | undefined): StateCipher {
   const ring = new KeyRing(keys);
   return {
@@ -29,7 +32,7 @@ export function createKeyCipher(keys: readonly SealKey[] | undefined): StateCiph
       try {
         return { id: iv, plain: await ring.decrypt({ keyId, iv, data }, binding) };
       } catch (cause) {
-        // Web Crypto says no more than that it failed.
+        // Web Crypto gives no reason.
         const why =
           "altered, made for another request or caller, or sealed by a process with another key: share stateKeys";
         throw new Error(why, { cause });
@@ -38,7 +41,7 @@ export function createKeyCipher(keys: readonly SealKey[] | undefined): StateCiph
   };
 }
 
-/** An author's codec, given each text with a name and a digest of its binding. */
+/** Creates a cipher from a custom codec. It adds an id and a digest of the binding to each text. */
 export function createCodecCipher(codec: StateCodec): StateCipher {
   return {
     async close(plain, binding) {
@@ -63,14 +66,14 @@ interface Payload {
   readonly state: unknown;
 }
 
-/** How far the clocks of processes that share keys may be apart. */
+/** Maximum clock difference between processes that share keys. */
 const MAX_SKEW_MS = 60_000;
-/** The longest sealed text taken from or given to a client. */
+/** Maximum length of a sealed text. */
 const MAX_TEXT = 256 * 1024;
 
 /**
- * Seals state; the options are good. The binding (who, which method, which arguments) is authenticated beside it, and an expiry is inside, so a
- * state is good for one request of one caller for a short while.
+ * Creates a seal from valid options. The binding (caller, method and arguments) is authenticated and the expiry is
+ * sealed with the state. So a state is valid for one request of one caller and for a short time.
  */
 export function createStateSeal(options: SealOptions): StateSeal {
   const { keys, codec, ttlMs, clock } = options;
@@ -113,7 +116,7 @@ export function createStateSeal(options: SealOptions): StateSeal {
   };
 }
 
-/** The seal of one server. What is wrong with the options has been said. */
+/** Creates the seal of a server. Its options have been checked. */
 export function createServerSeal(runtime: ServerRuntime, options: ServerOptions): StateSeal {
   return createStateSeal({
     keys: options.stateKeys,

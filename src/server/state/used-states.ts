@@ -8,15 +8,15 @@ import { McpError } from "../../protocol/errors.js";
 type Limits = Pick<ServerLimits, "maxUsedStates" | "maxOutcomeChars" | "stateOutcomeMs" | "stateTtlMs">;
 
 /**
- * The sealed states that were presented, each for as long as it is good. A round runs once: whoever presents the same state
- * again, as a client does whose answer was lost, joins the round that runs or gets its outcome for a while.
+ * Sealed states that were presented, until they expire. A round runs once. A client that presents the same state again,
+ * because it did not get the response, joins the running round or gets its outcome.
  */
 export class UsedStates {
   readonly #uses = new Map<string, RoundOfState>();
   readonly #marks: DeadlineQueue<RoundOfState>;
   readonly #outcomes: DeadlineQueue<RoundOfState>;
   readonly #limits: Limits;
-  /** Characters of the outcomes that are kept. */
+  /** Total length of the kept outcomes. */
   #chars = 0;
 
   constructor(clock: Clock, limits: Limits) {
@@ -25,7 +25,7 @@ export class UsedStates {
     this.#outcomes = new DeadlineQueue(clock, limits.stateOutcomeMs, (round) => this.#forget(round));
   }
 
-  /** The round of a state. Its caller is the one that the state was made for. */
+  /** Returns the round of a state. The caller is the one that the state was created for. */
   use(id: string): StateUse {
     const known = this.#uses.get(id);
     if (known !== undefined) {
@@ -39,7 +39,7 @@ export class UsedStates {
     return round;
   }
 
-  /** The oldest goes first, and none that runs. */
+  /** Removes the oldest round that is not running. */
   #makeRoom(): void {
     if (this.#uses.size <= this.#limits.maxUsedStates) return;
     for (const round of this.#uses.values()) if (!round.isRunning) return this.#remove(round);
@@ -51,7 +51,7 @@ export class UsedStates {
     if (round.place !== undefined) this.#forget(round);
   }
 
-  /** Keeps the outcome of a round for a while. The oldest outcomes go where there is no room. */
+  /** Keeps the outcome of a round for a while. Removes the oldest outcomes beyond the limit. */
   #keep(round: RoundOfState): void {
     round.place = this.#outcomes.add(round);
     this.#chars += round.chars;
@@ -73,15 +73,15 @@ interface RoundOutcome {
 
 class RoundOfState implements StateUse {
   readonly id: string;
-  /** Where the state waits to be good no longer. */
+  /** Deadline at which the state expires. */
   mark: Deadline<RoundOfState> | undefined;
-  /** Where the outcome waits to be forgotten. */
+  /** Deadline at which the outcome is removed. */
   place: Deadline<RoundOfState> | undefined;
-  /** Characters of the outcome. */
+  /** Length of the outcome. */
   chars = 0;
   readonly #onSettled: (round: RoundOfState) => void;
   #steps: Steps | undefined;
-  /** Gives the outcome; undefined where there is none, and the round may run again. */
+  /** Resolves with the outcome, or with undefined if there is none and the round may run again. */
   #running: Promise<RoundOutcome | undefined> | undefined;
   #outcome: RoundOutcome | undefined;
   #isForgotten = false;
@@ -95,7 +95,7 @@ class RoundOfState implements StateUse {
     return this.#running !== undefined;
   }
 
-  /** A step is done once under one state, also where the call that began it was cancelled. */
+  /** Returns the steps of a state. A step runs once per state, even if the call that started it was cancelled. */
   stepsAfter(done: Readonly<Record<string, unknown>>): Steps {
     this.#steps ??= new Steps(done);
     return this.#steps;
@@ -127,7 +127,7 @@ class RoundOfState implements StateUse {
     this.#steps = undefined;
   }
 
-  /** A result uses the state up. An error does not: the client may come again with better answers. */
+  /** Ends a round. A result uses up the state. An error does not: the client may try again with other responses. */
   #settle(call: Call, result: HandlerResult | undefined): RoundOutcome | undefined {
     this.#running = undefined;
     if (result === undefined || call.end.aborted) return undefined;
@@ -139,7 +139,7 @@ class RoundOfState implements StateUse {
   }
 }
 
-/** The characters of a result as JSON. One that cannot be written is an error of its call. */
+/** Length of a result as JSON. A result that cannot be written fails later, in its own call. */
 function lengthOf(result: HandlerResult): number {
   try {
     return JSON.stringify(result).length;

@@ -13,17 +13,18 @@ import { matchUri } from "../definitions/uri-match.js";
 
 type Params = { readonly [key: string]: unknown };
 
+/** Server runtime of an endpoint. */
 export interface EndpointRuntime extends ServerRuntime {
-  /** What is defined, and what it requires of callers. */
+  /** Definitions with their access rules. */
   readonly registry: Registry;
   readonly admission: Admission;
 }
 
-/** Asks the author's gate who is calling, and what they may do. */
+/** Authenticates and authorizes requests by the gate. */
 export class RequestAuthorizer {
   readonly #runtime: EndpointRuntime;
   readonly #gate: HttpGate;
-  /** Exchanges that the gate has not decided about yet. */
+  /** Exchanges on which the gate has not decided yet. */
   readonly #undecided = new Set<HttpExchange>();
   #warned = false;
 
@@ -33,12 +34,12 @@ export class RequestAuthorizer {
     for (const warning of gate.warnings ?? []) runtime.warn(warning);
   }
 
-  /** Answers a request for a document of the gate's own, which anybody may read; false for every other request. */
+  /** Serves a public document of the gate. Returns false for any other request. */
   route(exchange: HttpExchange): boolean {
     return this.#gate.route?.(exchange) === true;
   }
 
-  /** Hands on the exchange, with all that the gate knows of its caller, or answers it. */
+  /** Passes the exchange on with the caller's identity, or refuses it. */
   authorize(exchange: HttpExchange, onAdmitted: (exchange: HttpExchange) => void): void {
     const gate = this.#gate;
     this.#undecided.add(exchange);
@@ -48,14 +49,14 @@ export class RequestAuthorizer {
     });
   }
 
-  /** Decides nothing any more; gives the exchanges that still wait. */
+  /** Stops all decisions. Returns the undecided exchanges. */
   stop(): readonly HttpExchange[] {
     const waiting = [...this.#undecided];
     this.#undecided.clear();
     return waiting;
   }
 
-  /** Whether the caller may do this; answers where it may not. */
+  /** True if the caller may perform the operations of a body. Otherwise refuses the exchange. */
   admits(exchange: HttpExchange, body: Parsed): boolean {
     const refusal = exchange.judge?.(this.#operationsOf(body));
     if (refusal !== undefined) this.#refuse(exchange, refusal);
@@ -63,7 +64,7 @@ export class RequestAuthorizer {
   }
 
   #pass(exchange: HttpExchange, verdict: GateVerdict, onAdmitted: (exchange: HttpExchange) => void): void {
-    // The server may have closed meanwhile.
+    // The server may have been closed meanwhile.
     if (!this.#undecided.delete(exchange)) return;
     if (!("status" in verdict)) {
       this.#warnOfUnnamed(verdict);
@@ -80,7 +81,9 @@ export class RequestAuthorizer {
       .then((refusal) => this.#refuse(exchange, refusal));
   }
 
-  /** Without a name for the caller, sessions and sealed state cannot be kept from others. */
+  /**
+   * Warns once if callers have no principal, since sessions and sealed state are not protected from other callers then.
+   */
   #warnOfUnnamed(verdict: Exclude<GateVerdict, { readonly status: number }>): void {
     if (verdict.auth === undefined || verdict.principal !== undefined || this.#warned) return;
     this.#warned = true;
@@ -107,7 +110,7 @@ function messagesOf(body: Parsed): readonly unknown[] {
   return body.kind === "batch" ? body.items : "message" in body ? [body.message] : [];
 }
 
-/** What the definitions that a request names require of its caller. */
+/** Returns the scopes that the definitions named by a request require. */
 function requiredScopes(registry: Registry, method: unknown, params: Params): readonly string[] {
   const { notifications } = params as { readonly notifications?: { readonly resourceSubscriptions?: unknown } };
   const uris = notifications?.resourceSubscriptions;
@@ -115,7 +118,7 @@ function requiredScopes(registry: Registry, method: unknown, params: Params): re
   return names.flatMap((one) => named(registry, method, one)?.options.requires?.scopes ?? []);
 }
 
-/** The definition that a request names, whoever asks. */
+/** Returns the definition that a request names, regardless of the caller. */
 function named(
   { tools, prompts, resources, templates }: Registry,
   method: unknown,

@@ -25,10 +25,10 @@ import type { ServedConnection } from "../options.js";
 import type { ServerCore } from "../runtime.js";
 import { pickEra } from "./pick-era.js";
 
-/** How long a channel may take to write what is left and to end. */
+/** Maximum time for a channel to write pending data and close. */
 const CLOSE_MS = 5_000;
 
-/** Serves everything that comes through a channel, each message in its own era. */
+/** Serves the messages of a channel, each in its own era. */
 export class ChannelEndpoint implements ServedConnection, ServerWire {
   readonly shared = true;
   readonly closed: Promise<void>;
@@ -97,7 +97,7 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
     while (this.#calls.size > 0) await Promise.all(this.#calls.values());
   }
 
-  /** Tells every caller that the server is going, then ends the channel. */
+  /** Responds to each running call that the server shuts down, then closes the channel. */
   async close(): Promise<void> {
     const ending = [...this.#calls].filter(([call]) => call.afterAnswer !== undefined).map(([, done]) => done);
     await Promise.all(ending);
@@ -108,7 +108,7 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
     await this.#closeChannel();
   }
 
-  /** A channel that cannot even be closed is left behind. */
+  /** Closes the channel. Does not wait longer than `CLOSE_MS`. */
   async #closeChannel(): Promise<void> {
     const over = new AbortController();
     const closed = this.#peer.close().finally(() => over.abort());
@@ -169,7 +169,10 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
     }
   }
 
-  /** Noise on the line is reported and left unanswered: an error without an id could not be matched to anything. */
+  /**
+   * Reports an invalid message. Responds only if the message has an id or is a batch, since the client cannot assign
+   * other errors.
+   */
   #onInvalid(failure: ParseFailure): void {
     const error = new RpcError(failure.code, failure.message);
     this.#runtime.report(error, { where: "connection", id: failure.id });
@@ -201,11 +204,11 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
   }
 }
 
-/** All channels that a server is serving. */
+/** Channels that a server serves. */
 export class ChannelEndpoints {
   readonly #core: ServerCore;
   readonly #open = new Set<ChannelEndpoint>();
-  /** Ends when the last channel that is being accepted is open. */
+  /** Settles when the most recently accepted channel has loaded its modules. */
   #accepting: Promise<unknown> | undefined;
   #closed = false;
 
@@ -217,7 +220,7 @@ export class ChannelEndpoints {
     return this.#open.size;
   }
 
-  /** Serves a channel. Everything that a call could wait for is loaded first: the input may end right behind a call. */
+  /** Serves a channel. Loads all modules that a call may need first, since the input may end right after a call. */
   async accept(offered: readonly OfferedEra[], channel: Channel, origin: () => CallOrigin): Promise<ChannelEndpoint> {
     if (this.#closed) throw closed();
     const loading = Promise.all([this.#core.registry.prepare(), ...offered.map((era) => era.load())]);
@@ -245,7 +248,7 @@ export class ChannelEndpoints {
     await Promise.all([...this.#open].map((endpoint) => endpoint.idle()));
   }
 
-  /** A channel that is accepted just now is closed by `accept`. */
+  /** Closes all channels. `accept` closes a channel that is still being accepted. */
   async close(): Promise<void> {
     this.#closed = true;
     const accepting = this.#accepting?.catch(() => {});

@@ -13,15 +13,15 @@ import { type EndpointRuntime, RequestAuthorizer } from "./authorize.js";
 import { pickEraOfBody } from "./pick-era.js";
 
 /**
- * The HTTP endpoint of a server. Each exchange passes, in this order: the gate's own documents, the guard of Host and Origin,
- * CORS, authorization, media type, body, parser, choice of era, scopes. The era's binding decodes the request, has it run,
- * and replies. Nothing is read from a client before it is authorized.
+ * HTTP endpoint of a server. Each exchange passes, in this order: documents of the gate, check of Host and Origin,
+ * CORS, authorization, media type, body, parser, choice of era, scopes. The era's binding decodes the request, runs it,
+ * and responds. No body is read before the client is authorized.
  *
- * | comes in | goes to |
+ * | request | handled by |
  * | --- | --- |
- * | a document of the gate | `gate.route` |
- * | a preflight of a browser | `allowOrigin` |
- * | an exchange on a path of an era's own (HTTP+SSE) | `binding.route` |
+ * | document of the gate | `gate.route` |
+ * | CORS preflight | `allowOrigin` |
+ * | path that belongs to an era (HTTP+SSE) | `binding.route` |
  * | POST of a request, notification, response or batch | `#onBody`, then `binding.serve` |
  * | GET, DELETE | `binding.serve` without a body |
  */
@@ -32,14 +32,14 @@ export class HttpEndpoint {
   readonly #bindings = new Map<OfferedEra, MaybePromise<HttpBinding>>();
   readonly #guard: ReturnType<typeof createGuard>;
   readonly #authorizer: RequestAuthorizer | undefined;
-  /** Eras with HTTP paths of their own. */
+  /** Eras with their own HTTP paths. */
   readonly #pathOwners: readonly OfferedEra[];
   readonly #isJson = rememberLast(isJson);
   readonly #cors: boolean;
   readonly #maxBodyBytes: number;
-  /** The value of `Allow`. */
+  /** Value of the `Allow` header. */
   readonly #methods: string;
-  /** Exchanges that wait for their era to be loaded. */
+  /** Number of exchanges that wait for their era to load. */
   #waiting = 0;
   #closed = false;
 
@@ -62,7 +62,7 @@ export class HttpEndpoint {
     this.#methods = ["POST", ...new Set(eras.flatMap((era) => era.httpMethods(options)))].join(", ");
   }
 
-  /** Answers one exchange. Never throws: what goes wrong is answered and reported. */
+  /** Serves an exchange. Never throws: errors are sent as a response and reported. */
   serve(exchange: HttpExchange): void {
     exchange.stallMs = this.#runtime.limits.stallMs;
     if (this.#authorizer?.route(exchange)) return;
@@ -101,7 +101,7 @@ export class HttpEndpoint {
     });
   }
 
-  /** Tells whether the gate lets the caller do this; answers where it does not. */
+  /** True if the gate allows the operations of a body. Otherwise refuses the exchange. */
   #admits(exchange: HttpExchange, body: Parsed): boolean {
     return exchange.judge === undefined || this.#authorizer?.admits(exchange, body) !== false;
   }
@@ -112,7 +112,7 @@ export class HttpEndpoint {
     this.#serveBy(era, exchange, undefined, (binding) => binding.serve(exchange, undefined));
   }
 
-  /** Hands an exchange to the binding of its era. The first exchange of an era may wait here until the era is loaded. */
+  /** Passes an exchange to the binding of its era. The first exchange of an era may wait until the era is loaded. */
   #serveBy(
     era: OfferedEra,
     exchange: HttpExchange,
@@ -146,7 +146,7 @@ export class HttpEndpoint {
     return era.http(this.#runtime, this.#options);
   }
 
-  /** A load that fails is tried again by the next exchange. */
+  /** Loads the binding of an era. The next exchange tries again after a failure. */
   async #bindLater(era: OfferedEra, loading: Promise<ServerEra>): Promise<HttpBinding> {
     try {
       const binding = this.#bind(await loading);
@@ -169,7 +169,7 @@ export class HttpEndpoint {
     await this.#eachBinding((binding) => binding.close());
   }
 
-  /** Counts what is being held, for tests and gauges. */
+  /** Counts sessions, streams and other resources in use, for `server.stats()`. */
   stats(): Readonly<Record<string, number>> {
     const stats: Record<string, number> = {};
     for (const era of this.#eras) {
@@ -182,7 +182,7 @@ export class HttpEndpoint {
   async #eachBinding(visit: (binding: HttpBinding) => void | Promise<void>): Promise<void> {
     await Promise.all(
       [...this.#bindings.values()].map(async (bound) => {
-        // A load that fails leaves nothing to visit; the exchanges that waited for it are told.
+        // If the load fails there is no binding. The exchanges that waited for it get an error.
         const binding = await Promise.resolve(bound).catch(() => undefined);
         if (binding !== undefined) await visit(binding);
       }),
@@ -204,7 +204,10 @@ export class HttpEndpoint {
   }
 }
 
-/** Whether an exchange may be part of a running call: an answer of the client, a cancellation, or the way back to its stream. */
+/**
+ * True if an exchange may belong to a running call: a response of the client, a cancellation, or the resumption of a
+ * stream.
+ */
 function mayServeRunning(exchange: HttpExchange): boolean {
   return exchange.method === "POST" || (exchange.method === "GET" && exchange.header("last-event-id") !== undefined);
 }

@@ -2,7 +2,7 @@ import type { HeaderReader, OfferedEra } from "../../era/server-era.js";
 import type { RpcMessage } from "../../protocol/jsonrpc/message.js";
 import { classify, type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
 
-/** Picks the era that a message is written in. The last era takes what no other claims. */
+/** Picks the era of a message. The last era serves messages that no other era claims. */
 export function pickEra<Era extends OfferedEra>(eras: readonly Era[], message: RpcMessage, header?: HeaderReader): Era {
   const last = eras.length - 1;
   for (let index = 0; index < last; index++) if (eras[index]!.claims(message, header)) return eras[index]!;
