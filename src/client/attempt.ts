@@ -10,12 +10,12 @@ import {
 import type { TransportReceiver, TransportTarget } from "../era/transport.js";
 import { RpcError } from "../protocol/errors.js";
 
-/** The end of an attempt that another one has overtaken. Nobody gets to see it. */
+/** Reason of an attempt that another one has replaced. Callers never see it. */
 const SUPERSEDED = new WrongEraError("the server answered in another era", undefined);
 
-/** One era's attempt to open a connection. It is given up without a word to the server. */
+/** Attempt to open a connection in one era. Giving it up sends nothing to the server. */
 export class Attempt {
-  /** Handled: a rejection that nobody looks at is harmless. */
+  /** Its rejection is always handled, so that an ignored failure is harmless. */
   readonly connection: Promise<Connection>;
   readonly #wire: TransportTarget;
   readonly #clock: Clock;
@@ -42,17 +42,17 @@ export class Attempt {
     this.#receiver = wire.kind === "channel" ? wire.transport.receiver : undefined;
   }
 
-  /** Whether the server has answered its first question, whatever the answer is. */
+  /** True if the server has responded to the first request, with a result or an error. */
   get isAnswered(): boolean {
     return this.#isAnswered;
   }
 
-  /** Whether this is the error that it failed with. */
+  /** True if the attempt failed with this error. */
   failedWith(error: unknown): boolean {
     return this.#failure === error;
   }
 
-  /** Whether nothing comes of it, and no answer, for so long. */
+  /** True if there is no response and no failure for `ms` milliseconds. */
   async isSilentFor(ms: number): Promise<boolean> {
     const settled = new AbortController();
     const settle = () => settled.abort();
@@ -61,7 +61,7 @@ export class Attempt {
     return !settled.signal.aborted && !this.#isAnswered;
   }
 
-  /** Lets another era have the connection, unless the server speaks this one: rejects then. */
+  /** Gives up this attempt in favour of another era. Rejects if the server speaks this one. */
   async giveWay(): Promise<void> {
     if (!this.#isAnswered) return this.giveUp();
     const isWrong = (error: unknown) => error instanceof WrongEraError;
@@ -73,8 +73,8 @@ export class Attempt {
   }
 
   /**
-   * The connection of whichever is answered: this one, or `other`, which asks the same channel beside it. Where both are,
-   * it is this one. A server that refuses the other is waited for a little longer.
+   * Returns the connection of the attempt that gets a response: this one, or `other`, which uses the same channel in
+   * parallel. This one wins if both do. If the server refuses the other, waits a little longer for this one.
    */
   async orElse(other: Attempt, patienceMs: number): Promise<Connection> {
     const ours = this.connection.then(
@@ -102,7 +102,7 @@ export class Attempt {
     return this.#wire.kind === "channel" && this.#wire.transport.closed;
   }
 
-  /** The other era may have been listening meanwhile. */
+  /** Restores the receiver of the channel, which the other era may have replaced. */
   #takeOver(connection: Connection, other: Attempt): Connection {
     other.giveUp();
     if (this.#wire.kind === "channel" && this.#receiver !== undefined) this.#wire.transport.receiver = this.#receiver;

@@ -16,13 +16,13 @@ import type { Extensions } from "./extensions.js";
 import { answerInput } from "./input-rounds.js";
 import type { CallOptions, ClientCall, ClientOptions } from "./options.js";
 
-/** Makes the caller's value of a result. */
+/** Converts a result to the value that the caller gets. */
 export type ReadResult<T> = (result: ClientResult) => MaybePromise<T>;
 
-/** Ends a call that failed: throws the error that its caller gets. */
+/** Handles a failed call: throws the error that the caller gets. */
 type OnFailure = (error: unknown, options: CallOptions) => Promise<never>;
 
-/** The client as its calls see it. */
+/** Parts of the client that its calls use. */
 export interface CallingClient {
   readonly options: ClientOptions;
   readonly extensions: Extensions | undefined;
@@ -35,17 +35,17 @@ export interface CallingClient {
 }
 
 /**
- * The calls of one client, on the connection that it has. `call` is the page to read to know what a client does with a
- * request: interceptors, checks, lifetime, cache, send, the rounds of input that a server may ask for, result.
+ * Calls of a client on its connection. `call` shows the steps of a request: interceptors, checks, lifetime, cache,
+ * send, rounds of input requests, result.
  */
 export class ClientCalls {
   readonly #client: CallingClient;
   readonly #lifetimes = new SmallMap<CallLifetime, CallLifetime>();
-  /** Calls that have nothing on the wire, because it is for this side to go on: no transport would end them. */
+  /** Calls that have no request in progress, since the client has to act next. The transport cannot end them. */
   readonly #offWire = new Set<CallLifetime>();
   #connection: Connection | undefined;
   #cache: ClientCache | undefined;
-  /** Makes a call through interceptors and extensions; undefined where there are none. */
+  /** Makes a call through interceptors and extensions. Undefined if there are none. */
   #intercepted: ((call: ClientCall) => Promise<ClientResult>) | undefined;
   #over: ConnectionError | undefined;
 
@@ -53,7 +53,7 @@ export class ClientCalls {
     this.#client = client;
   }
 
-  /** Calls go over this connection from now on. */
+  /** Sets the connection for further calls. */
   begin(connection: Connection, cache: ClientCache | undefined): void {
     this.#connection = connection;
     this.#cache = cache;
@@ -70,23 +70,23 @@ export class ClientCalls {
     };
   }
 
-  /** The connection, as long as it is there. */
+  /** Connection of the client. Undefined after it has ended. */
   get connection(): Connection | undefined {
     return this.#over === undefined ? this.#connection : undefined;
   }
 
-  /** The connection; throws where there is none. */
+  /** Returns the connection. Throws if there is none. */
   connected(): Connection {
     if (this.#connection === undefined || this.#over !== undefined) throw notConnected();
     return this.#connection;
   }
 
-  /** How many calls are under way. */
+  /** Number of calls in progress. */
   get pending(): number {
     return this.#lifetimes.size;
   }
 
-  /** Makes a call and gives the value that is read of its result. */
+  /** Makes a call and returns the value that `read` creates from its result. */
   call<T>(call: ClientCall, read: ReadResult<T>): Promise<T> {
     try {
       const connection = this.connected();
@@ -97,7 +97,7 @@ export class ClientCalls {
     }
   }
 
-  /** The innermost call of the interceptors. A result that an extension owns is the one that the extension makes of it. */
+  /** Makes the innermost call of the interceptors. Resolves a result whose type belongs to an extension. */
   async #resolve(call: ClientCall): Promise<ClientResult> {
     const { extensions } = this.#client;
     const result = await this.#send(call, this.connected(), unchanged, (error) => Promise.reject(error));
@@ -111,7 +111,7 @@ export class ClientCalls {
     }
   }
 
-  /** Throws for a call that is not sent. A call that was sent and failed is what `onFailure` makes of it. */
+  /** Sends a call. Throws if it may not be sent. A failure after that goes to `onFailure`. */
   #send<T>(call: ClientCall, connection: Connection, read: ReadResult<T>, onFailure: OnFailure): Promise<T> {
     const refusal = this.#refusalOf(call.method, connection);
     if (refusal !== undefined) throw refusal;
@@ -142,7 +142,10 @@ export class ClientCalls {
     }
   }
 
-  /** A refusal of what is not sent: the era or, where that is wanted, the server has no such method. */
+  /**
+   * Returns an error if the era does not have the method, or, with `strictCapabilities`, if the server does not
+   * announce it.
+   */
   #refusalOf(method: string, connection: Connection): RpcError | undefined {
     if (connection.era.replacements.has(method)) return missingMethod(method, connection);
     const { extensions, options } = this.#client;
@@ -162,13 +165,16 @@ export class ClientCalls {
     return { method, params: kept, id, onProgress, capabilities, logLevel, cache, resume, onResumable };
   }
 
-  /** Only then may params be sent again, and changes that the caller makes to them meanwhile must not matter. */
+  /**
+   * True if the server may request input, so that the params may be sent again. Later changes by the caller must not
+   * affect them.
+   */
   #mayAskInput(options: CallOptions): boolean {
     const { onElicit, onElicitUrl, onSample, roots } = this.#client.options;
     return (onElicit ?? onElicitUrl ?? onSample ?? roots ?? options.capabilities) !== undefined;
   }
 
-  /** One request and its result, from the cache where it is fresh there. */
+  /** Sends a request, or takes a fresh result from the cache. */
   #exchange(request: ConnectionCall, connection: Connection, lifetime: CallLifetime): Promise<ClientResult> {
     return this.#cache === undefined
       ? connection.call(request, lifetime)
@@ -212,12 +218,12 @@ export class ClientCalls {
     }
   }
 
-  /** The same for work that has nothing on the wire: the end of the connection ends it. */
+  /** Same as `run` for work without a request in progress. The end of the connection aborts it. */
   runOffWire<T>(label: string, options: CallOptions, work: (lifetime: CallLifetime) => Promise<T>): Promise<T> {
     return this.run(label, options, (lifetime) => this.#whileOffWire(lifetime, () => work(lifetime)));
   }
 
-  /** Runs work during which the server waits for this side: no call runs into its idle time meanwhile. */
+  /** Runs work that the server waits for. The idle timeouts of all calls are paused meanwhile. */
   async whileServerWaits<T>(work: () => Promise<T>): Promise<T> {
     const held = this.#lifetimes.values();
     for (const lifetime of held) lifetime.pauseIdle();
@@ -228,7 +234,7 @@ export class ClientCalls {
     }
   }
 
-  /** The connection is over: ends the calls that it does not end itself. */
+  /** Ends the calls that the end of the connection does not end by itself. */
   end(reason: Error | undefined): void {
     const message = "The connection was closed before the call was finished";
     this.#over ??= new ConnectionError(message, { delivery: "sent", cause: reason });
@@ -249,7 +255,7 @@ export class ClientCalls {
   #open(label: string, limits: CallOptions): CallLifetime {
     const { options, clock } = this.#client;
     const timeoutMs = limits.timeoutMs ?? options.timeoutMs ?? CLIENT_TIMES.timeoutMs;
-    // A peer that shows signs of life may not do so for ever; without an idle time no limit is wanted at all.
+    // Limits a call even if the server keeps sending progress. An infinite `timeoutMs` disables this limit too.
     const fallbackMs = timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : CLIENT_TIMES.deadlineMs;
     const deadlineMs = limits.deadlineMs ?? options.deadlineMs ?? fallbackMs;
     const lifetime = new CallLifetime(label, { signal: limits.signal, timeoutMs, deadlineMs }, clock);

@@ -4,7 +4,10 @@ import { METHOD_NOT_FOUND } from "../protocol/jsonrpc/errors.js";
 import type { ClientCapabilities, ServerCapabilities } from "../protocol/types/index.js";
 import type { ClientOptions } from "./options.js";
 
-/** A refusal for a method or notification that only other eras have; undefined for any other. */
+/**
+ * Creates the error for a method or notification that exists only in other protocol versions. Returns undefined for any
+ * other method.
+ */
 export function missingMethod(method: string, { era, server }: Connection): RpcError | undefined {
   const replacement = era.replacements.get(method);
   if (replacement === undefined) return undefined;
@@ -12,7 +15,7 @@ export function missingMethod(method: string, { era, server }: Connection): RpcE
   return new RpcError(METHOD_NOT_FOUND, message, undefined, { local: true });
 }
 
-/** What a server must have announced for a method to make sense. */
+/** Server capability that each method requires. */
 const NEEDED: { readonly [method: string]: readonly [keyof ServerCapabilities, string?] } = {
   "tools/list": ["tools"],
   "tools/call": ["tools"],
@@ -27,7 +30,10 @@ const NEEDED: { readonly [method: string]: readonly [keyof ServerCapabilities, s
   "logging/setLevel": ["logging"],
 };
 
-/** A refusal of this side that reads like the server's own would. */
+/**
+ * Creates the error for a method whose capability the server did not announce. It is thrown instead of sending the
+ * request.
+ */
 export function capabilityRefusal(method: string, announced: ServerCapabilities): RpcError | undefined {
   const needed = Object.hasOwn(NEEDED, method) ? NEEDED[method] : undefined;
   if (needed === undefined) return undefined;
@@ -43,7 +49,7 @@ export function capabilityRefusal(method: string, announced: ServerCapabilities)
   );
 }
 
-/** What the handlers of a client amount to. */
+/** Derives the client's capabilities from its handlers and options. */
 export function capabilitiesOf(options: ClientOptions): ClientCapabilities {
   const { onElicit, onElicitUrl, onSample, samplingTools, samplingContext, roots, capabilities } = options;
   const elicitation = {

@@ -46,7 +46,7 @@ import { openWatch, type Watch, type WatchFilter, type WatchOptions } from "./su
 
 const ROOTS_CHANGED = "notifications/roots/list_changed";
 
-/** A connection to one server, the same whatever it speaks and wherever it runs. */
+/** Connection to a server, independent of protocol version and transport. */
 export class Client<S extends AnyServer = AnyServer> {
   readonly #core: ClientCore;
 
@@ -54,29 +54,30 @@ export class Client<S extends AnyServer = AnyServer> {
     this.#core = core;
   }
 
-  /** What this client declares: what its handlers amount to. */
+  /** Capabilities that this client declares. */
   get capabilities(): ClientCapabilities {
     return this.#core.capabilities;
   }
 
   /**
-   * Changes how the server's questions are answered from now on. Where the handshake told the server what this client
-   * can do, nothing can be added to that.
+   * Replaces the handlers for requests of the server. Legacy: capabilities that the handshake did not declare cannot be
+   * added.
    */
   answerWith(handlers: AnswerOptions): void {
     this.#core.answerWith(handlers);
   }
 
-  /** The version being spoken; undefined once closed. */
+  /** Protocol version in use. Undefined after closing. */
   get version(): string | undefined {
     return this.#core.calls.connection?.server.version;
   }
 
-  /** The era being spoken; undefined once closed. */
+  /** Protocol era in use. Undefined after closing. */
   get era(): string | undefined {
     return this.#core.calls.connection?.era.name;
   }
 
+  /** Description of the server. */
   get server(): {
     readonly info: Implementation | undefined;
     readonly capabilities: ServerCapabilities;
@@ -86,27 +87,29 @@ export class Client<S extends AnyServer = AnyServer> {
     return { info, capabilities, instructions };
   }
 
-  /** What a later client may start from (`prior`), as JSON. */
+  /** Knowledge about the server for a later client (`prior`), as JSON. */
   get prior(): PriorKnowledge {
     return this.#core.calls.connected().prior;
   }
 
-  /** The session that this client is in, for another to go on with (`session`); undefined where there is none. A secret. */
+  /**
+   * Session of this client, to be continued by another client (`session`). Undefined without a session. Keep it secret.
+   */
   get session(): SavedSession | undefined {
     return this.#core.calls.connected().session;
   }
 
-  /** How many calls are under way. */
+  /** Number of calls in progress. */
   get pending(): number {
     return this.#core.calls.pending;
   }
 
-  /** What the cache has done so far. */
+  /** Statistics of the cache. */
   get cacheStats(): CacheStats | undefined {
     return this.#core.cacheStats;
   }
 
-  /** Calls a tool. A result that does not fit the schema that the tool was listed with is an `OutputError`. */
+  /** Calls a tool. Rejects with an `OutputError` if the result does not match the output schema from the listing. */
   callTool<Name extends keyof ServerTools<S> & string, Output extends StandardSchema>(
     name: Name,
     args: ServerTools<S>[Name]["input"] | undefined,
@@ -135,12 +138,12 @@ export class Client<S extends AnyServer = AnyServer> {
     });
   }
 
-  /** All tools, page by page. */
+  /** Lists all tools, page by page. */
   tools(options: CallOptions = {}): Pages<Tool> {
     return this.#pages("tools", "tools", (at) => this.listTools(at?.cursor, options));
   }
 
-  /** One page of tools. Where arguments travel in headers, a tool whose headers make no sense is left out, and said so. */
+  /** Reads one page of tools. Over HTTP, omits tools with invalid header annotations and logs a warning. */
   async listTools(cursor?: string, options: CallOptions = {}): Promise<ListToolsResult> {
     const page = await this.request("tools/list", cursor === undefined ? undefined : { cursor }, options);
     if (cursor === undefined && page.nextCursor === undefined) this.#core.tools.forgetHeaders();
@@ -167,7 +170,7 @@ export class Client<S extends AnyServer = AnyServer> {
     return this.#pages("resources", "resourceTemplates", (at) => this.request("resources/templates/list", at, options));
   }
 
-  /** Reads a resource, or one of a template's with the values of its `variables`. */
+  /** Reads a resource. With `variables`, expands the URI template first. */
   async readResource<const Uri extends string>(
     uri: Uri | ResourceUri<S>,
     options: ReadOptions<ResourceVariables<S, Uri>> = {},
@@ -177,7 +180,7 @@ export class Client<S extends AnyServer = AnyServer> {
     return completed("resources/read", await this.request("resources/read", { uri: full }, rest));
   }
 
-  /** Suggestions for an argument of a prompt or a variable of a resource template. */
+  /** Requests completions for an argument of a prompt or a variable of a resource template. */
   async complete(
     ref: CompletionReference,
     argument: { readonly name: string; readonly value: string },
@@ -188,13 +191,13 @@ export class Client<S extends AnyServer = AnyServer> {
     return (await this.request("completion/complete", { ref, argument, ...context }, options)).completion;
   }
 
-  /** Resolves when the server has shown that it is there. */
+  /** Resolves when the server has responded. */
   async ping(options: CallOptions = {}): Promise<void> {
     await this.request(this.#core.calls.connected().era.pingMethod, undefined, options);
   }
 
   /**
-   * Asks the server for log messages of this level and above.
+   * Requests log messages of this level and above from the server.
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   async setLogLevel(level: LoggingLevel, options: CallOptions = {}): Promise<void> {
@@ -206,13 +209,16 @@ export class Client<S extends AnyServer = AnyServer> {
     await this.#core.calls.run("logging/setLevel", options, (lifetime) => connection.setLogLevel(level, lifetime));
   }
 
-  /** Waits until the server says that the user is done with a page. It may never say so: give a limit. */
+  /**
+   * Resolves when the server reports that the user has finished a URL elicitation. It may never report that: set a
+   * limit.
+   */
   async elicitationCompleted(elicitationId: string, options: CallOptions = {}): Promise<void> {
     await this.#core.urlElicitationCompleted(elicitationId, options);
   }
 
   /**
-   * Replaces the folders that the server may work in, and says so where there is a word for it.
+   * Replaces the roots, and notifies the server if the protocol version supports that.
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   async setRoots(roots: readonly Root[]): Promise<void> {
@@ -221,7 +227,7 @@ export class Client<S extends AnyServer = AnyServer> {
   }
 
   /**
-   * Says that the roots are others now. Where the server asks anew each time, there is nothing to say.
+   * Notifies the server that the roots have changed. Does nothing in protocol versions without this notification.
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   async rootsChanged(): Promise<void> {
@@ -232,20 +238,23 @@ export class Client<S extends AnyServer = AnyServer> {
   }
 
   /**
-   * Listens for changes until the watch, or the client, is closed. A subscription that is lost is made again while there is
-   * a connection; the watch then says what may have been missed.
+   * Subscribes to changes until the watch or the client is closed. A lost subscription is renewed while the client is
+   * connected. The watch then reports which changes may have been missed.
    */
   async watch(filter: WatchFilter, options: WatchOptions = {}): Promise<Watch> {
     this.#core.calls.connected();
     return openWatch(this.#core, filter, options);
   }
 
-  /** Asks the server again what it speaks and offers, in the era that has this. */
+  /** Requests the server's versions and capabilities again (2026-07-28 only). */
   discover(options: CallOptions = {}): Promise<DiscoverResult> {
     return this.request("server/discover", undefined, options);
   }
 
-  /** Any method: those of the specification are checked and typed, others by `result` or not at all. */
+  /**
+   * Sends a request. Results of the specification's methods are checked and typed. Other results are checked by
+   * `result`, if given.
+   */
   request<S extends StandardSchema>(
     method: string,
     params: Params | undefined,
@@ -271,8 +280,8 @@ export class Client<S extends AnyServer = AnyServer> {
   }
 
   /**
-   * Sends a notification; rejects where it may not be sent. After the connection has ended it does nothing. While a server
-   * process is being started again it waits for that, and rejects if the process cannot be started.
+   * Sends a notification. Rejects if it may not be sent. Does nothing after the connection has ended. While a server
+   * process restarts, waits for it, and rejects if the restart fails.
    */
   async notify(method: string, params?: Params): Promise<void> {
     if (method === "notifications/progress") {
@@ -281,7 +290,7 @@ export class Client<S extends AnyServer = AnyServer> {
     await this.#core.notify(method, params);
   }
 
-  /** Ends every call and the connection. Idempotent: whoever asks waits for the same end. */
+  /** Ends all calls and closes the connection. Idempotent. */
   close(options?: CloseOptions): Promise<void> {
     return this.#core.close(options);
   }
@@ -290,7 +299,7 @@ export class Client<S extends AnyServer = AnyServer> {
     await this.close();
   }
 
-  /** Of pages that have no end none is kept: the next walk asks the server again. */
+  /** Creates a listing. If its pages do not end, removes them from the cache. */
   #pages<T>(kind: "tools" | "prompts" | "resources", member: string, read: ReadPage): Pages<T> {
     return new Pages(member, read, this.#core.limits, () => this.#core.missed([{ kind }]));
   }

@@ -19,14 +19,14 @@ import { ClientCore } from "./runtime.js";
 import type { AnyServer } from "./server-types.js";
 import { startUpkeep, warnOfDeprecatedUse } from "./upkeep.js";
 
-/** The parts that `connect` is made of: handed in where the package's entries are. */
+/** Parts of `connect` that the entry of the package supplies. */
 export interface Dialer {
   readonly eras: readonly ClientEra[];
   readonly memory: EraMemory;
   spawn(target: CommandTarget): Promise<Channel>;
-  /** How requests are sent where the author does not say. */
+  /** Returns the function that sends HTTP requests unless the options have `fetch`. */
   send(): Promise<Send>;
-  /** Loads the compiler of servers' schemas, when the first is needed. */
+  /** Loads the compiler of JSON Schemas on first use. */
   validator(): Promise<JsonSchemaValidator>;
 }
 
@@ -57,7 +57,7 @@ export async function connectWith<S extends AnyServer>(
   return client;
 }
 
-/** Makes the connection of a client: one that restarts its process, one that may yet turn out wrong, or a plain one. */
+/** Opens the connection of a client: a restarting one, an unverified one, or a plain one. */
 async function openConnection(connector: Connector, plan: Plan, core: ClientCore): Promise<Connection> {
   const { options } = core;
   const restart = restartOf(connector.target);
@@ -71,7 +71,7 @@ async function openConnection(connector: Connector, plan: Plan, core: ClientCore
         : connector.open(runtime, planAgain(plan, again.known), { ...options, signal: again.signal }),
     );
   }
-  // What was only handed over, and not yet heard from the server itself, may have become wrong.
+  // Prior knowledge may be outdated until the server has confirmed it.
   if (connector.origin !== undefined && plan.discovered !== undefined && plan.steps.length > 1) {
     return UnverifiedConnection.open(core, (runtime, signal) =>
       signal === undefined
@@ -82,7 +82,7 @@ async function openConnection(connector: Connector, plan: Plan, core: ClientCore
   return connector.open(core, plan, options);
 }
 
-/** Opens connections to one target. Ids of requests go on from one to the next. */
+/** Opens connections to a target. Request ids continue from one connection to the next. */
 class Connector {
   readonly #dialer: Dialer;
   readonly #core: ClientCore;
@@ -91,7 +91,7 @@ class Connector {
   constructor(
     dialer: Dialer,
     readonly target: Target,
-    /** Under which the era of a server is remembered. */
+    /** Key under which the era of the server is remembered. */
     readonly origin: string | undefined,
     core: ClientCore,
   ) {
@@ -103,7 +103,7 @@ class Connector {
     let opened = await this.#reach(limits);
     const reopen = async () => {
       if (opened.kind === "channel") {
-        // What never was a connection does not end as one.
+        // A channel that was never a connection must not report its end.
         opened.transport.receiver = NO_RECEIVER;
         await opened.transport.close();
       }
@@ -114,7 +114,7 @@ class Connector {
       const way = "command" in Object(this.target) ? { wire: opened, reopen } : { wire: opened };
       const connection = await negotiate(way, plan, runtime, limits);
       if (opened.kind === "channel") opened.transport.assertOpen();
-      // From prior knowledge, and where the author left no choice, nothing is learnt about what the server prefers.
+      // The era is not remembered if prior knowledge or the options decided it.
       if (this.origin !== undefined && plan.discovered === undefined && plan.steps.length > 1)
         this.#dialer.memory.set(this.origin, connection.era.name);
       return connection;
@@ -162,14 +162,14 @@ function restartOf(target: Target): RestartLimits | undefined {
   return restart === true ? {} : restart;
 }
 
-/** Eras are remembered per origin; processes and channels are asked each time. */
+/** Returns the key for remembering the era: the origin of a URL. Processes and channels are probed each time. */
 function originOf(target: Target): string | undefined {
   if (typeof target === "string" || target instanceof URL) return toUrl(target).origin;
   if (typeof target !== "object" || target === null) throw unknownTarget();
   return undefined;
 }
 
-/** Tells a server from others when results are kept for several clients. */
+/** Returns the key that identifies the server in a shared cache. */
 function identityOf(target: Target): string {
   if (typeof target === "string" || target instanceof URL) return toUrl(target).href;
   if ("command" in target) return JSON.stringify([target.command, target.args ?? [], target.cwd ?? null]);
@@ -178,7 +178,7 @@ function identityOf(target: Target): string {
 
 function toUrl(target: string | URL): URL {
   if (/^https?:/i.test(String(target)) && URL.canParse(String(target))) return new URL(target);
-  // Without what may be secret.
+  // Removes the query and credentials, which may be secret.
   const shown = JSON.stringify(String(target).replace(/\?.*|.*@/s, ""));
   throw unknownTarget(`: ${shown} is not a URL with http:// or https://`);
 }

@@ -9,7 +9,7 @@ import type { ClientCall, ClientExtension, ClientOptions, ExtensionContext } fro
 
 type Resolve = (result: ClientResult, ctx: ExtensionContext) => ClientResult | Promise<ClientResult>;
 
-/** What the extensions of a client own: types of results, methods and notifications, each with one owner. */
+/** Extensions of a client, with the owner of each result type, method and notification. */
 export class Extensions implements ClaimedResults {
   readonly #enabled: { readonly [id: string]: ClientExtension };
   readonly #results = new Map<string, { readonly owner: string; readonly method: string; readonly resolve: Resolve }>();
@@ -17,10 +17,13 @@ export class Extensions implements ClaimedResults {
   readonly #notifications = new Map<string, (params: Params | undefined) => void | Promise<void>>();
   readonly #maxWaiting: number;
   #delivered: Promise<void> = Promise.resolve();
-  /** Notifications that were not handled yet. */
+  /** Number of notifications that are not handled yet. */
   #waiting = 0;
 
-  /** Throws where two extensions, or one and the protocol, want the same. `isSpecified` tells what the protocol has. */
+  /**
+   * Throws if an extension conflicts with the protocol or with another extension. `isSpecified` is true for methods of
+   * the protocol.
+   */
   constructor(options: ClientOptions, maxWaiting: number, isSpecified: (method: string) => boolean) {
     this.#maxWaiting = maxWaiting;
     this.#enabled = options.extensions ?? {};
@@ -50,7 +53,7 @@ export class Extensions implements ClaimedResults {
     }
   }
 
-  /** The member of params that names what a request of an extension is about. */
+  /** Returns the member of params that names the target of an extension's request. */
   nameFrom(method: string): string | undefined {
     const names = this.#enabled[this.#methods.get(method) ?? ""]?.names;
     return names !== undefined && Object.hasOwn(names, method) ? names[method] : undefined;
@@ -61,7 +64,7 @@ export class Extensions implements ClaimedResults {
     return claimed !== undefined && claimed.method === method && declares(declared, claimed.owner);
   }
 
-  /** An extension that answers by results of its own could not work there. */
+  /** Removes extensions that need result types, for protocol versions without them. */
   withoutResultTypes(capabilities: ClientCapabilities): ClientCapabilities {
     const { extensions, ...others } = capabilities;
     if (extensions === undefined || this.#results.size === 0) return capabilities;
@@ -70,7 +73,7 @@ export class Extensions implements ClaimedResults {
     return left.length === 0 ? others : { ...others, extensions: Object.fromEntries(left) };
   }
 
-  /** What a result stands for: itself, or what its owner makes of it. */
+  /** Returns the result, or the result that the owner of its type converts it to. */
   async resolve(
     { method, params, options }: ClientCall,
     result: ClientResult,
@@ -81,7 +84,10 @@ export class Extensions implements ClaimedResults {
     return claimed.resolve(result, { method, params, signal: options.signal, request });
   }
 
-  /** A refusal of this side for a method whose extension the server, if it was heard, did not announce. */
+  /**
+   * Creates the error for a method whose extension the server did not announce. Returns undefined if the server's
+   * capabilities are unknown.
+   */
   refusalOf(method: string, { heard, capabilities }: ServerDescription): RpcError | undefined {
     const owner = heard ? this.#methods.get(method) : undefined;
     if (owner === undefined || this.#isSupported(owner, capabilities)) return undefined;
@@ -98,7 +104,7 @@ export class Extensions implements ClaimedResults {
     return parsed.ok;
   }
 
-  /** Hands a notification to its owner, after all before it; false if it has none. */
+  /** Passes a notification to its handler after all earlier ones. Returns false if it has no handler. */
   deliver({ method, params }: RpcNotification, onError: (error: unknown) => void): boolean {
     const handler = this.#notifications.get(method);
     if (handler === undefined) return false;
@@ -116,7 +122,7 @@ export class Extensions implements ClaimedResults {
   }
 }
 
-/** Only an object, be it empty, says that an extension is supported. */
+/** True if the extension is declared. Its settings must be an object, which may be empty. */
 function declares({ extensions }: ClientCapabilities | ServerCapabilities, id: string): boolean {
   const settings: unknown =
     typeof extensions === "object" && extensions !== null && Object.hasOwn(extensions, id) ? extensions[id] : undefined;

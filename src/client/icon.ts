@@ -2,41 +2,49 @@ import { followSameOrigin } from "../http/client/send.js";
 import { McpError } from "../protocol/errors.js";
 import type { Icon } from "../protocol/types/index.js";
 
+/** Options of {@link loadIcon}. */
 export interface IconOptions {
-  /** The address of the server that the icon belongs to: icons of its origin may be fetched. */
+  /** URL of the server that the icon belongs to. Icons of its origin may be fetched. */
   readonly server?: string | URL | undefined;
-  /** Other origins to fetch icons from. */
+  /** Other origins from which icons may be fetched. */
   readonly allowOrigins?: readonly string[];
-  /** Whether SVG is taken, which can carry scripts: show it only where they cannot run. */
+  /**
+   * Accepts SVG, which can contain scripts. Display it only where scripts cannot run.
+   * @default false
+   */
   readonly allowSvg?: boolean;
-  /** The most bytes that an icon may have. 256 KiB unless told otherwise. */
+  /**
+   * Maximum size of an icon in bytes.
+   * @default 256 KiB
+   */
   readonly maxBytes?: number;
   readonly signal?: AbortSignal;
-  /** Another way to fetch. It is given no credentials and must add none. */
+  /** Replacement for `fetch`. It gets no credentials and must add none. */
   readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
 }
 
+/** Icon with its content. */
 export interface LoadedIcon {
   readonly bytes: Uint8Array;
-  /** What the bytes are, whatever they were called. */
+  /** Media type according to the content, whatever was declared. */
   readonly mimeType: string;
-  /** Whether it can do more than be looked at. */
+  /** True if the image can contain scripts. */
   readonly active: boolean;
 }
 
 const MAX_BYTES = 256 * 1024;
 
-/** Whether an icon may be looked at, let alone loaded: only `https:` and `data:` are. */
+/** True if the source of an icon is safe to load: an `https:` URL without credentials, or a `data:` URI of an image. */
 export function isSafeIcon(src: string): boolean {
-  // What the parser would cut off before the scheme is not taken.
+  // Refuses leading characters that the URL parser would ignore.
   const url = /^[a-z]/i.test(src) && URL.canParse(src) ? new URL(src) : undefined;
   if (url?.protocol === "data:") return /^image\//i.test(url.pathname);
   return url?.protocol === "https:" && url.username === "" && url.password === "";
 }
 
 /**
- * Loads an icon of a server as safely as that can be: over https or from a data URI alone, from the server's own origin
- * unless told otherwise, without credentials, of bounded size, and only what its bytes show to be an image.
+ * Loads an icon of a server safely: only from https or a data URI, only from the server's origin and allowed origins,
+ * without credentials, with a limited size, and only if the content is an image.
  */
 export async function loadIcon(icon: Icon, options: IconOptions = {}): Promise<LoadedIcon> {
   if (!isSafeIcon(icon.src)) throw refused("its address is neither https: nor an image in a data: URI");
@@ -81,7 +89,7 @@ async function download(
   return { bytes: await readAtMost(response, maxBytes), type: response.headers.get("content-type") ?? undefined };
 }
 
-/** Reads no further than the limit. */
+/** Reads the body. Stops at the limit. */
 async function readAtMost(response: Response, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -123,7 +131,7 @@ function decodeData(src: string, maxBytes: number): { bytes: Uint8Array; type: s
   return { bytes, type: head };
 }
 
-/** What the first bytes say; undefined for anything else than the images that are taken. */
+/** Detects the media type from the first bytes. Returns undefined for unsupported content. */
 function sniff(bytes: Uint8Array): string | undefined {
   const start = String.fromCharCode(...bytes.subarray(0, 12));
   if (start.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";

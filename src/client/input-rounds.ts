@@ -7,18 +7,21 @@ import { InputRequiredError, McpError, ProtocolError } from "../protocol/errors.
 import type { Params } from "../protocol/jsonrpc/message.js";
 import type { InputRequests, InputRequiredResult } from "../protocol/types/index.js";
 
-/** The call that is made in rounds, as its rounds see it. */
+/** Parts of the client that rounds of input requests use. */
 export interface InputRounds {
   readonly clock: Clock;
   readonly limits: ClientLimits;
-  /** Answers one request of the server. */
+  /** Handles an input request of the server. */
   answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
-  /** Runs the work between two requests of the call. */
+  /** Runs work between two requests of the call, while nothing is sent. */
   offWire<T>(work: () => Promise<T>): Promise<T>;
   send(request: ConnectionCall): Promise<ClientResult>;
 }
 
-/** Answers the input that a result asks for, and calls again with the answers, until the server asks no more. */
+/**
+ * Handles the input requests of a result and repeats the call with the responses, until the server requests no more
+ * input.
+ */
 export async function answerInput(
   first: ConnectionCall,
   asked: ClientResult,
@@ -48,7 +51,7 @@ export async function answerInput(
   return result;
 }
 
-/** All answers, or the first failure, which ends the work on the others. */
+/** Handles all input requests. The first failure aborts the others. */
 async function answerAll(
   requests: InputRequests,
   lifetime: CallLifetime,
@@ -76,14 +79,14 @@ async function answerAll(
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** Waits before a round that only brings the state back, which asks whether the server is ready. */
+/** Waits before a request that only returns the state. Such a request polls the server. */
 async function pauseBefore(count: number, lifetime: CallLifetime, clock: Clock): Promise<void> {
   await pause(clock, Math.min(FIRST_PAUSE_MS * 2 ** (count - 1), LONGEST_PAUSE_MS), lifetime.signal);
   lifetime.throwIfAborted();
   lifetime.heard();
 }
 
-/** The error for questions of the server beyond the bound of those that are open at once. */
+/** Creates the error for more input requests than `maxQuestions` at once. */
 export function tooManyQuestions(method: string, most: number): McpError {
   return new McpError(
     "too_many_questions",

@@ -14,14 +14,14 @@ interface KnownOutput {
 }
 
 /**
- * The tools that a client has listed: their output schemas, compiled when first needed and only then, and which of their
- * arguments travel in headers. Nothing is ever fetched to find out.
+ * Tools that a client has listed: their output schemas, compiled on first use, and the arguments that are mirrored into
+ * headers. Never sends a request to find out.
  */
 export class KnownTools {
   readonly #limits: ClientLimits;
   readonly #outputs = new Map<string, KnownOutput>();
   readonly #headers = new Map<string, readonly ParamHeader[]>();
-  /** The size of all output schemas. */
+  /** Total length of all output schemas. */
   #chars = 0;
   readonly #loadValidator: () => JsonSchemaValidator | Promise<JsonSchemaValidator>;
   readonly #warn: (message: string) => void;
@@ -36,18 +36,18 @@ export class KnownTools {
     this.#warn = warn;
   }
 
-  /** Takes in a listed tool; `withHeaders`, also its headers. Tells whether those make sense. */
+  /** Stores a listed tool, with `withHeaders` also its header annotations. Returns false if those are invalid. */
   learn(tool: Tool, withHeaders: boolean): boolean {
     this.#learnOutput(tool);
     return !withHeaders || this.#learnHeaders(tool);
   }
 
-  /** All tools are about to be learnt: the headers of others are gone. */
+  /** Clears the header annotations before all tools are listed. */
   forgetHeaders(): void {
     this.#headers.clear();
   }
 
-  /** Lists all tools anew, for their headers. */
+  /** Lists all tools again for their header annotations. */
   async relearnHeaders(connection: Connection, lifetime: CallLifetime): Promise<void> {
     const tools = new Pages<Tool>(
       "tools",
@@ -57,12 +57,12 @@ export class KnownTools {
     for await (const tool of tools) this.#learnHeaders(tool);
   }
 
-  /** Which arguments of a tool travel in headers, where it was listed and any do. */
+  /** Returns the arguments of a tool that are mirrored into headers, if it was listed and has any. */
   readonly paramHeaders = (tool: string): readonly ParamHeader[] | undefined => this.#headers.get(tool);
 
   /**
-   * Throws an `OutputError` when a result does not fit the listed schema of its tool. A failed call is left alone. A promise
-   * only where there is a schema.
+   * Throws an `OutputError` if a result does not match the output schema of its tool. Ignores failed calls. Returns a
+   * promise only if there is a schema.
    */
   assertFits(tool: string, result: CallToolResult): void | Promise<void> {
     const known = this.#outputs.get(tool);
@@ -80,7 +80,7 @@ export class KnownTools {
     if (issues.length > 0) throw new OutputError(tool, issues, result);
   }
 
-  /** An unchanged schema keeps its compiled form. */
+  /** Stores the output schema of a tool. An unchanged schema stays compiled. */
   #learnOutput(tool: Tool): void {
     const before = this.#outputs.get(tool.name);
     this.#forgetOutput(tool.name);
@@ -100,7 +100,7 @@ export class KnownTools {
     this.#outputs.delete(tool);
   }
 
-  /** Most tools have no headers, and are not worth remembering. */
+  /** Stores the header annotations of a tool, if it has any. Returns false if they are invalid. */
   #learnHeaders({ name, inputSchema }: Tool): boolean {
     const found = findParamHeaders(inputSchema);
     this.#headers.delete(name);
@@ -112,7 +112,7 @@ export class KnownTools {
   }
 }
 
-/** Nothing for a schema that is nested too deeply to be written; compiling it will say so. */
+/** Returns the JSON of a schema, or "" if it is nested too deeply. Compiling it fails then. */
 function textOf(schema: JsonSchema): string {
   try {
     return JSON.stringify(schema);
@@ -121,7 +121,7 @@ function textOf(schema: JsonSchema): string {
   }
 }
 
-/** A schema that cannot be used fits nothing: accepting everything instead would be a promise not kept. */
+/** Compiles a schema. An unusable schema matches nothing, since accepting every result would hide the problem. */
 function compile(
   validator: JsonSchemaValidator,
   schema: JsonSchema,

@@ -12,20 +12,20 @@ import { ConnectionError, isVersionList, McpError, RpcError, VersionError } from
 import { Attempt } from "./attempt.js";
 import type { ClientOptions } from "./options.js";
 
-/** Which eras to try, in order, and with which of their versions. */
+/** Eras to try, in order, with the versions of each. */
 export interface Plan {
   readonly steps: readonly { readonly era: ClientEra; readonly versions: readonly string[] }[];
   readonly pinned: boolean;
   readonly discovered: NonNullable<ClientOptions["prior"]>["discovered"];
 }
 
-/** Remembers which era a server spoke, for the next connection to it. */
+/** Remembers the era of a server for the next connection to it. */
 export interface EraMemory {
   get(server: string): string | undefined;
   set(server: string, era: string): void;
 }
 
-/** The servers that were connected to longest ago are forgotten first. */
+/** Maximum number of servers. The least recently connected ones are removed first. */
 const MOST_REMEMBERED = 1000;
 
 export function createEraMemory(): EraMemory {
@@ -41,7 +41,7 @@ export function createEraMemory(): EraMemory {
   };
 }
 
-/** Turns what the author wants into what to try. Throws for what cannot be. */
+/** Derives the eras to try from the options. Throws for impossible options. */
 export function planNegotiation(
   eras: readonly ClientEra[],
   options: ClientOptions,
@@ -66,7 +66,7 @@ export function planNegotiation(
   }
   const known = prior?.era ?? remembered;
   if (prior !== undefined && prior !== null) assertPrior(prior, steps);
-  // What was learnt before goes first; the rest stays as a way out when it has become wrong.
+  // The known era is tried first. The others remain in case the knowledge is outdated.
   steps.sort((a, b) => Number(b.era.name === known) - Number(a.era.name === known));
   const pinned = version !== undefined;
   if (
@@ -83,22 +83,23 @@ export function planNegotiation(
   return { steps, pinned, discovered: prior?.discovered };
 }
 
-/** The plan for a server that was connected to before: nothing is asked that is known. */
+/** Returns the plan for a reconnection, which uses all knowledge about the server. */
 export function planAgain(plan: Plan, known: PriorKnowledge): Plan {
   const steps = plan.steps.filter(({ era }) => era.name === known.era);
   return { steps, pinned: plan.pinned, discovered: known.discovered };
 }
 
-/** What negotiation talks through; `reopen` makes a new one where the server took the first one down with it. */
+/** Transport for the negotiation. `reopen` creates a new one if the server closed the first one. */
 export interface NegotiatedPlan {
   readonly wire: TransportTarget;
   reopen?(): Promise<TransportTarget>;
 }
 
 /**
- * Tries one era after the other until the server answers in one. A server that names its versions is taken at its word. One
- * that is silent on a channel may only be slow: the next era is asked beside the first, and the first answer decides. One
- * that refuses what follows on the first era's question may only be upset by that: a process is started afresh, once.
+ * Tries one era after the other until the server responds in one. If the server names its versions, only those are
+ * tried. If it does not respond on a channel, it may be slow: the next era is tried in parallel, and the first response
+ * decides. If it refuses a request after a probe of another era, its process is restarted once, since the probe may
+ * have confused it.
  */
 export function negotiate(
   way: NegotiatedPlan,
@@ -120,7 +121,7 @@ class Negotiation {
   #wire: TransportTarget;
   #discovered: Plan["discovered"];
   #corrections = 1;
-  /** Whether the channel has been asked in another era before. */
+  /** True if the channel was probed in another era before. */
   #isProbed = false;
 
   constructor(way: NegotiatedPlan, plan: Plan, runtime: ClientRuntime, options: ClientOptions) {
@@ -158,7 +159,7 @@ class Negotiation {
     const beforeUse = beside && (() => beside.giveWay());
     const discovered = this.#discovered;
     const open: OpenOptions = { versions, pinned: this.#plan.pinned, last, discovered, session, beforeUse };
-    // While another era can still be asked, that one's time comes on top.
+    // While another era can still be tried, its time is added.
     const waitsLonger = !last && this.#wire.kind === "channel" && era.mayBeIgnored;
     const limits = { signal, timeoutMs: waitsLonger ? this.#probeTimeoutMs + timeoutMs : timeoutMs };
     return new Attempt(era, this.#wire, this.#runtime, open, limits);
@@ -172,7 +173,7 @@ class Negotiation {
     return this.#options.probeTimeoutMs ?? CLIENT_TIMES.probeTimeoutMs;
   }
 
-  /** Decides how to go on after a step that failed; throws where it cannot go on. */
+  /** Decides how to continue after a failed step. Throws if that is not possible. */
   async #learn(error: unknown, failed: Step): Promise<void> {
     const { reopen } = this.#way;
     if (!(error instanceof WrongEraError)) {
@@ -192,7 +193,7 @@ class Negotiation {
     this.#discovered = undefined;
   }
 
-  /** Leaves only eras to try whose versions the server has named. One that was tried is tried again, once. */
+  /** Keeps only the eras whose versions the server has named. An era that was already tried is tried again, once. */
   #follow(named: readonly string[], failed: Step): void {
     const spoken = this.#plan.steps.filter(({ versions }) => versions.some((version) => named.includes(version)));
     const untried = spoken.filter((step) => this.#waiting.includes(step));
@@ -200,7 +201,10 @@ class Negotiation {
     this.#waiting.splice(0, this.#waiting.length, ...again);
   }
 
-  /** A server that is gone is told as such; one that is there speaks nothing that this client may use. */
+  /**
+   * Returns the error of the last step. If the connection ended, that is the cause. Otherwise the server supports no
+   * allowed version.
+   */
   #lastWord(evidence: WrongEraError): unknown {
     if (isDown(this.#wire) && evidence.cause instanceof ConnectionError) return evidence.cause;
     const wanted = this.#plan.steps.flatMap((step) => step.versions);

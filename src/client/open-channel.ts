@@ -15,7 +15,7 @@ import type { ClientCore } from "./runtime.js";
 
 type Spawn = (target: CommandTarget) => Promise<Channel>;
 
-/** Opens a channel to a server, within the limits of connecting. What does not come to be open is closed. */
+/** Opens a channel to a server within the limits of connecting. Closes the channel if opening fails. */
 export async function openChannel(
   spawn: Spawn,
   target: CommandTarget | LocalTarget | ChannelTarget,
@@ -25,7 +25,7 @@ export async function openChannel(
 ): Promise<ChannelTransport> {
   const { signal, timeoutMs = CLIENT_TIMES.timeoutMs } = options;
   const transport = new ChannelTransport(await channelTo(spawn, target), firstId);
-  // Until an era takes over, only problems are of interest.
+  // Only problems are handled until an era takes over.
   transport.receiver = { ...transport.receiver, onProblem: (problem) => client.onProblem(problem) };
   const lifetime = new CallLifetime("connect", { signal, timeoutMs }, client.clock);
   try {
@@ -34,7 +34,7 @@ export async function openChannel(
     return transport;
   } catch (error) {
     const closed = transport.close().catch(() => {});
-    // A channel of the author's own may never come to its end; a process does.
+    // Waits only for a process to exit. Closing a custom channel may never finish.
     if ("command" in target) await closed;
     throw error;
   } finally {

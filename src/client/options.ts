@@ -34,26 +34,28 @@ import type { CacheMode, ClientCacheOptions } from "./cache/cache.js";
 import type { RestartLimits } from "./connections/restarting.js";
 import type { ListListeners } from "./subscriptions/list-refresh.js";
 
-/** What a handler of the server's questions gets besides the question. */
+/** Second argument of handlers for requests of the server. */
 export interface AnswerContext {
-  /** Fires when the server, or the call that the question belongs to, gives up. */
+  /** Aborts when the server, or the call that the request belongs to, cancels the request. */
   readonly signal: AbortSignal;
-  /** Tells the server how far the answer has got, where it asked and can hear. */
+  /** Reports progress to the server if it requested progress. */
   readonly progress: ReportProgress;
 }
 
+/** Handles a request of the server. */
 export type ServerRequestHandler<Question, Result> = (
   question: Question,
   ctx: AnswerContext,
 ) => Result | Promise<Result>;
 
+/** Destination of the client's log messages. */
 export interface ClientLogger {
   debug?(message: string, fields?: Record<string, unknown>): void;
   warn?(message: string, fields?: Record<string, unknown>): void;
   error?(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** A call on its way to the server. */
+/** Call on its way to the server. */
 export interface ClientCall {
   readonly method: string;
   readonly params: Params | undefined;
@@ -62,73 +64,90 @@ export interface ClientCall {
 
 export type ClientInterceptor = Interceptor<ClientCall, ClientResult>;
 
+/** Options of a call. */
 export interface CallOptions {
-  /** Ends the call with the signal's own reason. */
+  /** Aborts the call with the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The longest silence; any sign of life starts it anew. `Infinity` for none.
+   * Maximum time without a message from the server. `Infinity` disables it.
    * @default 60_000
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * The longest the whole call may take. None when `timeoutMs` is `Infinity`.
+   * Maximum time of the whole call. Without a limit if `timeoutMs` is `Infinity`.
    * @default 3_600_000
    */
   readonly deadlineMs?: number | undefined;
   readonly onProgress?: ((progress: CallProgress) => void) | undefined;
-  /** The id to send, instead of one that the client makes. */
+  /**
+   * JSON-RPC id of the request.
+   * @default an id of the client
+   */
   readonly id?: RequestId | undefined;
-  /** Goes along in `_meta`. */
+  /** Members to add to `_meta`. */
   readonly meta?: { readonly [key: string]: unknown } | undefined;
-  /** What this client can do for this call alone, in the era in which each call says so. */
+  /** Client capabilities for this call alone (2026-07-28 only). */
   readonly capabilities?: ClientCapabilities | undefined;
   /**
-   * Which log messages this call wants, in the era in which each call says so.
+   * Minimum level of log messages of this call (2026-07-28 only).
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   readonly logLevel?: LoggingLevel | undefined;
-  /** `"manual"` hands a result that asks for input to the caller instead of answering it. */
+  /**
+   * `"manual"` returns a result that requests input instead of handling the requests.
+   * @default "auto"
+   */
   readonly input?: "auto" | "manual" | undefined;
-  /** Listings and resources: whether what is kept may be used. It may unless told otherwise. */
+  /**
+   * Use of the cache for listings and resources.
+   * @default "use"
+   */
   readonly cache?: CacheMode | undefined;
   /**
-   * HTTP, in the era with sessions: called with each place from which the answer can be read on, if the server keeps what
-   * it sends. The token serves another client, in this process or in another, as `resume`.
+   * Called with a token for each position from which the response can be resumed, if the server supports that (legacy
+   * HTTP only). Another client, also in another process, can use the token as `resume`.
    */
   readonly onResumable?: ((token: ResumeToken) => void) | undefined;
-  /** Sends nothing, and reads on the answer to a call that was made earlier. The client must be in the token's session. */
+  /**
+   * Sends no request, and resumes reading the response to an earlier call. The client must use the session of the
+   * token.
+   */
   readonly resume?: ResumeToken | undefined;
 }
 
+/** Options of a tool call. */
 export interface ToolCallOptions extends CallOptions {
-  /** The definition to check the result by, where the tool was not listed by this client. */
+  /** Definition of the tool, to check the result, if this client has not listed the tool. */
   readonly tool?: Tool | undefined;
 }
 
-/** With a schema of one's own: the structured result is checked by it and has its type. */
+/** Options with a schema for the structured result, which is checked by the schema and has its type. */
 export interface TypedCallOptions<Output extends StandardSchema> extends ToolCallOptions {
   readonly output: Output;
 }
 
-/** What an extension gets besides a result of its own. */
+/** Second argument of an extension's `resolve`. */
 export interface ExtensionContext {
-  /** The call that was answered by it. */
+  /** Method and params of the call that got the result. */
   readonly method: string;
   readonly params: Params | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Sends a request of the extension's own. */
+  /** Sends a request of the extension. */
   readonly request: (method: string, params?: Params, options?: CallOptions) => Promise<ClientResult>;
 }
 
-/** An extension of the protocol, as a client has it. */
+/** Extension of the protocol on the client's side. */
 export interface ClientExtension {
-  /** What servers are told about it; nothing beyond its name unless given. */
+  /**
+   * Settings that are announced to servers.
+   * @default {}
+   */
   readonly settings?: JsonObject;
-  /** What the settings of a server must fit: one whose settings do not has not got the extension. */
+  /** Schema of the server's settings. A server whose settings do not match counts as one without the extension. */
   readonly serverSettings?: StandardSchema;
   /**
-   * Types of results that are the extension's own, each with the method that it may answer and what makes an ordinary
-   * result of it. Where results have no types, servers are not told of the extension.
+   * Result types of the extension. Each has the method that may return it and a function that converts it to an
+   * ordinary result. In protocol versions without result types the extension is not announced.
    */
   readonly results?: {
     readonly [type: string]: {
@@ -136,87 +155,113 @@ export interface ClientExtension {
       readonly resolve: (result: ClientResult, ctx: ExtensionContext) => ClientResult | Promise<ClientResult>;
     };
   };
-  /** Its requests: refused on this side where the server does not have the extension. */
+  /**
+   * Request methods of the extension. They are refused without sending if the server does not support the extension.
+   */
   readonly methods?: readonly string[];
-  /** For those of its methods that have one: the member of params that names what a request is about. Over HTTP it is told in Mcp-Name too. */
+  /**
+   * Member of params that names the target of a request, by method. HTTP clients also send it in the header `Mcp-Name`.
+   */
   readonly names?: { readonly [method: string]: string };
-  /** Its notifications, one after the other in the order in which they came; `withParams` makes a handler that checks. */
+  /**
+   * Handlers of the extension's notifications. They run one after the other, in the order of arrival. `withParams`
+   * creates a handler that checks params.
+   */
   readonly notifications?: { readonly [method: string]: (params: Params | undefined) => void | Promise<void> };
 }
 
-/** The part of the options that answers the server's questions. */
+/** Options for requests of the server. */
 export type AnswerOptions = Pick<
   ClientOptions,
   "onElicit" | "onElicitUrl" | "onSample" | "samplingTools" | "roots" | "methods" | "capabilities"
 >;
 
+/** Options of a client. */
 export interface ClientOptions {
-  /** Who this client says it is. */
+  /** Name and version of this client. */
   readonly info?: Implementation;
-  /** Whether calls say who makes them, where that is left open. They do unless told otherwise. */
+  /**
+   * Includes name and version of the client in calls, if the protocol version leaves that open.
+   * @default true
+   */
   readonly identify?: boolean;
-  /** The era to speak: `"auto"` probes and falls back. */
+  /**
+   * Protocol era: `"legacy"`, `"modern"`, or `"auto"` to probe the server.
+   * @default "auto"
+   */
   readonly era?: string;
-  /** The one version to speak. In the era without handshakes, nothing is negotiated then. */
+  /** The only protocol version to use. For 2026-07-28 nothing is negotiated then. */
   readonly version?: string;
-  /** The versions that may be spoken; all by default. */
+  /**
+   * Allowed protocol versions.
+   * @default all versions
+   */
   readonly versions?: readonly string[];
-  /** What an earlier client learnt about this server (`client.prior`). */
+  /** Knowledge about this server from an earlier client (`client.prior`). */
   readonly prior?: PriorKnowledge | null;
-  /** HTTP: a session to go on with (`client.session`, or that of a `ResumeToken`), instead of opening one. */
+  /** Session to continue (`client.session`, or that of a `ResumeToken`) instead of opening one. HTTP only. */
   readonly session?: SavedSession | undefined;
-  /** Ends connecting. */
+  /** Aborts connecting. */
   readonly signal?: AbortSignal;
-  /** For calls that set none. */
+  /**
+   * Default of `timeoutMs` in the options of a call.
+   * @default 60_000
+   */
   readonly timeoutMs?: number;
   readonly deadlineMs?: number;
-  /** Pings the server while connected, in the era that has pings; silence is told to `onError`. */
+  /** Pings the server while connected (legacy only). Pings without a response are reported to `onError`. */
   readonly pings?: PingOptions;
   /**
-   * How long a channel stays silent before another era is tried beside the first; the answer that comes decides.
+   * Time without a response on a channel after which another era is tried in parallel. The first response decides.
    * @default 10_000
    */
   readonly probeTimeoutMs?: number;
-  /** Fills in a form for the server. */
+  /** Handles form elicitation. */
   readonly onElicit?: ServerRequestHandler<ElicitFormParams, ElicitResult>;
-  /** Takes the user to a page for the server. */
+  /** Handles URL elicitation. */
   readonly onElicitUrl?: ServerRequestHandler<ElicitUrlParams, ElicitResult>;
   /**
-   * Lets the server ask a model.
+   * Handles sampling requests.
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   readonly onSample?: ServerRequestHandler<CreateMessageParams, CreateMessageResult>;
   /**
-   * Whether `onSample` can take tools.
+   * True if `onSample` supports tools.
+   * @default false
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   readonly samplingTools?: boolean;
   /**
-   * Whether `onSample` adds context of this or other servers when asked to.
+   * True if `onSample` adds context of this or other servers on request.
+   * @default false
    * @deprecated by SEP-2596; may go with the first revision that is released on or after 28 July 2027.
    */
   readonly samplingContext?: boolean;
-  /** Whether defaults of a form take the place of what `onElicit` left out. They do unless told otherwise. */
+  /**
+   * Fills in the defaults of a form for fields that `onElicit` omits.
+   * @default true
+   */
   readonly applyDefaults?: boolean;
   /**
-   * Whether changes of the roots are announced, in the era that has a word for it. They are unless told otherwise.
+   * Announces changes of the roots (legacy only).
+   * @default true
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   readonly rootsListChanged?: boolean;
   /**
-   * The folders that the server may work in.
+   * Roots: folders that the server may use.
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   readonly roots?: readonly Root[] | ((ctx: AnswerContext) => readonly Root[] | Promise<readonly Root[]>);
-  /** Requests of the author's own that the server may send, in the era where it can. */
+  /** Handlers of custom requests of the server (legacy only). */
   readonly methods?: {
     readonly [method: string]: ServerRequestHandler<Params | undefined, { readonly [key: string]: unknown }>;
   };
-  /** Notifications by method; `withParams` makes a handler that checks. */
+  /** Handlers of notifications by method. `withParams` creates a handler that checks params. */
   readonly notifications?: {
     readonly [method: string]: (params: Params | undefined) => void | Promise<void>;
   };
-  /** Every notification that has no handler in `notifications`, those of subscriptions included. */
+  /** Handles all notifications without a handler in `notifications`, including those of subscriptions. */
   readonly onNotification?: (notification: {
     readonly method: string;
     readonly params?: Params;
@@ -225,53 +270,70 @@ export interface ClientOptions {
     readonly experimental?: { readonly [key: string]: JsonObject };
     readonly extensions?: { readonly [key: string]: JsonObject };
   };
-  /** Extensions of the protocol that are on, by their identifiers. */
+  /** Enabled extensions by identifier. */
   readonly extensions?: { readonly [id: string]: ClientExtension };
-  /** Refuse calls that the server did not announce, before anything is sent. */
+  /**
+   * Refuses calls for which the server announced no capability, without sending them.
+   * @default false
+   */
   readonly strictCapabilities?: boolean;
   /**
-   * The least severe log messages that the server is to send; none are asked for by default.
+   * Minimum level of log messages to request from the server.
+   * @default none are requested
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   readonly logLevel?: LoggingLevel;
-  /** Whether pages that the server requires by an error are shown by `onElicitUrl`, before the call rejects. */
+  /**
+   * Passes URLs that the server requires by an error to `onElicitUrl` before the call rejects.
+   * @default false
+   */
   readonly showRequiredUrls?: boolean;
-  /** How listings and resources are kept, as long as their server allows; `false` keeps none. */
+  /** Options of the cache for listings and resources. `false` disables the cache. */
   readonly cache?: false | ClientCacheOptions;
-  /** What to do when a list of the server changes. */
+  /** Callbacks for changes of the server's lists. */
   readonly onListChanged?: ListListeners;
   /** Compiles the output schemas of tools. */
   readonly validator?: JsonSchemaValidator;
   readonly interceptors?: readonly ClientInterceptor[];
   readonly logger?: ClientLogger;
-  /** Whether features that the protocol has deprecated are warned of, once per process: by the logger or the runtime. */
+  /**
+   * Warns of deprecated features of the protocol, once per process, through the logger or `process.emitWarning`.
+   * @default true
+   */
   readonly warnDeprecated?: boolean;
   readonly onError?: (error: Error) => void;
-  /** Called once the client is connected. */
+  /** Called after the client has connected. */
   readonly onOpen?: (server: ServerDescription) => void;
   readonly onClose?: (reason: Error | undefined) => void;
-  /** `"manual"` hands results that ask for input to the callers instead of answering them. */
+  /**
+   * `"manual"` returns results that request input instead of handling the requests.
+   * @default "auto"
+   */
   readonly input?: "auto" | "manual";
-  /** HTTP: headers to send along, in any form that `fetch` takes, and another way to fetch. */
+  /** HTTP headers to send with each request. */
   readonly headers?: HeadersInit;
+  /** Replacement for the runtime's `fetch`. */
   readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
-  /** What one server can make this client keep, do at once, or wait for. */
+  /** Limits on the resources that a server can make this client hold. */
   readonly limits?: Partial<ClientLimits>;
-  /** HTTP: how streams that broke off are read on, in the era in which they can be. */
+  /** Reconnection of interrupted streams (legacy HTTP only). */
   readonly reconnect?: Partial<ReconnectOptions>;
-  /** Refuse questions of the server, pings aside, that come while no call of this client is under way. */
+  /**
+   * Refuses requests of the server, except pings, while no call of this client is in progress.
+   * @default false
+   */
   readonly answerDuringCallsOnly?: boolean;
   /**
-   * HTTP: whether the HTTP+SSE transport of 2024-11-05 is tried where the first POST was refused with 400, 404 or 405;
-   * `"any-4xx"` tries it on every refusal but 401 and 403. Tried unless told otherwise.
-   * For servers that know nothing newer.
+   * Tries the HTTP+SSE transport of 2024-11-05 if the first POST is refused with 400, 404 or 405. `"any-4xx"` tries it
+   * after any status 4xx except 401 and 403.
+   * @default true
    * @deprecated by SEP-2596; may go three months after SEP-2596 is final.
    */
   readonly sse?: boolean | "any-4xx";
   readonly clock?: Clock;
 }
 
-/** A server process to start. */
+/** Server process to start. */
 export interface CommandTarget {
   readonly command: string;
   readonly args?: readonly string[];
@@ -279,62 +341,62 @@ export interface CommandTarget {
   readonly cwd?: string;
   readonly stderr?: "inherit" | "pipe" | "ignore" | ((line: string) => void);
   /**
-   * The longest line accepted from the server, in bytes.
+   * Maximum length of a line from the server in bytes.
    * @default 32 MiB
    */
   readonly maxLineBytes?: number;
   /**
-   * Calls are refused while more bytes than this wait to be read by the server.
+   * Maximum amount of data that the server has not read. Beyond it, calls are refused.
    * @default 256 MiB
    */
   readonly maxBehindBytes?: number;
   /**
-   * How many of the last lines on the server's standard error are kept for errors.
+   * Number of last lines of the server's stderr to keep for errors.
    * @default 50
    */
   readonly maxStderrLines?: number;
   /**
-   * How many characters these lines may have together. A longer line counts as several.
+   * Number of characters of those lines. A longer line counts as several.
    * @default 8192
    */
   readonly maxStderrChars?: number;
   /**
-   * With `inherit` and `pipe`: text is dropped while more bytes than this wait to be read.
+   * Maximum amount of unread stderr with `inherit` or `pipe`. Beyond it, text is dropped.
    * @default 1 MiB
    */
   readonly maxUnreadStderrBytes?: number;
-  /** How long closing waits for the process to end. */
+  /** Times that closing waits for the process to exit. */
   readonly shutdown?: {
     /**
-     * After the end of its input, before SIGTERM.
+     * Time after the end of its input, before SIGTERM.
      * @default 2000
      */
     readonly stdinMs?: number;
     /**
-     * After SIGTERM, before SIGKILL.
+     * Time after SIGTERM, before SIGKILL.
      * @default 2000
      */
     readonly termMs?: number;
   };
   /**
-   * Whether a process that goes away unasked is started again. Calls that it had not answered are lost; later calls and
-   * open watches go on with the new one. With `maxMissedPings`, so is one that hangs.
+   * Restarts a process that exits unexpectedly. Calls without a response are lost. Later calls and open watches use the
+   * new process. With `maxMissedPings`, a process that hangs is restarted too.
    * @default false
    */
   readonly restart?: boolean | RestartLimits;
 }
 
-/** A server in this process. */
+/** Server in this process. */
 export interface LocalTarget {
   accept(channel: Channel): Promise<{ close(): Promise<void> }>;
 }
 
-/** A channel of the author's own: a WebSocket, a pipe, anything that carries frames. */
+/** Custom channel, such as a WebSocket or a pipe. */
 export interface ChannelTarget {
   readonly channel: Channel;
 }
 
-/** What to connect to: an address, a command, a server in this process, or a channel. */
+/** Server to connect to: a URL, a command, a server in this process, or a channel. */
 export type Target = string | URL | CommandTarget | LocalTarget | ChannelTarget;
 
 const NEEDED = " needs a URL, { command, args }, a server of this process or { channel }";

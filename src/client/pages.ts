@@ -2,7 +2,7 @@ import type { ClientLimits } from "../era/client-limits.js";
 import { McpError, ProtocolError, RpcError } from "../protocol/errors.js";
 import { INVALID_PARAMS } from "../protocol/jsonrpc/errors.js";
 
-/** Reads the first page, or the one at a cursor. */
+/** Reads the first page, or the page at a cursor. */
 export type ReadPage = (at: { readonly cursor: string } | undefined) => Promise<object>;
 
 type PageLimits = Pick<ClientLimits, "maxPages" | "maxItems">;
@@ -11,14 +11,14 @@ interface Page {
   readonly nextCursor?: string | null;
 }
 
-/** A listing of many pages: item by item in a loop, or all at once. */
+/** Paginated listing: iterate over its items, or collect them with `all`. */
 export class Pages<T> implements AsyncIterable<T> {
   readonly #member: string;
   readonly #read: ReadPage;
   readonly #limits: PageLimits;
   readonly #onEndless: (() => void) | undefined;
 
-  /** `onEndless` is told of pages that are given up because they have no end: none of them is worth keeping. */
+  /** `onEndless` is called if the pages do not end, so that none of them is cached. */
   constructor(member: string, read: ReadPage, limits: PageLimits, onEndless?: () => void) {
     this.#member = member;
     this.#read = read;
@@ -30,7 +30,7 @@ export class Pages<T> implements AsyncIterable<T> {
     for await (const items of this.#follow(this.#read)) yield* items;
   }
 
-  /** Everything. When a cursor turns bad on the way, the list has changed: it is read from the start again, once. */
+  /** Collects all items. If the server refuses a cursor, the list has changed: it is read once more from the start. */
   async all(): Promise<T[]> {
     try {
       return await this.#collect();
@@ -52,12 +52,12 @@ export class Pages<T> implements AsyncIterable<T> {
         throw refused ? new BadCursor("a cursor was refused", { cause: error }) : error;
       }
     };
-    // Not by spreading: a page may hold more items than a call takes arguments.
+    // Does not spread the page, since it may have more items than a call may have arguments.
     for await (const items of this.#follow(read)) for (const item of items) all.push(item);
     return all;
   }
 
-  /** To the end, but not for ever: a server that hands out the same cursor twice is not followed in circles. */
+  /** Reads page after page. Throws if the server repeats a cursor or a limit is exceeded. */
   async *#follow(read: ReadPage): AsyncGenerator<readonly T[], void, void> {
     const { maxPages, maxItems } = this.#limits;
     const seen = new Set<string>();

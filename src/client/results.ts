@@ -16,7 +16,7 @@ import type {
 } from "../protocol/types/index.js";
 import { parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 
-/** What each method of the specification answers with. */
+/** Result types of the methods of the specification. */
 export interface MethodResults {
   "tools/list": ListToolsResult;
   "tools/call": CallToolResult;
@@ -29,14 +29,14 @@ export interface MethodResults {
   "server/discover": DiscoverResult;
 }
 
-/** What a tool came back with. */
+/** Outcome of a tool call. */
 export interface ToolOutcome<Structured = unknown> {
   readonly content: readonly ContentBlock[];
-  /** The structured value, if the tool gives one. */
+  /** Structured value of the result, if the tool returned one. */
   readonly structured: Structured;
-  /** The tool failed, and says so in its content. */
+  /** True if the tool failed. Its content describes the failure. */
   readonly isError: boolean;
-  /** All text of the content. */
+  /** Text of all text content, joined by line breaks. */
   readonly text: string;
   readonly meta: Meta | undefined;
 }
@@ -52,7 +52,10 @@ export function toToolOutcome<Structured>(result: CallToolResult): ToolOutcome<S
   };
 }
 
-/** The outcome of a tool, once its result is known to fit, with the structured value as the caller's own schema reads it. */
+/**
+ * Creates the outcome of a tool call after its result was checked. The structured value is the output of the caller's
+ * schema.
+ */
 export async function toParsedOutcome(
   tool: string,
   result: CallToolResult,
@@ -66,7 +69,7 @@ export async function toParsedOutcome(
   return toToolOutcome({ ...result, structuredContent: parsed.value });
 }
 
-/** The result itself. Throws for one that asks for input, which only a caller of `request` can answer by hand. */
+/** Returns the result. Throws if it requests input, which only a caller of `request` can handle manually. */
 export function completed<Result extends object>(method: string, result: Result | InputRequiredResult): Result {
   if ((result as InputRequiredResult).resultType !== "input_required") return result as Result;
   const message = `${method}: the server answered with input_required; answer its requests and call again`;
@@ -82,22 +85,22 @@ function textOf(content: readonly ContentBlock[]): string {
 }
 
 const RESOURCE_NOT_FOUND = -32002;
-/** Many servers say it in these words alone. */
+/** Many servers send only this text. */
 const SAID = /\bResource \S+ not found$/;
 
 /**
- * Whether a read failed because the server has no such resource: versions differ in the code for it. The same codes mean
- * something else, or nothing, as answers to other methods.
+ * True if `resources/read` failed because the resource does not exist. The error code depends on the protocol version.
+ * For other methods the same codes have other meanings.
  */
 export function isResourceNotFound(error: unknown): boolean {
   if (!(error instanceof RpcError) || error.local || error.method !== "resources/read") return false;
   const { rpcCode, data, message } = error;
-  // Bad params that are not about the resource name none.
+  // Other invalid params have no `uri` in their data.
   const namesUri = typeof data === "object" && data !== null && typeof (data as { uri?: unknown }).uri === "string";
   return rpcCode === RESOURCE_NOT_FOUND || (rpcCode === INVALID_PARAMS && (namesUri || SAID.test(message)));
 }
 
-/** What people call something that a server lists: its title, for tools also the one in its annotations, else its name. */
+/** Returns the name to display: the title, the title in the annotations of a tool, or the name. */
 export function displayName(item: {
   readonly name: string;
   readonly title?: string | undefined;

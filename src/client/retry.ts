@@ -4,26 +4,27 @@ import { afterFirstAnswer, ConnectionError, RpcError } from "../protocol/errors.
 import type { Tool } from "../protocol/types/index.js";
 import type { ClientCall, ClientInterceptor } from "./options.js";
 
+/** Options of {@link retry}. */
 export interface RetryOptions {
   /**
-   * How often a call is made at most.
+   * Maximum number of attempts, including the first.
    * @default 3
    */
   readonly attempts?: number;
   /**
-   * The wait before the second attempt; it doubles with each.
+   * Wait before the second attempt. It doubles with each further attempt.
    * @default 200
    */
   readonly delayMs?: number;
   /**
-   * The longest wait that a server may ask for by `Retry-After`. A call that would have to wait longer is not made again.
+   * Maximum wait that a server may request with `Retry-After`. A call that would have to wait longer is not repeated.
    * @default 30_000
    */
   readonly maxRetryAfterMs?: number;
   readonly clock?: Clock;
 }
 
-/** Requests that only read, whatever they are about. */
+/** Methods that only read. */
 const READS: ReadonlySet<string> = new Set([
   "server/discover",
   "ping",
@@ -36,14 +37,14 @@ const READS: ReadonlySet<string> = new Set([
   "completion/complete",
 ]);
 
-/** The statuses of a server, or of a proxy in front of it, that is busy or away for now. */
+/** Statuses of a server or proxy that is temporarily unavailable. */
 const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /**
- * Makes calls again that were lost with their connection, or refused for now, as new requests, where that can do no harm: no
- * handler ran (`retrySafe`), they only read, or they call a tool that is known, from a listing that passed through here, to be
- * read-only or idempotent. Anything else fails as it would without. Where the server says when to come back, by
- * `Retry-After`, the next attempt waits until then.
+ * Creates an interceptor that repeats failed calls as new requests if that is safe: no handler ran (`retrySafe`), the
+ * method only reads, or a listing that passed through here marked the tool as read-only or idempotent. It repeats calls
+ * that lost their connection or that the server refused temporarily. Other errors are thrown unchanged. The next
+ * attempt waits as long as `Retry-After` says.
  */
 export function retry(options: RetryOptions = {}): ClientInterceptor {
   const { attempts = 3, delayMs = 200, maxRetryAfterMs = 30_000, clock = systemClock } = options;
@@ -56,7 +57,7 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
     const began = clock.now();
     const { deadlineMs = Number.POSITIVE_INFINITY } = call.options;
     const leftMs = () => deadlineMs - (clock.now() - began);
-    /** Whether a handler may have run for an attempt that was lost. */
+    /** True if a handler may have run for an earlier attempt. */
     let mayHaveRun = false;
     const verdict = (error: unknown) => (mayHaveRun ? afterFirstAnswer(error, "sent") : error);
     for (let attempt = 1; ; attempt++) {
@@ -79,13 +80,13 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
 
 type Passing = ConnectionError | RpcError;
 
-/** Whether the same call may well succeed a little later: its connection was lost, or the server is not there for now. */
+/** True if a repeated call may succeed: the connection was lost, or the server is temporarily unavailable. */
 function isPassing(error: unknown): error is Passing {
   if (error instanceof ConnectionError) return error.status === undefined || PASSING.has(error.status);
   return error instanceof RpcError && PASSING.has(error.status ?? 0);
 }
 
-/** The call as a new request, which has what is left of its time. */
+/** Returns the call as a new request with the remaining time. */
 function asNewRequest(call: ClientCall, leftMs: number): ClientCall {
   const { deadlineMs } = call.options;
   const limits = deadlineMs === undefined ? undefined : { deadlineMs: Math.max(0, leftMs) };
@@ -96,7 +97,7 @@ function toolOf(call: ClientCall): string {
   return String(call.params?.name);
 }
 
-/** A tool's own word is all there is to go by; it is taken anew from each listing. */
+/** Updates the set of repeatable tools. Only the tool's own annotations say so, and each listing replaces them. */
 function learn(harmless: Set<string>, result: ClientResult): void {
   for (const { name, annotations } of (result.tools ?? []) as readonly Tool[]) {
     if (annotations?.readOnlyHint === true || annotations?.idempotentHint === true) harmless.add(name);

@@ -29,7 +29,7 @@ import { UrlElicitationWaits } from "./url-elicitations.js";
 const ELICITATION_COMPLETE = "notifications/elicitation/complete";
 const DEFAULT_INFO: Implementation = { name: "bowline", version: "0.1.0" };
 
-/** The client as its connections see it: its identity, its answers to the server, and its listeners. */
+/** Client as its connections see it: identity, capabilities, handlers and listeners. */
 export class ClientCore implements ClientRuntime, CallingClient {
   readonly info: Implementation;
   readonly identify: boolean;
@@ -39,20 +39,20 @@ export class ClientCore implements ClientRuntime, CallingClient {
   readonly calls: ClientCalls;
   readonly tools: KnownTools;
   readonly waits = new RetryWaits();
-  /** Subscribers to changes: they end with the connection. */
+  /** Open subscriptions, which end with the connection. */
   readonly listening = new Set<Listening>();
-  /** The claims of the extensions that are on; set before anything is connected. */
+  /** Enabled extensions. Set before connecting. */
   extensions: Extensions | undefined;
   options: ClientOptions;
-  /** Declared to servers: the sum of the handlers. */
+  /** Capabilities that are declared to servers. */
   capabilities: ClientCapabilities;
   readonly #urlElicitations: UrlElicitationWaits;
   #cache: ClientCache | undefined;
   #connection: Connection | undefined;
-  /** The last one that went away, in use or not. */
+  /** Connection that ended last, whether it was in use or not. */
   #ended: { readonly connection: Connection; readonly reason: Error | undefined } | undefined;
   #closing: Promise<void> | undefined;
-  /** Questions that came with results and are open. */
+  /** Number of open input requests from results. */
   #questions = 0;
 
   constructor(options: ClientOptions, clock: Clock, loadValidator: () => Promise<JsonSchemaValidator>) {
@@ -78,12 +78,12 @@ export class ClientCore implements ClientRuntime, CallingClient {
     return this.#cache?.stats;
   }
 
-  /** Called when negotiation has made a connection. `address` tells its server from others. */
+  /** Attaches the connection after negotiation. `address` identifies the server. */
   attach(connection: Connection, address: string): void {
     if (connection === this.#ended?.connection) throw notConnected(this.#ended.reason);
     const { cache, pings, clock: authors } = this.options;
     if (cache !== false) {
-      // Stores may outlive the process: without a clock of the author's own, time is the calendar's.
+      // Uses the time of day unless the author supplies a clock, since a cache store may outlive the process.
       const now = () => authors?.now() ?? Date.now();
       const onProblem = (problem: Error) => this.onProblem(problem);
       this.#cache = new ClientCache(cache ?? {}, {
@@ -101,8 +101,8 @@ export class ClientCore implements ClientRuntime, CallingClient {
   }
 
   /**
-   * Changes how the server's questions are answered from now on. Where the handshake told the server what this client
-   * can do, nothing can be added to that.
+   * Replaces the handlers for requests of the server. Legacy: capabilities that the handshake did not declare cannot be
+   * added.
    */
   answerWith(handlers: AnswerOptions): void {
     assertExtensionIds("answerWith", handlers.capabilities?.extensions);
@@ -134,12 +134,14 @@ export class ClientCore implements ClientRuntime, CallingClient {
     return this.calls.run("subscriptions/listen", options, (lifetime) => connection.watch(filter, events, lifetime));
   }
 
-  /** Counts as changed what may have changed unheard. */
+  /** Invalidates cached results that may have changed without notice. */
   missed(changes: readonly Change[]): void {
     for (const change of changes) this.#cache?.invalidate(change);
   }
 
-  /** Remembers a listed tool. Tells whether its headers make sense, where arguments travel in headers. */
+  /**
+   * Stores a listed tool. Returns false if its header annotations are invalid and arguments are mirrored into headers.
+   */
   learnTool(tool: Tool): boolean {
     return this.tools.learn(tool, this.calls.connected().mirrorsHeaders);
   }
@@ -148,7 +150,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
     return this.tools.relearnHeaders(connection, lifetime);
   }
 
-  /** Waits until the server says that the user is done with a page. */
+  /** Resolves when the server reports that the user has finished a URL elicitation. */
   urlElicitationCompleted(elicitationId: string, options: CallOptions): Promise<void> {
     this.calls.connected();
     return this.calls.runOffWire(ELICITATION_COMPLETE, options, (lifetime) =>
@@ -156,7 +158,10 @@ export class ClientCore implements ClientRuntime, CallingClient {
     );
   }
 
-  /** Remembers the pages that a call requires, and shows them where that is wanted, before the caller hears of them. */
+  /**
+   * Registers the URL elicitations that a failed call requires, and, with `showRequiredUrls`, shows them before the
+   * call rejects.
+   */
   readonly onFailure: CallingClient["onFailure"] = async (error, options) => {
     if (!(error instanceof UrlElicitationRequiredError)) throw error;
     const { elicitations } = error;
@@ -203,7 +208,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
     try {
       const handler = own !== undefined && Object.hasOwn(own, method) ? own[method] : undefined;
       const handled = handler === undefined ? onNotification?.(notification) : handler(params);
-      // A handler that returns something else, such as the length of an array, has nothing to wait for.
+      // A handler may return any value. Only a promise can reject.
       if (isThenable(handled)) Promise.resolve(handled).catch(this.onProblem);
     } catch (error) {
       this.onProblem(error);
@@ -224,7 +229,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
     ignoreErrors(() => this.options.logger?.debug?.(message, fields));
   }
 
-  /** Only the connection in use matters: while connecting, whoever connects hears of it. */
+  /** Handles the end of a connection. While connecting, the caller of `connect` gets the error instead. */
   onClose(reason: Error | undefined, connection: Connection): void {
     this.#ended = { connection, reason };
     if (connection !== this.#connection) return;
@@ -233,14 +238,14 @@ export class ClientCore implements ClientRuntime, CallingClient {
     ignoreErrors(() => this.options.onClose?.(reason));
   }
 
-  /** Ends every call and the connection. */
+  /** Ends all calls and closes the connection. */
   close(options?: CloseOptions): Promise<void> {
     this.#closing ??= this.#close(options);
     return this.#closing;
   }
 
   async #close(options: CloseOptions | undefined): Promise<void> {
-    // One that is lost may still be going: whoever closes waits for that.
+    // A lost connection may still be closing, so `close` waits for it.
     for (const one of [...this.listening]) one.over("closed", undefined);
     this.calls.end(undefined);
     await this.#connection?.close(options);

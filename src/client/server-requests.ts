@@ -22,7 +22,9 @@ import { findAnswerProblem, findQuestionProblem } from "../schema/input-rules.js
 import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 import type { AnswerContext, ClientOptions } from "./options.js";
 
-/** Answers one question of the server with the client's handlers, whichever way the question came. */
+/**
+ * Handles a request of the server by the client's handlers. The request may come from a channel, a stream or a result.
+ */
 export async function answerServerRequest(
   options: ClientOptions,
   method: string,
@@ -30,7 +32,7 @@ export async function answerServerRequest(
   end: AbortSwitch,
   progress: AnswerContext["progress"] = () => {},
 ): Promise<ClientResult> {
-  // The call that it belongs to may be over already.
+  // The call that the request belongs to may have ended already.
   end.throwIfAborted();
   const ctx: AnswerContext = {
     get signal() {
@@ -49,7 +51,7 @@ export async function answerServerRequest(
   return result as unknown as ClientResult;
 }
 
-/** Sends the user to pages, one after the other, until the scope ends. */
+/** Passes URLs to the user, one after the other, until the lifetime ends. */
 export async function presentUrlElicitations(
   options: ClientOptions,
   pages: readonly RequiredUrl[],
@@ -70,7 +72,7 @@ async function ask(options: ClientOptions, { method, params }: InputRequest, ctx
   }
 }
 
-/** Refuses what was not declared, with the code that each kind of question has for it. */
+/** Throws if the client did not declare the capability. The error code depends on the method. */
 function assertSupported(options: ClientOptions, method: string, params: Params | undefined): void {
   if (method === "roots/list" && options.roots === undefined) throw methodNotFound(method);
   if (method === "sampling/createMessage") {
@@ -106,7 +108,7 @@ async function elicit(options: ClientOptions, params: ElicitFormParams, ctx: Ans
   return { ...result, content: content as NonNullable<ElicitResult["content"]> };
 }
 
-/** Agreeing to visit a page says no more than that. */
+/** Handles URL elicitation. Its result has no content. */
 async function elicitUrl(options: ClientOptions, params: ElicitUrlParams, ctx: AnswerContext): Promise<ElicitResult> {
   return withoutContent((await options.onElicitUrl?.(params, ctx)) as ElicitResult);
 }
@@ -132,14 +134,14 @@ function withoutContent(result: ElicitResult): ElicitResult {
   return rest as ElicitResult;
 }
 
-/** A mistake of this side's handler: for its author, never for the server. */
+/** Creates the error for an invalid result of a handler. The author gets it, never the server. */
 function wrongAnswer(method: string, { path, expected }: Problem): McpError {
   return new McpError("invalid_answer", `The answer to ${method} is wrong at ${path || "/"}: ${expected}`);
 }
 
 /**
- * A handler for a method or notification of the author's own whose params are checked first. What does not fit never
- * reaches it: a request is answered with "invalid params", a notification is dropped and reported.
+ * Wraps a handler of a custom method or notification to check its params first. If they do not match, a request gets
+ * the error "Invalid params", and a notification is dropped and reported.
  */
 export function withParams<S extends StandardSchema, Rest extends unknown[], Result>(
   schema: S,

@@ -1,7 +1,7 @@
 import type { TemplateValue } from "../protocol/uri-expand.js";
 import type { CallOptions } from "./options.js";
 
-/** The definition of a server, as a type that a client knows. Without one, any name goes. */
+/** Definitions of a server as a type. Without one, any name is allowed. */
 export interface AnyServer {
   readonly shape: {
     readonly tools: { readonly [name: string]: { readonly input: unknown; readonly output: unknown } };
@@ -10,10 +10,10 @@ export interface AnyServer {
   };
 }
 
-// Signatures write `keyof ServerTools<S> & string` themselves: an alias would be printed in errors in place of the names.
+// Signatures write `keyof ServerTools<S> & string` themselves, since errors would show an alias instead of the names.
 export type ServerTools<S extends AnyServer> = S["shape"]["tools"];
 export type ServerPrompts<S extends AnyServer> = S["shape"]["prompts"];
-/** Without a definition, arguments are what the protocol says. */
+/** Arguments of a prompt. Without a definition, they are strings by name. */
 export type PromptArguments<
   S extends AnyServer,
   Name extends keyof ServerPrompts<S>,
@@ -28,11 +28,11 @@ export type ResourceVariables<S extends AnyServer, Uri extends string> =
       : S["shape"]["resources"][Uri]["variables"]
     : TemplateValues;
 export type TemplateValues = { readonly [name: string]: TemplateValue };
-/** The arguments of a call and its options. Arguments may be left out where none is required. */
+/** Arguments and options of a call. Arguments are optional if none is required. */
 export type CallArguments<Args, Options> =
   Record<never, never> extends Args ? [args?: Args, options?: Options] : [args: Args, options?: Options];
 
-/** A template's URI is made of the values of its variables. */
+/** Options of `readResource`. `variables` are the values for a URI template. */
 export interface ReadOptions<Values> extends CallOptions {
   readonly variables?: Values | undefined;
 }

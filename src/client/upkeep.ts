@@ -6,11 +6,11 @@ import { refreshLists } from "./subscriptions/list-refresh.js";
 
 type Upkeep = Pick<Client, "setLogLevel" | "tools" | "prompts" | "resources">;
 
-/** Starts what the options ask for once there is a connection. Failures are reported. */
+/** Starts the work that options require after connecting. Failures are reported. */
 export async function startUpkeep(client: Upkeep, core: ClientCore): Promise<void> {
   const { logLevel, onListChanged, signal } = core.options;
   const { heard, capabilities } = core.calls.connected().server;
-  // A server that was not asked what it can do may log.
+  // A server whose capabilities are unknown may send log messages.
   const logs = capabilities.logging !== undefined || !heard;
   if (logLevel !== undefined && logs) await client.setLogLevel(logLevel, { signal }).catch(core.onProblem);
   if (onListChanged === undefined) return;
@@ -27,7 +27,7 @@ export async function startUpkeep(client: Upkeep, core: ClientCore): Promise<voi
   }).catch(core.onProblem);
 }
 
-/** Warns of the deprecated features that a client and its server use, where the era has deprecated any. */
+/** Warns of deprecated features that the client or the server uses, if the era deprecates them. */
 export function warnOfDeprecatedUse(core: ClientCore): void {
   const { logger, warnDeprecated } = core.options;
   const { era, server } = core.calls.connected();

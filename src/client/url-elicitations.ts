@@ -1,6 +1,6 @@
 import type { CallLifetime } from "../call/lifetime.js";
 
-/** Ids that are longer than this are no ids. */
+/** Maximum length of an id. Longer ids are not stored. */
 const LONGEST_ID = 1024;
 
 interface Page {
@@ -8,17 +8,17 @@ interface Page {
   readonly waiting: Set<() => void>;
 }
 
-/** The pages that the server asked to send the user to, and whether it has said that they are done. */
+/** URL elicitations of the server and their completion. */
 export class UrlElicitationWaits {
   readonly #pages = new Map<string, Page>();
   readonly #most: number;
 
-  /** More pages than `most` are not remembered; the oldest go first. */
+  /** Stores at most `most` elicitations and drops the oldest. */
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** The server named this page; from now on its end is remembered. */
+  /** Registers a URL elicitation, so that its completion is recorded. */
   expect(id: string): Page {
     const known = this.#pages.get(id);
     if (known !== undefined) return known;
@@ -30,7 +30,7 @@ export class UrlElicitationWaits {
     return page;
   }
 
-  /** The server says that a page is done. One that it never named, or that is done already, is none of ours. */
+  /** Records the completion of an elicitation. Ignores unknown and completed ones. */
   complete(id: unknown): void {
     const page = this.#pages.get(id as string);
     if (page === undefined || page.done) return;
