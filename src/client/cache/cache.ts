@@ -10,34 +10,50 @@ import type { Change } from "../../store/change-bus.js";
 import { GuardedStore } from "./guarded-store.js";
 import { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "./store.js";
 
-/** `use` what is fresh; `refresh`: fetch, then keep; `bypass`: neither look nor keep. */
+/** `use` returns fresh results, `refresh` fetches and stores, `bypass` fetches without storing. */
 export type CacheMode = "use" | "refresh" | "bypass";
 
+/** Options of the cache. */
 export interface ClientCacheOptions {
-  /** Where results are kept, perhaps for several clients; in this client by default. Needs a `partition`. */
+  /**
+   * Store of results, which several clients may share. Requires `partition`.
+   * @default a store in memory
+   */
   readonly store?: CacheStore;
-  /** Names the authorization that results are fetched with, such as the user: nobody else gets them. */
+  /** Identifies the authorization of the results, such as the user. Other partitions do not get them. */
   readonly partition?: string | (() => string);
-  /** Whether results that servers call public are shared between partitions. */
+  /**
+   * Shares results that servers mark as public between partitions.
+   * @default false
+   */
   readonly sharePublic?: boolean;
-  /** How long results count as fresh when the server does not say. Not at all by default. */
+  /**
+   * Time that results stay fresh if the server does not say.
+   * @default 0
+   */
   readonly defaultTtlMs?: number;
-  /** The longest that any result counts as fresh. A day unless told otherwise. */
+  /**
+   * Maximum time that a result stays fresh.
+   * @default 86_400_000
+   */
   readonly maxTtlMs?: number;
-  /** Answer with what is out of date, marked `bowline/stale` in `_meta`, when fetching anew fails. */
+  /**
+   * Returns an outdated result, marked by `bowline/stale` in `_meta`, if fetching fails.
+   * @default false
+   */
   readonly staleOnError?: boolean;
 }
 
-/** Throws for options that cannot work, before anything is connected. */
+/** Throws for invalid options, before connecting. */
 export function assertCacheOptions({ store, partition }: ClientCacheOptions): void {
   if (store === undefined || partition !== undefined) return;
   throw new DefinitionError("cache: a store of one's own needs a partition, or users would see each other's results");
 }
 
-/** The client as its cache sees it. */
+/** Parts of the client that the cache uses. */
 export interface CachingClient {
   readonly connection: Connection;
-  /** Tells the server of the connection from others. */
+  /** Identifies the server of the connection. */
   readonly address: string;
   readonly now: () => number;
   readonly clock: Clock;
@@ -45,7 +61,7 @@ export interface CachingClient {
   readonly onProblem: (problem: Error) => void;
 }
 
-/** What the cache has done so far. */
+/** Statistics of the cache. */
 export interface CacheStats {
   readonly hits: number;
   readonly misses: number;
@@ -53,10 +69,10 @@ export interface CacheStats {
   readonly invalidated: number;
 }
 
-/** Where a result is kept. */
+/** Place of a result in the store. */
 interface Slot {
   readonly method: string;
-  /** The keys of this partition and of what all share. */
+  /** Key of this partition, and key that all partitions share. */
   readonly own: string;
   readonly shared: string;
   readonly part: string;
@@ -76,7 +92,7 @@ const CHANGED: { readonly [kind: string]: readonly string[] } = {
   resources: ["resources/list", "resources/templates/list"],
 };
 
-/** Keeps results for as long as their server allows, and lets go of them when the server says that they changed. */
+/** Caches results for as long as their server allows. Removes them when the server reports a change. */
 export class ClientCache {
   readonly #options: ClientCacheOptions;
   readonly #client: CachingClient;
@@ -98,7 +114,7 @@ export class ClientCache {
     return { ...this.#stats };
   }
 
-  /** The result of a call: what is kept and fresh, or what the server says. No store is waited for when the scope ends. */
+  /** Returns a fresh cached result, or sends the request. Does not wait for the store after the lifetime has ended. */
   through(call: ConnectionCall, lifetime: CallLifetime, connection: Pick<Connection, "call">): Promise<ClientResult> {
     const { method, cache: mode = "use" } = call;
     const slot = method === "tools/call" || mode === "bypass" ? undefined : this.#slotOf(call);
@@ -121,7 +137,7 @@ export class ClientCache {
     return this.#fetch(slot, found, lifetime, send);
   }
 
-  /** What changed is out of date at once, also where it is being fetched at this moment. */
+  /** Removes changed results immediately. Requests in progress will not be stored. */
   invalidate(change: Change): void {
     const methods = change.kind === "resource" ? ["resources/read"] : (CHANGED[change.kind] ?? []);
     const uri = change.kind === "resource" ? change.uri : undefined;
@@ -153,7 +169,7 @@ export class ClientCache {
     }
   }
 
-  /** A call that the server refuses by a tool's name or arguments says that the list of tools is out of date. */
+  /** Removes the list of tools if the server refused a tool's name or arguments, since the list is outdated then. */
   noteFailure({ method }: ConnectionCall, error: unknown): void {
     if (method !== "tools/call" || !(error instanceof RpcError)) return;
     const refused = error.rpcCode === INVALID_PARAMS || this.#client.connection.era.isOfOldListing(error);
@@ -182,10 +198,10 @@ export class ClientCache {
     if (keeps) this.#stats.stored++;
   }
 
-  /** Puts one part of a record in place, or takes it away; the other parts stay as they are. */
+  /** Stores or removes one part of a record. The other parts stay. */
   async #write(key: string, slot: Slot, kept: CachedResult | undefined): Promise<void> {
     const got = this.#store.get(key);
-    // Where the store answers at once, nothing comes between reading and writing.
+    // With a synchronous store, nothing happens between reading and writing.
     const record = (got instanceof Promise ? await got : got) ?? [];
     const others = record.filter(([part]) => part !== slot.part).slice(1 - MOST_PAGES);
     if (kept !== undefined) await this.#store.set(key, [...others, [slot.part, kept]], slot.kind);
@@ -208,7 +224,7 @@ export class ClientCache {
     return typeof said === "number" && Number.isFinite(said) && said > 0 ? Math.min(said, maxTtlMs) : 0;
   }
 
-  /** Undefined for a call whose result is never kept. */
+  /** Returns undefined for a call whose result is never cached. */
   #slotOf({ method, params = {} }: ConnectionCall): Slot | undefined {
     const { _meta, cursor, uri, ...rest } = params;
     if (Object.keys(rest).length > 0) return undefined;
@@ -236,7 +252,7 @@ export class ClientCache {
   }
 }
 
-/** The first page has no cursor, which is not the same as an empty one. */
+/** Returns the part of a page. The first page has no cursor, which differs from an empty cursor. */
 function cursorPart(cursor: unknown): string {
   return cursor === undefined ? "" : JSON.stringify(cursor);
 }

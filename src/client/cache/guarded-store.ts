@@ -1,22 +1,22 @@
 import type { Clock } from "../../call/clock.js";
 import type { CacheRecord, CacheStore } from "./store.js";
 
-/** How long a store may take. */
+/** Maximum time of a store operation. */
 const PATIENCE_MS = 1000;
-/** A store with more deletions outstanding is not asked any more. */
+/** Maximum number of pending deletions. Beyond it, the store is no longer used. */
 const MAX_GONE = 1000;
 const nothing = () => undefined;
 const NO_STORE: CacheStore = { get: nothing, set: nothing, delete: nothing };
 
 /**
- * A store that cannot harm: what fails or takes too long counts as a miss, or as done, and is reported once until it works
- * again. What was deleted is gone at once, whatever the store makes of it.
+ * Protects calls from a store that fails. A failed or slow operation counts as a miss and is reported once, until an
+ * operation succeeds. Deleted results are never returned, even if the store fails to delete them.
  */
 export class GuardedStore {
   #store: CacheStore;
   readonly #clock: Clock;
   readonly #onProblem: (problem: Error) => void;
-  /** Keys whose deletion has not come to its end. */
+  /** Keys whose deletion is pending. */
   readonly #gone = new Set<string>();
   #failing = false;
 
@@ -35,12 +35,12 @@ export class GuardedStore {
   }
 
   delete(key: string): void | Promise<void> {
-    // What was deleted could not be told from what was not any more.
+    // Stops using the store, since it can no longer be known which keys were deleted.
     if (this.#gone.add(key).size > MAX_GONE) this.#store = NO_STORE;
     return this.#settle("delete", key, () => this.#store.delete(key));
   }
 
-  /** Once it is done, the store can be asked for the key again. */
+  /** Runs an operation. The key can be read again when the operation has succeeded. */
   #settle(what: string, key: string, operation: () => void | Promise<void>): void | Promise<void> {
     const settled = this.#attempt(what, () => {
       const done = operation();

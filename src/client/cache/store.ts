@@ -1,36 +1,38 @@
 import type { ClientResult } from "../../era/client-era.js";
 import { CLIENT_LIMITS } from "../../era/client-limits.js";
 
-/** A result that is kept, as plain JSON. */
+/** Cached result as plain JSON. */
 export interface CachedResult {
   readonly result: ClientResult;
-  /** When it was received, and how long it counts as fresh from then on. */
+  /** Time of receipt, and time that the result stays fresh from then on. */
   readonly storedAt: number;
   readonly ttlMs: number;
 }
 
-/** What is kept under one key: each page of a list by its cursor, anything else by the empty text. */
+/** Results under one key: each page of a list by its cursor, any other result by the empty string. */
 export type CacheRecord = readonly (readonly [part: string, kept: CachedResult])[];
 
-/** Where results are kept. A store of several clients takes anything; what it loses is fetched again. */
+/** Store of cached results. It may be shared by several clients and may lose results, which are fetched again. */
 export interface CacheStore {
   get(key: string): CacheRecord | undefined | Promise<CacheRecord | undefined>;
-  /** `kind` tells the few lists from the many resources. */
+  /** Stores a record. `kind` distinguishes the few lists from the many resources. */
   set(key: string, record: CacheRecord, kind: "list" | "read"): void | Promise<void>;
   delete(key: string): void | Promise<void>;
 }
 
-/** Keeps results in this process. They push each other out, the least recently used first, resources before lists. */
+/** Cache store in memory. Removes the least recently used results first, resources before lists. */
 export class MemoryCacheStore implements CacheStore {
   readonly #lists = new Map<string, CacheRecord>();
   readonly #reads = new Map<string, CacheRecord>();
   readonly #most: number;
   readonly #maxChars: number;
-  /** A part is written once, however often its record is. */
+  /** Lengths of parts. Each part is serialized once, even if its record is stored several times. */
   readonly #sizes = new WeakMap<CacheRecord[number], number>();
   #chars = 0;
 
-  /** `most`: how many lists and how many resources are kept. `maxChars`: the size of all of them as JSON. */
+  /**
+   * `most` is the maximum number of lists and of resources. `maxChars` is the maximum length of all results as JSON.
+   */
   constructor(most: number = CLIENT_LIMITS.maxCacheEntries, maxChars: number = CLIENT_LIMITS.maxCacheChars) {
     this.#most = most;
     this.#maxChars = maxChars;

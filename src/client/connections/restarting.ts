@@ -17,31 +17,32 @@ import type { Params } from "../../protocol/jsonrpc/message.js";
 import type { LoggingLevel, SubscriptionFilter } from "../../protocol/types/index.js";
 import { innerRuntime, WrappedConnection } from "./wrapped.js";
 
+/** Limits of restarts. */
 export interface RestartLimits {
   /**
-   * How many times in a row; a server that has lived for a minute is counted anew.
+   * Maximum number of consecutive restarts. A process that lived for a minute resets the counter.
    * @default 5
    */
   readonly attempts?: number;
   /**
-   * The wait before the first attempt; twice as long before each further one.
+   * Wait before the first attempt. It doubles with each further attempt.
    * @default 250
    */
   readonly delayMs?: number;
   /**
-   * How many pings in a row a process may leave unanswered before it counts as hung, is ended, and started again; for
-   * clients with the option `pings`, in every era.
+   * Number of consecutive pings without a response after which a process is killed and restarted. Requires the option
+   * `pings`. Works in every protocol version.
    * @default Infinity
    */
   readonly maxMissedPings?: number;
   /**
-   * The longest wait.
+   * Maximum wait.
    * @default 30_000
    */
   readonly maxDelayMs?: number;
 }
 
-/** Makes a connection; `again` tells of an earlier one and when to give up. */
+/** Opens a connection. `again` has the knowledge from the earlier one and a signal that aborts. */
 export type Reopen = (
   runtime: ClientRuntime,
   again?: { readonly known: PriorKnowledge; readonly signal: AbortSignal },
@@ -54,7 +55,7 @@ type State =
   | { readonly name: "down"; readonly up: Promise<void>; readonly settle: (failure: Error | undefined) => void }
   | { readonly name: "over" };
 
-/** A subscription that outlives the connection it was made on. */
+/** Subscription that is restored on the next connection. */
 interface RestoredWatch {
   readonly filter: SubscriptionFilter;
   readonly events: WatchEvents;
@@ -64,8 +65,8 @@ interface RestoredWatch {
 }
 
 /**
- * A connection that is made again when the server goes away unasked, or hangs. Calls under way are lost with it; later ones wait for
- * the next connection, within their own limits, and subscriptions are made again on it.
+ * Connection that is reopened when the server exits unexpectedly or hangs. Calls in progress are lost. Later calls wait
+ * for the next connection within their own limits. Subscriptions are restored.
  */
 export class RestartingConnection extends WrappedConnection implements Connection {
   readonly #runtime: ClientRuntime;
@@ -73,13 +74,13 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   readonly #reopen: Reopen;
   readonly #watches = new Set<RestoredWatch>();
   readonly #stop = new AbortController();
-  /** The last one that went away, in use or not. */
+  /** Connection that ended last, whether it was in use or not. */
   #ended: { readonly connection: Connection; readonly reason: Error | undefined } | undefined;
   #state: State | undefined;
   /** Never rejects. */
   #restarting: Promise<void> = Promise.resolve();
   #failures = 0;
-  /** Finds out whether the process hangs, where that matters. */
+  /** Detects a process that hangs. Undefined without `maxMissedPings`. */
   #pingLoop: PingLoop | undefined;
   #logLevel: LoggingLevel | undefined;
 
@@ -103,7 +104,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
     return this.connection.call(call, lifetime);
   }
 
-  /** While there is no process, it waits for the next one. The calls that a cancellation could name ended with theirs. */
+  /** Sends a notification. Waits while the process restarts. Drops cancellations then, since their calls have ended. */
   notify(method: string, params: Params | undefined): void | Promise<void> {
     const state = this.#state;
     if (state?.name === "up") return this.connection.notify(method, params);
@@ -120,7 +121,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   async watch(filter: SubscriptionFilter, events: WatchEvents, lifetime: CallLifetime): Promise<Subscription> {
     if (this.#state?.name !== "up") await this.#whenUp(lifetime);
     const kept: RestoredWatch = { filter, events, inner: undefined, closed: false };
-    // It may end as soon as it has begun.
+    // Registered first, since it may end immediately.
     this.#watches.add(kept);
     try {
       const inner = await this.connection.watch(filter, this.#innerEvents(kept), lifetime);
@@ -157,7 +158,10 @@ export class RestartingConnection extends WrappedConnection implements Connectio
     return innerRuntime(this.#runtime, (reason, connection) => this.#lost(reason, connection));
   }
 
-  /** An end that comes with the end of the connection is not passed on before it is clear that none follows. */
+  /**
+   * Delays the end of a subscription by a microtask, to see whether the connection has ended too and the subscription
+   * is to be restored.
+   */
   #innerEvents(kept: RestoredWatch): WatchEvents {
     return {
       onChange: (change) => kept.events.onChange(change),
@@ -174,7 +178,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   #lost(reason: Error | undefined, connection: Connection): void {
     const state = this.#state;
     this.#ended = { connection, reason };
-    // An attempt that fails is told by its rejection; one that hung has been told.
+    // A failed attempt rejects, and a hanging process has already been reported.
     if (connection !== this.connection || state?.name === "down") return;
     if (state?.name !== "up" || reason === undefined) {
       this.#finish(reason);
@@ -198,7 +202,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
     this.#restarting = this.#restart(reason);
   }
 
-  /** It may have gone in the turn in which it was made. */
+  /** Throws if the connection ended in the turn in which it was opened. */
   #assertThere(connection: Connection): void {
     if (connection === this.#ended?.connection) throw notConnected(this.#ended.reason);
   }
@@ -206,7 +210,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   async #restart(reason: Error): Promise<void> {
     const { attempts, delayMs, maxDelayMs } = this.#limits;
     const { signal } = this.#stop;
-    // It may still be going, and two at a time are one too many.
+    // The old process may still be running. Two processes must not run at a time.
     await this.connection.close({ reason });
     let last = reason;
     while (this.#failures < attempts) {
@@ -245,7 +249,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
       kept.inner = inner;
       kept.events.onMissed(inner.honoured, reason);
     } catch (error) {
-      // When the connection has gone again, the next one is the next chance.
+      // If the connection has ended again, the next connection restores the watch.
       if (this.#state?.name !== "up" || this.connection !== connection) return;
       if (this.#watches.delete(kept)) kept.events.onEnd("lost", toError(error));
     }
@@ -257,7 +261,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
     await kept.inner?.close();
   }
 
-  /** Upkeep that nobody waits for. */
+  /** Runs work that no caller waits for. Failures are reported. */
   #inScope(work: (lifetime: CallLifetime) => Promise<void>): void {
     const lifetime = new CallLifetime("restart", { timeoutMs: this.#runtime.timeoutMs }, this.#runtime.clock);
     work(lifetime)

@@ -14,13 +14,13 @@ import type { Params } from "../../protocol/jsonrpc/message.js";
 import type { LoggingLevel, SubscriptionFilter } from "../../protocol/types/index.js";
 import { innerRuntime, WrappedConnection } from "./wrapped.js";
 
-/** Makes a connection: from what was handed over, or, until the signal fires, by asking the server. */
+/** Opens a connection from prior knowledge, or, with a signal, by probing the server. */
 export type OpenUnverified = (runtime: ClientRuntime, asking?: AbortSignal) => Promise<Connection>;
 
 /**
- * A connection that was made from what somebody else has learnt. The first answer proves it. When the server refuses a
- * call before that, it is asked once what it speaks, within the limits of that call, and if it is another era the call is
- * made in that, as are those that were refused meanwhile. What else is under way on the first connection may end there.
+ * Connection that was opened from prior knowledge. The first successful call confirms it. If the server refuses a call
+ * before that, the server is probed once, within the limits of that call. If it speaks another era, the refused calls
+ * are repeated in that era. Other calls in progress on the first connection may fail.
  */
 export class UnverifiedConnection extends WrappedConnection implements Connection {
   readonly #open: OpenUnverified;
@@ -28,11 +28,11 @@ export class UnverifiedConnection extends WrappedConnection implements Connectio
   #unproved = true;
   #logLevel: LoggingLevel | undefined;
   #closed = false;
-  /** The one that another has taken the place of. */
+  /** Connection that was replaced. */
   #replaced: Connection | undefined;
-  /** Resolves when the server has been asked; undefined while nobody asks it. */
+  /** Resolves when the probe is done. Undefined without a probe. */
   #look: Promise<void> | undefined;
-  /** The calls that were refused and depend on what the server says. */
+  /** Refused calls that wait for the probe. */
   readonly #asking = new Set<CallLifetime>();
 
   private constructor(runtime: ClientRuntime, open: OpenUnverified) {
@@ -88,7 +88,7 @@ export class UnverifiedConnection extends WrappedConnection implements Connectio
     }
   }
 
-  /** Resolves when it has gone over to the era that the server speaks; throws the refusal where that is the one spoken. */
+  /** Resolves when the connection has switched to the server's era. Throws the refusal if the era is unchanged. */
   async #ask(lifetime: CallLifetime, refused: unknown): Promise<void> {
     const refuser = this.connection;
     this.#asking.add(lifetime);
@@ -96,7 +96,7 @@ export class UnverifiedConnection extends WrappedConnection implements Connectio
       while (this.#look !== undefined) await untilAborted(this.#look, lifetime);
       if (this.connection === refuser && this.#unproved && !this.#closed) await this.#lookAgain(lifetime);
     } catch (error) {
-      // How the server was asked says nothing about the call, which was answered.
+      // An error of the probe is not an error of the call, which got a response.
       throw lifetime.aborted || !(error instanceof ConnectionError) ? error : refused;
     } finally {
       this.#asking.delete(lifetime);
@@ -115,7 +115,7 @@ export class UnverifiedConnection extends WrappedConnection implements Connectio
       else await this.#goOver(other, lifetime);
       lifetime.throwIfAborted();
     } finally {
-      // A call that was given up has not found out.
+      // An aborted probe has not confirmed anything.
       if (!lifetime.aborted) this.#unproved = false;
       this.#look = undefined;
       over();
@@ -130,7 +130,7 @@ export class UnverifiedConnection extends WrappedConnection implements Connectio
   }
 }
 
-/** Whether the server refused a call, rather than failed at it. */
+/** True if the server refused a call, as opposed to a lost connection or a failure of the server. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof RpcError) return !error.local;
   const status = error instanceof ConnectionError ? (error.status ?? 0) : 0;

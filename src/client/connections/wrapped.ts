@@ -8,10 +8,10 @@ import type {
   ServerDescription,
 } from "../../era/client-era.js";
 
-/** What a connection that another one wraps tells of itself, whichever it is at the moment. */
+/** Base of connections that wrap another connection and may replace it. */
 export abstract class WrappedConnection {
   protected connection!: Connection;
-  /** How its successors are to be pinged too. */
+  /** Ping options, also for the next connections. */
   protected pings: PingOptions | undefined;
 
   get era(): ClientEra {
@@ -45,7 +45,7 @@ export abstract class WrappedConnection {
   }
 }
 
-/** The client as a connection sees it that another connection wraps: only its end is the wrapper's affair. */
+/** Returns the runtime for a wrapped connection. Only its end is handled by the wrapper. */
 export function innerRuntime(
   runtime: ClientRuntime,
   onClose: (reason: Error | undefined, connection: Connection) => void,

@@ -1,7 +1,7 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import type { ClientOptions, LocalTarget, Target } from "../options.js";
 
-/** A server process, as hosts write it down. */
+/** Server process in the configuration format of MCP hosts. */
 export interface CommandEntry {
   /** `"stdio"`, if given. */
   readonly type?: string | undefined;
@@ -9,40 +9,43 @@ export interface CommandEntry {
   readonly args?: readonly string[] | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly cwd?: string | undefined;
-  /** Left out of the group. */
+  /** True to exclude the server from the group. */
   readonly disabled?: boolean | undefined;
 }
 
-/** A server at an address, as hosts write it down. */
+/** Server at a URL in the configuration format of MCP hosts. */
 export interface UrlEntry {
   /** `"http"`, `"streamable-http"` or `"sse"`, if given. */
   readonly type?: string | undefined;
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Left out of the group. */
+  /** True to exclude the server from the group. */
   readonly disabled?: boolean | undefined;
 }
 
-/** One server of a group: what hosts write down, a server in this process, or what makes a target each time. */
+/**
+ * Server of a group: a configuration entry, a server in this process, or a function that returns a target for each
+ * connection.
+ */
 export type ServerEntry = CommandEntry | UrlEntry | LocalTarget | (() => Target | Promise<Target>);
 
 export interface ServerEntries {
   readonly [name: string]: ServerEntry;
 }
 
-/** The configuration that hosts share. Members that are not known here are ignored. */
+/** Configuration in the format that MCP hosts share. Unknown members are ignored. */
 export type ServersConfig = ({ readonly mcpServers: ServerEntries } | { readonly servers: ServerEntries }) & {
-  /** Where it was read from: named in errors. */
+  /** File that the configuration was read from, for errors. */
   readonly source?: string | undefined;
 };
 
-/** How to reach one server; throws where a variable is not set. */
+/** Target and options to connect to a server. */
 export interface ConnectPlan {
   readonly target: Target;
   readonly options: ClientOptions;
 }
 
-/** One server of a configuration that makes sense. */
+/** Server of a valid configuration. `open` throws if a variable is not set. */
 export interface PlannedServer {
   readonly name: string;
   open(variables: Variables): ConnectPlan | Promise<ConnectPlan>;
@@ -51,7 +54,10 @@ export interface PlannedServer {
 const ADDRESS_TYPES: readonly string[] = ["http", "streamable-http", "streamableHttp", "sse"];
 const MOST_NAME = 1000;
 
-/** The servers that are to be reached. Throws a `DefinitionError` that names the file, the server, the field and the problem. */
+/**
+ * Validates the configuration and returns its enabled servers. Throws a `DefinitionError` that names the file, the
+ * server, the field and the problem.
+ */
 export function planServers(config: ServersConfig): readonly PlannedServer[] {
   const source = isRecord(config) && typeof config.source === "string" ? config.source : "configuration";
   const entries = entriesOf(config, source);
@@ -124,7 +130,7 @@ function planAddress(entry: Record<string, unknown>, place: string): PlannedServ
     throw new DefinitionError(`${place}: ${problem}`);
   }
   assertText(url, `${place}: url`);
-  // An address with variables is complete only when they are known.
+  // A URL with variables is checked after expansion.
   if (!(url as string).includes("${")) assertAddress(url as string, `${place}: url`);
   assertTexts(headers, `${place}: headers`);
   return (variables) => {
@@ -149,7 +155,7 @@ function expandEach(
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, expand(text, `${field}.${name}`)]));
 }
 
-/** Says nothing of the address itself, which may hold a secret. */
+/** Throws for an invalid URL. The message omits the URL, which may contain a secret. */
 function assertAddress(text: string, place: string): void {
   const protocol = URL.canParse(text) ? new URL(text).protocol : undefined;
   if (protocol === undefined) throw new DefinitionError(`${place} is not a URL`);
@@ -175,21 +181,21 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The values of variables: by name, or by asking. */
+/** Values of variables: by name, or a function. */
 export type Variables = Readonly<Record<string, string | undefined>> | ((name: string) => string | undefined);
 
 const VARIABLE = /\$\{([^{}]*)\}/g;
 
 /**
- * Puts values in the place of `${NAME}`, `${env:NAME}` and `${NAME:-default}`. What a value holds is not looked at again.
- * Throws for a variable that is not set; the error names the place and the variable, and no value.
+ * Expands `${NAME}`, `${env:NAME}` and `${NAME:-default}`. Values are not expanded again. Throws if a variable is not
+ * set. The error names the place and the variable, and no value.
  */
 export function expandVariables(text: string, variables: Variables, place: string): string {
   return text.replaceAll(VARIABLE, (_, inside: string) => {
     const cut = inside.indexOf(":-");
     const name = cut === -1 ? inside : inside.slice(0, cut);
     const value = lookUp(name, variables);
-    // As in shells: `:-` is for what is empty too.
+    // As in shells, `:-` also applies to an empty value.
     if (cut !== -1) return value === undefined || value === "" ? inside.slice(cut + 2) : value;
     if (value === undefined) throw new DefinitionError(`${place}: the variable ${JSON.stringify(name)} is not set`);
     return value;
@@ -202,13 +208,13 @@ function lookUp(name: string, variables: Variables): string | undefined {
   return Object.hasOwn(variables, key) ? variables[key] : undefined;
 }
 
-/** The environment of this process, where the runtime has one. */
+/** Returns the environment of this process, if the runtime has one. */
 export function environment(): Variables {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
   return process?.env ?? {};
 }
 
-/** Headers of two sources, in whatever form they were given; where both name one, the second decides. */
+/** Merges headers. The second value wins if both have a name. */
 export function mergeHeaders(first: HeadersInit | undefined, second: HeadersInit | undefined): Headers {
   const merged = new Headers(first);
   for (const [name, value] of new Headers(second)) merged.set(name, value);

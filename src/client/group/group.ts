@@ -24,14 +24,14 @@ import { type BackoffOptions, GroupMember, type MemberContext, type ServerStatus
 import { assertNameRules, type NameRules, namesUnder, prefixesOf } from "./names.js";
 import { GroupWatch } from "./watch.js";
 
-/** The definitions of a group's servers, as types. Without them, any name goes. */
+/** Definitions of a group's servers as types. Without them, any name is allowed. */
 export interface ServerTypes {
   readonly [name: string]: AnyServer;
 }
 
 type ToolsOf<S extends AnyServer> = S["shape"]["tools"];
 
-/** The names of tools in a group, with the separator that is used unless told otherwise. */
+/** Names of tools in a group with the default separator. */
 export type GroupToolName<M extends ServerTypes> = {
   [S in keyof M & string]: string extends S ? string : `${S}__${keyof ToolsOf<M[S]> & string}`;
 }[keyof M & string];
@@ -44,60 +44,67 @@ type GroupToolOf<M extends ServerTypes, Name> = string extends keyof M
       : never
     : never;
 
-/** Who an item of a group's listing comes from. */
+/** Server that an item of a listing comes from. */
 export interface FromServer {
   readonly server: string;
 }
 
-/** Something that is called by its name: `name` is the one in the group, `originalName` the server's own. */
+/** Item with a name. `name` is its name in the group, `originalName` its name on the server. */
 export interface Named extends FromServer {
   readonly originalName: string;
 }
 
+/** Options of a group. */
 export interface GroupOptions {
-  /** How members are connected: for all alike, or by the server's name. */
+  /** Client options of all servers, or a function of the server's name. */
   readonly client?: ClientOptions | ((server: string) => ClientOptions) | undefined;
-  /** What is different for single servers. Interceptors are added, the rest replaces. */
+  /** Client options of individual servers. Interceptors are added, other options replace those of `client`. */
   readonly servers?: { readonly [server: string]: ClientOptions } | undefined;
-  /** How server processes are run: for all alike, or by the server's name. */
+  /** Options of server processes, or a function of the server's name. */
   readonly process?: ProcessOptions | ((server: string) => ProcessOptions) | undefined;
-  /** Between the name of the server and the name that it gave: one to four of `_`, `-` or `.`. `__` unless given. */
+  /**
+   * Text between the name of the server and the name of the tool or prompt: one to four of `_`, `-` or `.`.
+   * @default "__"
+   */
   readonly separator?: string | undefined;
   /**
-   * The longest name of a tool or prompt in the group.
+   * Maximum length of a tool or prompt name in the group.
    * @default 128
    */
   readonly maxNameLength?: number | undefined;
-  /** Values for `${NAME}` in the configuration. The environment of this process unless given. */
+  /**
+   * Values for `${NAME}` in the configuration.
+   * @default the environment of this process
+   */
   readonly variables?: Variables | undefined;
   /**
-   * How long connecting to one server may take.
+   * Maximum time to connect to a server.
    * @default 30_000
    */
   readonly connectTimeoutMs?: number | undefined;
   /**
-   * How long one server may take for a listing, connecting included.
+   * Maximum time for a listing of a server, including the time to connect.
    * @default 15_000
    */
   readonly listTimeoutMs?: number | undefined;
   /**
-   * How long a listing waits for the other servers after the first one has listed. A server that is late is in the
-   * listing's `failures`; it goes on connecting, and a watch says when it is there.
+   * Time that a listing waits for other servers after the first one has listed. A late server is in `failures` of the
+   * listing. It continues to connect, and a watch reports when it is ready.
    * @default 3000
    */
   readonly listGraceMs?: number | undefined;
   /**
-   * How many items of one listing are taken from one server.
+   * Maximum number of items of a listing per server.
    * @default 5000
    */
   readonly maxItems?: number | undefined;
   readonly backoff?: BackoffOptions | undefined;
-  /** Whatever goes wrong with one server and has no caller to tell, or concerns one server of a listing. */
+  /** Called with each error of a server that no caller gets, and with each error of a server in a listing. */
   readonly onError?: ((error: Error, server: string) => void) | undefined;
   readonly clock?: Clock | undefined;
 }
 
-/** What the configuration does not say about a server process. */
+/** Options of a server process besides those in the configuration. */
 export type ProcessOptions = Omit<CommandTarget, "command" | "args" | "env" | "cwd">;
 
 type Connect = (target: Target, options: ClientOptions) => Promise<Client>;
@@ -107,8 +114,8 @@ const DEFAULTS = CLIENT_TIMES.group;
 const ALL_LISTS: WatchFilter = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
 
 /**
- * Many servers as one catalogue. A server is connected when it is first needed. One that fails, hangs or floods concerns
- * its own callers alone: listings give what the others have.
+ * Several servers as one catalogue. A server is connected on first use. A server that fails or hangs affects only its
+ * own callers. Listings contain the items of the others.
  */
 export class Group<M extends ServerTypes = ServerTypes> {
   readonly #members = new Map<string, GroupMember>();
@@ -133,17 +140,21 @@ export class Group<M extends ServerTypes = ServerTypes> {
       this.#members.set(plan.name, new GroupMember(plan, prefixes.get(plan.name) ?? "", context));
   }
 
-  /** The names of the servers, in the order of the configuration. */
+  /** Names of the servers in the order of the configuration. */
   get servers(): readonly (keyof M & string)[] {
     return [...this.#members.keys()];
   }
 
+  /** Returns the state of each server. */
   status(): { readonly [S in keyof M & string]: ServerStatus } {
     const all = [...this.#members].map(([name, member]) => [name, member.status] as const);
     return Object.fromEntries(all) as { readonly [S in keyof M & string]: ServerStatus };
   }
 
-  /** The client of a server, connected on first use. It is the group's: closing it only ends this connection. */
+  /**
+   * Returns the client of a server. Connects on first use. The group owns the client: closing it ends only the present
+   * connection.
+   */
   async client<S extends keyof M & string>(server: S, options: CallOptions = {}): Promise<Client<M[S]>> {
     return (await this.#connected(this.#member(server), options)) as Client<M[S]>;
   }
@@ -158,7 +169,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
     return outcome as ToolOutcome<GroupToolOf<M, Name>["output"]>;
   }
 
-  /** The tools of all servers that can be reached in time, in the order of the configuration. */
+  /** Lists the tools of all servers that respond in time, in the order of the configuration. */
   tools(options: CallOptions = {}): GroupListing<Tool & Named> {
     return this.#listing(options, async (member, limits) => {
       const tools = await this.#read<Tool>(member, "tools", limits);
@@ -182,7 +193,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
     return this.#call(member, options, (client, rest) => client.getPrompt(original, args, rest));
   }
 
-  /** Resources keep their URIs: two servers may have the same one. */
+  /** Lists resources. They keep their URIs, so several servers may have the same one. */
   resources(options: CallOptions = {}): GroupListing<Resource & FromServer> {
     return this.#listing(options, (member, limits) => this.#read<Resource>(member, "resources", limits));
   }
@@ -198,8 +209,8 @@ export class Group<M extends ServerTypes = ServerTypes> {
   }
 
   /**
-   * The changes of all servers in one stream, until it or the group is closed. It starts no server: each is listened to
-   * while it is connected, and one that comes back says what may have been missed.
+   * Returns the changes of all servers as one stream, until it or the group is closed. It connects no server: each
+   * server is watched while it is connected. A server that reconnects reports which changes may have been missed.
    */
   watch(filter: WatchFilter = ALL_LISTS): GroupWatch {
     const watch = new GroupWatch(filter, {
@@ -212,12 +223,12 @@ export class Group<M extends ServerTypes = ServerTypes> {
     return watch;
   }
 
-  /** Ends the connection to a server, if there is one. The next need connects anew, whatever failed before. */
+  /** Closes the connection to a server, if there is one, and clears its failures. The next use connects again. */
   async reset(server: keyof M & string): Promise<void> {
     await this.#member(server).reset();
   }
 
-  /** Ends every member at once; resolves when no connection and no process is left. Idempotent. */
+  /** Closes all servers at once. Resolves when no connection and no process is left. Idempotent. */
   async close(): Promise<void> {
     for (const watch of [...this.#watches]) void watch.close();
     await Promise.all([...this.#members.values()].map((member) => member.close()));
@@ -268,7 +279,10 @@ export class Group<M extends ServerTypes = ServerTypes> {
     throw new McpError("unknown_server", `The group has no server ${JSON.stringify(server)}; it has: ${known}`);
   }
 
-  /** Whose a name is, and what it is there. No prefix begins another, so there is one at most. */
+  /**
+   * Returns the server of a group name and the server's own name. No prefix begins with another, so at most one
+   * matches.
+   */
   #find(kind: "tools" | "prompts", name: string): { readonly member: GroupMember; readonly original: string } {
     for (const member of this.#members.values()) {
       if (!name.startsWith(member.prefix)) continue;
@@ -279,7 +293,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
     throw new McpError("unknown_server", message);
   }
 
-  /** Makes a call on a member. The time that connecting takes is part of the call's. */
+  /** Makes a call on a server. The time to connect counts towards its deadline. */
   async #call<T, O extends CallOptions>(
     member: GroupMember,
     options: O,
@@ -369,7 +383,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
   }
 }
 
-/** A server that said what it has is not asked for more. */
+/** False if the server announced capabilities without this kind. */
 function offers({ server: { capabilities } }: Client, kind: Kind): boolean {
   const announced = Object.keys(capabilities).length > 0;
   return !announced || capabilities[kind === "resourceTemplates" ? "resources" : kind] !== undefined;

@@ -2,26 +2,30 @@ import { followSignal } from "../../call/abortable.js";
 import type { Clock } from "../../call/clock.js";
 import { ServerUnavailableError, TimeoutError, toError } from "../../protocol/errors.js";
 
-/** One server's part of a listing. */
+/** Part of a listing that a server supplies. */
 export interface ListedServer<T> {
   readonly name: string;
-  /** Rejects when the server has nothing to give in time, or when nobody wants it any more. */
+  /** Reads the items. Rejects if the server fails or takes too long, or if the signal aborts. */
   read(unwanted: AbortSignal): Promise<readonly T[]>;
 }
 
+/** Options of a listing. */
 export interface ListingOptions {
   readonly clock: Clock;
-  /** Ends the whole reading; anything else concerns one server. */
+  /** Aborts the whole listing. */
   readonly signal: AbortSignal | undefined;
-  /** Time that the other servers have once one server has listed. */
+  /** Time that the other servers have after the first server has listed. */
   readonly graceMs: number;
   onError(error: Error, server: string): void;
 }
 
-/** The reason of a read that is ended because other servers have listed long before. */
+/** Abort reason for servers that take longer than `graceMs` after the first one. */
 const LATE = new Error("late");
 
-/** A listing of many servers: item by item in a loop, or all at once. Each reading asks all servers together. */
+/**
+ * Listing of several servers: iterate over its items, or collect them with `all`. Each iteration reads from all servers
+ * in parallel.
+ */
 export class GroupListing<T> implements AsyncIterable<T> {
   readonly #servers: readonly ListedServer<T>[];
   readonly #options: ListingOptions;
@@ -32,7 +36,7 @@ export class GroupListing<T> implements AsyncIterable<T> {
     this.#options = options;
   }
 
-  /** Which servers had nothing to give in the last reading, and why. */
+  /** Servers that failed in the last iteration, with their errors. */
   get failures(): ReadonlyMap<string, Error> {
     return this.#failures;
   }
@@ -75,7 +79,7 @@ export class GroupListing<T> implements AsyncIterable<T> {
       if (unwanted.aborted && !isLate) return [];
       const error = isLate ? this.#lateError(server.name) : toError(thrown);
       this.#failures.set(server.name, error);
-      // Servers that are left alone were reported when they failed.
+      // A server in its backoff was reported when it failed.
       if (!(error instanceof ServerUnavailableError)) this.#options.onError(error, server.name);
       return [];
     }

@@ -6,38 +6,38 @@ import type { Client } from "../client.js";
 import type { ClientOptions, Target } from "../options.js";
 import { mergeHeaders, type PlannedServer, type Variables } from "./config.js";
 
-/** How a server of a group is doing. */
+/** State of a server in a group. */
 export type ServerStatus =
-  /** Not needed so far, or not since it was lost. */
+  /** Not used yet, or not since the connection was lost. */
   | { readonly state: "idle" }
   | { readonly state: "connecting" }
   | { readonly state: "ready"; readonly era: string | undefined; readonly version: string | undefined }
-  /** How often in a row, why the last time, and when it may be tried again. */
+  /** Number of consecutive failures, the last error, and the time until the next attempt. */
   | { readonly state: "failed"; readonly error: Error; readonly failures: number; readonly retryInMs: number }
   | { readonly state: "closed" };
 
-/** How long servers that fail are left alone. */
+/** Backoff after failures of a server. */
 export interface BackoffOptions {
   /**
-   * After the first failure; twice as long after each further one.
+   * Time after the first failure. It doubles with each further failure.
    * @default 1000
    */
   readonly delayMs?: number | undefined;
   /**
-   * At most. A server that has lived for longer is counted anew.
+   * Maximum time. A server that lived longer than this resets the counter.
    * @default 60_000
    */
   readonly maxDelayMs?: number | undefined;
 }
 
-/** What a member needs of its group. */
+/** Parts of the group that a member uses. */
 export interface MemberContext {
   readonly clock: Clock;
   readonly backoff: Backoff;
   readonly connectTimeoutMs: number;
   readonly variables: Variables;
   connect(target: Target, options: ClientOptions, server: string): Promise<Client>;
-  /** Options of the author's own for this server. */
+  /** Returns the author's options for this server. */
   optionsOf(server: string): ClientOptions;
   onError(error: Error, server: string): void;
   onReady(member: GroupMember, client: Client): void;
@@ -51,20 +51,20 @@ type State =
   | { readonly name: "failed"; readonly error: Error; readonly until: number }
   | { readonly name: "closed" };
 
-/** One server of a group: connected when first needed, left alone for a while after it failed. */
+/** Server of a group. It is connected on first use. After a failure it is not used for a while. */
 export class GroupMember {
   readonly name: string;
-  /** What its names in the group begin with. */
+  /** Prefix of its names in the group. */
   readonly prefix: string;
-  /** Names in the group that are not the prefix and the server's own, from its last listings. */
+  /** Group names that differ from prefix and own name, from the last listings. */
   readonly aliases = { tools: new Map<string, string>(), prompts: new Map<string, string>() };
   readonly #plan: PlannedServer;
   readonly #context: MemberContext;
-  /** What has been given up and is still on its way to its end. */
+  /** Connections that are being closed. */
   readonly #ending = new Set<Promise<void>>();
   #state: State = { name: "idle" };
   #failures = 0;
-  /** Whether it was unreachable since it was last connected, so that its lists may have come or gone. */
+  /** True if it was unreachable since it was last connected, so that its lists may have changed. */
   #wasAway = false;
 
   constructor(plan: PlannedServer, prefix: string, context: MemberContext) {
@@ -81,7 +81,7 @@ export class GroupMember {
     return { state: "failed", error: state.error, failures: this.#failures, retryInMs: this.#waitMs(state.until) };
   }
 
-  /** The client, if it is connected. */
+  /** Connected client, if there is one. */
   get ready(): Client | undefined {
     return this.#state.name === "ready" ? this.#state.client : undefined;
   }
@@ -90,12 +90,12 @@ export class GroupMember {
     return this.#wasAway;
   }
 
-  /** A listing went without it: when it is connected, watches say that its lists are there. */
+  /** Notes that a listing went without this server. Watches then report its lists when it is connected. */
   missed(): void {
     if (this.#state.name === "connecting") this.#wasAway = true;
   }
 
-  /** The connected client. All who ask meanwhile share one attempt; while the server is left alone, it rejects at once. */
+  /** Returns the connected client. Concurrent callers share one attempt. Rejects immediately during the backoff. */
   client(): Promise<Client> {
     const state = this.#state;
     if (state.name === "ready") return Promise.resolve(state.client);
@@ -109,14 +109,14 @@ export class GroupMember {
     return client;
   }
 
-  /** Ends what there is. The next need connects anew, whatever failed before. */
+  /** Closes the connection. The next use connects again, regardless of earlier failures. */
   async reset(): Promise<void> {
     if (this.#state.name === "closed") return;
     this.#failures = 0;
     await this.#end({ name: "idle" });
   }
 
-  /** Ends what there is for good, and resolves when nothing of it is left. */
+  /** Closes the connection for good. Resolves when nothing is left of it. */
   close(): Promise<void> {
     return this.#end({ name: "closed" });
   }
@@ -126,7 +126,7 @@ export class GroupMember {
     this.#state = next;
     if (state.name === "connecting") {
       state.stop.abort(new McpError("group_closed", "The connection was given up"));
-      // What is left of the attempt is known when it has been told of its end.
+      // The attempt rejects after it has been aborted and cleaned up.
       this.#track(state.client.then(() => {}));
     }
     if (state.name === "ready") {
@@ -161,7 +161,7 @@ export class GroupMember {
 
   async #dial(signal: AbortSignal, life: { lost?: { readonly reason: Error | undefined } }): Promise<Client> {
     const { name } = this;
-    // What the author's own function may never come to is not waited for.
+    // Does not wait for a custom function after the abort.
     const opening = (async () => this.#plan.open(this.#context.variables))();
     const { target, options: planned } = await untilAborted(opening, signal);
     const given = this.#context.optionsOf(name);
@@ -187,14 +187,14 @@ export class GroupMember {
     return client;
   }
 
-  /** Tells what the callers get; an attempt that was called off is no failure of the server. */
+  /** Returns the error for the callers. An aborted attempt does not count as a failure of the server. */
   #failed(error: Error, stop: AbortController): Error {
     const state = this.#state;
     if (state.name !== "connecting" || state.stop !== stop) return error;
     return this.#leaveAlone(error);
   }
 
-  /** A server that has lived long enough may come back at once. */
+  /** Handles a lost connection. A server that lived long enough may reconnect immediately. */
   #lost(since: number, reason: Error | undefined): void {
     const { clock, backoff } = this.#context;
     this.#wasAway = true;

@@ -1,22 +1,22 @@
 import { DefinitionError } from "../../protocol/errors.js";
 
-/** How the names of a group are made. */
+/** Rules for names in a group. */
 export interface NameRules {
-  /** Between the server's name and the name that it gave. */
+  /** Text between the name of the server and the name of the tool or prompt. */
   readonly separator: string;
   readonly maxLength: number;
 }
 
-/** The longest that the protocol wants the name of a tool to be. */
+/** Maximum length of a tool name (MCP). */
 const LONGEST_NAME = 128;
 const SHORTEST_LIMIT = 48;
 const SEPARATOR = /^(_{1,4}|-{1,4}|\.{1,4})$/;
-/** What is left of the longest name for what servers call their tools. */
+/** Minimum length that remains for the tools' own names. */
 const LEAST_ROOM = 24;
 const HASH_LENGTH = 8;
 const FOREIGN = /[^A-Za-z0-9_.-]/g;
 
-/** Throws for rules by which names could not be told apart or would not be valid. */
+/** Throws for rules that would produce invalid or ambiguous names. */
 export function assertNameRules({ separator, maxLength }: NameRules): void {
   if (!SEPARATOR.test(separator)) {
     throw new DefinitionError("separator must be one to four times the same of _, - and .");
@@ -27,8 +27,8 @@ export function assertNameRules({ separator, maxLength }: NameRules): void {
 }
 
 /**
- * The prefix of each server, separator included. A name is kept as it is where names under it can be told from those of
- * all other servers; otherwise it is cleaned, cut, and marked by a hash of itself. Depends on the names alone.
+ * Returns the prefix of each server, with separator. A server name is kept if it is unambiguous. Otherwise invalid
+ * characters are replaced, and it is shortened and gets a hash of itself. The result depends on the names alone.
  */
 export function prefixesOf(servers: readonly string[], rules: NameRules): ReadonlyMap<string, string> {
   const prefixes = new Map<string, string>();
@@ -45,8 +45,8 @@ export function prefixesOf(servers: readonly string[], rules: NameRules): Readon
 }
 
 /**
- * The names under one prefix, for names as the server gave them: its own where they fit the protocol's rules, cut and
- * marked by a hash otherwise. Equal names get one.
+ * Returns the group names of the tools or prompts under a prefix. Valid names are kept. Others are shortened and get a
+ * hash. Equal names get the same result.
  */
 export function namesUnder(prefix: string, given: readonly string[], rules: NameRules): ReadonlyMap<string, string> {
   const room = rules.maxLength - prefix.length;
@@ -68,7 +68,7 @@ export function namesUnder(prefix: string, given: readonly string[], rules: Name
   return names;
 }
 
-/** Without foreign characters, and so that the separator after it is the first in any name. */
+/** Replaces invalid characters, and removes separators, so that the separator after the prefix is the first one. */
 function cleanPrefix(name: string, { separator, maxLength }: NameRules): string {
   let clean = name.replaceAll(FOREIGN, "_").slice(0, maxLength - separator.length - LEAST_ROOM);
   for (let at = splitAt(clean, separator); at !== -1; at = splitAt(clean, separator)) {
@@ -77,7 +77,7 @@ function cleanPrefix(name: string, { separator, maxLength }: NameRules): string 
   return clean;
 }
 
-/** Where the separator would be found too early. */
+/** Returns the position of a separator inside the prefix, or -1. */
 function splitAt(clean: string, separator: string): number {
   const at = (clean + separator).indexOf(separator);
   return at === clean.length ? -1 : at;
@@ -88,12 +88,14 @@ function marked(clean: string, name: string, { separator, maxLength }: NameRules
   return `${clean.slice(0, most)}${joiner(separator)}${hash(name)}`;
 }
 
-/** What can stand in a prefix without being taken for the separator. */
+/** Returns a character that cannot be mistaken for the separator. */
 function joiner(separator: string): string {
   return separator.startsWith("-") ? "_" : "-";
 }
 
-/** FNV-1a over UTF-16 units: the same on every machine. Those who make two names meet only meet themselves. */
+/**
+ * FNV-1a over UTF-16 units: the same on every machine. A server that provokes a collision affects only its own names.
+ */
 function hash(text: string): string {
   let value = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) {

@@ -7,24 +7,25 @@ import { changesOf, isFinal } from "../subscriptions/resilient.js";
 import type { Resync, WatchFilter } from "../subscriptions/watch.js";
 
 /**
- * What happened at one server of a group. `lost`: it is not heard any more until it is connected anew, because it went away
- * or its subscription could not be kept.
+ * Change at a server of a group. `lost` means that no changes are reported until it is connected again, because the
+ * connection ended or the subscription failed.
  */
 export type GroupChange = (Change | Resync | { readonly kind: "lost"; readonly reason: Error | undefined }) & {
   readonly server: string;
 };
 
+/** Parts of the group that a watch uses. */
 export interface GroupWatchContext {
   readonly clock: Clock;
   onError(error: Error, server: string): void;
   onEnd(): void;
 }
 
-/** So many subscriptions in a row that told nothing before they ended are told as lost. */
+/** Number of consecutive subscriptions without an event after which the server is reported as lost. */
 const MOST_FRUITLESS = 5;
 const RELISTEN = { delayMs: 1000, maxDelayMs: 60_000 };
 
-/** The changes of many servers as one stream. What nobody has read yet is kept once, however often it changes. */
+/** Changes of several servers as one stream. Equal unread changes are stored once. */
 export class GroupWatch implements AsyncIterable<GroupChange> {
   readonly #filter: WatchFilter;
   readonly #context: GroupWatchContext;
@@ -38,7 +39,7 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
     this.#context = context;
   }
 
-  /** Listens to a server that is connected. `wasAway`: it was not for a time, so its changes were missed. */
+  /** Watches a connected server. `wasAway` is true if it was disconnected, so that changes were missed. */
   follow(server: string, client: Client, wasAway: boolean): void {
     if (this.#stop.signal.aborted) return;
     this.#clients.set(server, client);
@@ -73,8 +74,8 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
   }
 
   /**
-   * Listens while the server is connected. A server may end a subscription and go on, as when it is replaced by a newer one:
-   * it is asked again, as is one that could not be asked. Never rejects.
+   * Watches while the server is connected. Subscribes again if the server ends the subscription, for example because a
+   * newer one replaces it, or if subscribing fails. Never rejects.
    */
   async #listen(server: string, client: Client, wasAway: boolean): Promise<void> {
     const { clock, onError } = this.#context;

@@ -4,22 +4,29 @@ import type { Prompt, Resource, ServerCapabilities, SubscriptionFilter, Tool } f
 import type { Change } from "../../store/change-bus.js";
 import { changesOf, ResilientSubscription, type SubscriptionRuntime } from "./resilient.js";
 
-/** The list as it is now, why it could not be read, or, where it is not to be read, nothing. */
+/** New list, or the error of reading it. Empty with `refetch: false`. */
 export type ListUpdate<T> =
   | { readonly items: readonly T[]; readonly error?: undefined }
   | { readonly error: Error; readonly items?: undefined }
   | { readonly items?: undefined; readonly error?: undefined };
 
+/** Callback for changes of a list. */
 export interface ListListener<T> {
-  /** Called after the list has changed. Changes of one turn, or that come while the list is being read, count once. */
+  /** Called after the list has changed. Changes of one turn, or while the list is being read, are reported once. */
   readonly onChange: (update: ListUpdate<T>) => void;
-  /** `false`: only say that the list changed. */
+  /**
+   * Reads the list after each change.
+   * @default true
+   */
   readonly refetch?: boolean;
-  /** How long after a change others are waited for, which then count as one with it. 0 unless given. */
+  /**
+   * Time to wait for further changes, which are reported together.
+   * @default 0
+   */
   readonly debounceMs?: number;
 }
 
-/** What to do when a list of the server changes. */
+/** Callbacks for changes of the server's lists. */
 export interface ListListeners {
   readonly tools?: ListListener<Tool>;
   readonly prompts?: ListListener<Prompt>;
@@ -30,17 +37,20 @@ type Kind = keyof ListListeners;
 
 const KINDS: readonly Kind[] = ["tools", "prompts", "resources"];
 
+/** Parts of the client that the refresh of lists uses. */
 export interface RefreshRuntime extends SubscriptionRuntime {
   readonly capabilities: ServerCapabilities;
-  /** Reads a whole list anew. */
+  /** Reads a whole list from the server. */
   read(kind: Kind): Promise<readonly unknown[]>;
-  /** Listens for the first time: within the limits of connecting. */
+  /** Subscribes for the first time, within the limits of connecting. */
   begin: SubscriptionRuntime["listen"];
   missed(changes: readonly Change[]): void;
   onProblem(problem: Error): void;
 }
 
-/** Starts listening for the changes that are wanted and that the server announces; for nothing where there are none. */
+/**
+ * Subscribes to the list changes that have a listener and that the server announces. Does nothing if there are none.
+ */
 export async function refreshLists(listeners: ListListeners, runtime: RefreshRuntime): Promise<void> {
   const kinds = KINDS.filter(
     (kind) => listeners[kind] !== undefined && runtime.capabilities[kind]?.listChanged === true,
@@ -53,7 +63,7 @@ export async function refreshLists(listeners: ListListeners, runtime: RefreshRun
 class Refresher implements WatchEvents {
   readonly #listeners: ListListeners;
   readonly #runtime: RefreshRuntime;
-  /** Kinds that a refresh is due for. */
+  /** Kinds that have to be read. */
   readonly #due = new Set<Kind>();
   readonly #running = new Set<Kind>();
 
@@ -68,7 +78,7 @@ class Refresher implements WatchEvents {
     if (!this.#running.has(kind)) this.#schedule(kind);
   }
 
-  /** What may have changed unheard is read as if it had. */
+  /** Treats changes that may have been missed as changes. */
   onMissed(honoured: SubscriptionFilter): void {
     const missed = changesOf(honoured);
     this.#runtime.missed(missed);
@@ -84,7 +94,7 @@ class Refresher implements WatchEvents {
     this.#runtime.clock.schedule(() => void this.#refresh(kind), this.#listeners[kind]?.debounceMs ?? 0);
   }
 
-  /** One at a time, so that no list is told after a newer one. */
+  /** Reads one list at a time, so that an older list is never reported after a newer one. */
   async #refresh(kind: Kind): Promise<void> {
     this.#due.delete(kind);
     this.#running.add(kind);

@@ -8,31 +8,31 @@ import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
 import type { SubscriptionFilter } from "../../protocol/types/index.js";
 import type { Change } from "../../store/change-bus.js";
 
-/** How a subscription that was lost is made again. */
+/** Renewal of lost subscriptions. */
 export interface ResubscribeOptions {
   /**
-   * How many attempts in a row may fail.
+   * Maximum number of consecutive failed attempts.
    * @default Infinity
    */
   readonly attempts?: number | undefined;
   /**
-   * The wait before the first attempt; twice as long before each further one, half of it at random. A call of the client
-   * that succeeds ends the wait, but not before the server wants the next attempt, by `Retry-After`.
+   * Wait before the first attempt. It doubles with each further attempt, and half of it is random. A successful call of
+   * the client ends the wait, but not before the time that the server requested with `Retry-After`.
    * @default 250
    */
   readonly delayMs?: number | undefined;
   /**
-   * The longest wait.
+   * Maximum wait.
    * @default 30_000
    */
   readonly maxDelayMs?: number | undefined;
 }
 
-/** What a subscription is made on. */
+/** Parts of the client that a subscription uses. */
 export interface SubscriptionRuntime {
   readonly clock: Clock;
   readonly waits: RetryWaits;
-  /** Those who listen, to be told when there is nothing to listen to any more. */
+  /** Open subscriptions, to be notified of the end of the connection. */
   readonly listening: Set<Listening>;
   listen(
     filter: SubscriptionFilter,
@@ -41,16 +41,17 @@ export interface SubscriptionRuntime {
   ): Promise<Subscription>;
 }
 
+/** Listener for the end of the connection. */
 export interface Listening {
-  /** The connection is over: by this side (`closed`) or not (`lost`). */
+  /** Called when the connection has ended: `closed` by this client, otherwise `lost`. */
   over(how: "closed" | "lost", reason: Error | undefined): void;
 }
 
-/** A subscription that lasted so long, or told anything, was not in vain: attempts are counted anew. */
+/** A subscription that lived this long, or delivered an event, resets the retry counter. */
 const STABLE_MS = 10_000;
 
 /**
- * A subscription that is made again on the same connection when it is lost. Its owner hears what may have been missed; its
+ * Subscription that is renewed on the same connection when it is lost. Reports which changes may have been missed. Its
  * end is final.
  */
 export class ResilientSubscription implements Subscription, Listening {
@@ -58,13 +59,13 @@ export class ResilientSubscription implements Subscription, Listening {
   readonly #filter: SubscriptionFilter;
   readonly #events: WatchEvents;
   readonly #limits: Required<{ readonly [Key in keyof ResubscribeOptions]: number }>;
-  /** Whether it is also made again when the server ends it in good order. */
+  /** True if it is renewed even after the server ended it gracefully. */
   readonly #isEndless: boolean;
   readonly #stop = new AbortController();
   #inner!: Subscription;
   #since = 0;
   #failures = 0;
-  /** Attempts in vain that a call which succeeded had brought forward. */
+  /** Failed attempts that a successful call had brought forward. */
   #hurried = 0;
 
   private constructor(
@@ -84,7 +85,7 @@ export class ResilientSubscription implements Subscription, Listening {
     this.#isEndless = isEndless;
   }
 
-  /** Rejects when the first attempt fails; `first` makes it. */
+  /** Opens the subscription with `first`. Rejects if that fails. */
   static async open(
     runtime: SubscriptionRuntime,
     filter: SubscriptionFilter,
@@ -167,7 +168,7 @@ export class ResilientSubscription implements Subscription, Listening {
     this.#since = this.#runtime.clock.now();
   }
 
-  /** Tells whether it was still going on. */
+  /** Ends the subscription. Returns false if it had already ended. */
   #finish(): boolean {
     if (this.#stop.signal.aborted) return false;
     this.#stop.abort();
@@ -176,13 +177,16 @@ export class ResilientSubscription implements Subscription, Listening {
   }
 }
 
-/** To try again would send the user off again, or ask a server that cannot be listened to. A failed refresh may pass. */
+/**
+ * True if renewing is pointless: the user would have to authorize again, or the server does not support subscriptions.
+ * A failed token refresh may succeed later.
+ */
 export function isFinal(error: unknown): boolean {
   if (error instanceof AuthError) return error.step !== "refresh";
   return error instanceof RpcError && error.rpcCode === METHOD_NOT_FOUND;
 }
 
-/** Every change that a subscription would have told of. */
+/** Returns all changes that a subscription can report. */
 export function changesOf(filter: SubscriptionFilter): Change[] {
   const { toolsListChanged, promptsListChanged, resourcesListChanged, resourceSubscriptions = [] } = filter;
   return [

@@ -9,28 +9,30 @@ import { changesOf, type Listening, ResilientSubscription, type ResubscribeOptio
 
 type End = { readonly how: "closed" | "graceful" | "lost"; readonly reason: Error | undefined };
 
+/** Changes to subscribe to. */
 export interface WatchFilter {
   readonly toolsListChanged?: boolean;
   readonly promptsListChanged?: boolean;
   readonly resourcesListChanged?: boolean;
-  /** URIs of resources to hear about. */
+  /** URIs of resources. */
   readonly resources?: readonly string[];
 }
 
-/** Listening was interrupted and goes on: each of these changes may have been missed. */
+/** Event after an interruption. Each of the changes in `missed` may have happened. */
 export interface Resync {
   readonly kind: "resync";
   readonly missed: readonly Change[];
-  /** Why it was interrupted, where that is known. */
+  /** Reason of the interruption, if it is known. */
   readonly reason: Error | undefined;
 }
 
+/** Options of a watch. */
 export interface WatchOptions extends CallOptions {
-  /** How a lost subscription is made again while the connection is there; `false`: it ends at once. */
+  /** Renewal of a lost subscription while connected. `false` disables it. */
   readonly relisten?: false | ResubscribeOptions | undefined;
 }
 
-/** Opens a subscription within the limits of a call; it lasts until it, or the client, is closed. */
+/** Opens a subscription within the limits of a call. It lasts until the watch or the client is closed. */
 export async function openWatch(core: ClientCore, filter: WatchFilter, options: WatchOptions): Promise<Watch> {
   const { relisten = {}, ...limits } = options;
   const { resources, ...lists } = filter;
@@ -52,7 +54,7 @@ export async function openWatch(core: ClientCore, filter: WatchFilter, options: 
   }
 }
 
-/** Changes that nobody has read yet; equal ones count once, so a slow reader costs no more than one of each. */
+/** Unread changes. Equal changes are stored once, so that a slow reader needs little memory. */
 export class ChangeQueue implements WatchEvents, Listening {
   readonly #waiting = new Map<string, Change | Resync>();
   readonly #onFinished: (() => void)[] = [];
@@ -103,7 +105,7 @@ export class ChangeQueue implements WatchEvents, Listening {
     this.#onFinished.push(listener);
   }
 
-  /** The oldest unread change, or undefined when there will be none any more. */
+  /** Returns the oldest unread change, or undefined after the end. */
   async next(): Promise<Change | Resync | undefined> {
     for (;;) {
       const [first] = this.#waiting;
@@ -118,18 +120,18 @@ export class ChangeQueue implements WatchEvents, Listening {
     }
   }
 
-  /** Whoever comes first takes what there is; the others wait on. */
+  /** Wakes all readers. The first one takes the change, the others continue to wait. */
   #wake(): void {
     for (const reader of this.#readers.splice(0)) reader();
   }
 }
 
-/** A subscription as a stream of changes. Leaving the loop, or `close`, ends it on both sides. */
+/** Subscription as a stream of changes. Leaving the loop, or `close`, ends it. */
 export class Watch implements AsyncIterable<Change | Resync> {
   readonly #queue: ChangeQueue;
   readonly #subscription: Subscription;
 
-  /** The signal, if there is one, closes the watch; it is let go of when the watch ends in any way. */
+  /** `signal` closes the watch. Its listener is removed when the watch ends. */
   constructor(queue: ChangeQueue, subscription: Subscription, signal: AbortSignal | undefined) {
     this.#queue = queue;
     this.#subscription = subscription;
@@ -137,12 +139,12 @@ export class Watch implements AsyncIterable<Change | Resync> {
     queue.onFinished(followSignal(signal, () => void this.close()));
   }
 
-  /** What the server agreed to tell. */
+  /** Changes that the server agreed to report. */
   get honoured(): SubscriptionFilter {
     return this.#subscription.honoured;
   }
 
-  /** How it ended, once it has: `lost` means that changes may have been missed. */
+  /** Kind of end, after it has ended. `lost` means that changes may have been missed. */
   get ended(): End["how"] | undefined {
     return this.#queue.ended?.how;
   }
