@@ -42,15 +42,15 @@ export interface HttpServerOptions extends GuardOptions {
   /** Options of sessions (legacy only). `false` disables sessions, so that each request stands alone. */
   readonly sessions?: SessionOptions;
   /**
-   * Legacy clients: responds with one JSON document instead of a stream if the client accepts JSON and `responseMode` is
-   * not set. Other clients: opens no stream for the keep-alive comments of a silent call.
+   * Legacy clients: responds with one JSON document instead of a stream if the client accepts JSON and `responseMode`
+   * is not set. Other clients: opens no stream for the keep-alive comments of a silent call.
    * @default false
    */
   readonly preferJson?: boolean;
   /**
-   * Form of responses. `"auto"` opens a stream only for messages before the response and for keep-alive comments. `"sse"`
-   * always opens one. `"json"` opens one for subscriptions only, and drops messages before the response. Legacy clients
-   * get a stream unless it is `"json"`.
+   * Form of responses. `"auto"` opens a stream only for messages before the response and for keep-alive comments.
+   * `"sse"` always opens one. `"json"` opens one for subscriptions only, and drops messages before the response.
+   * Legacy clients get a stream unless it is `"json"`.
    */
   readonly responseMode?: "auto" | "sse" | "json";
   /**
