@@ -4,7 +4,7 @@ import type { CreateMessageParams, LoggingLevel } from "../protocol/types/index.
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type { Context } from "../server/context.js";
 
-/** A request or notification as handlers of the official SDK write it. */
+/** Request or notification in the form that handlers of the official SDK use. */
 export interface CompatMessage {
   readonly method: string;
   readonly params?: { readonly [key: string]: unknown } | undefined;
@@ -16,14 +16,20 @@ export interface CompatRequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Sends a request to the client. The result has the type of the schema, which Bowline does not run: it checks answers itself. */
+/**
+ * Sends a request to the client. The result has the type of the schema. The schema itself is not run, since Bowline
+ * checks responses.
+ */
 export type SendRequest = <S extends StandardSchema>(
   request: CompatMessage,
   resultSchema?: S,
   options?: CompatRequestOptions,
 ) => Promise<OutputOf<S>>;
 
-/** Second argument of a handler: `extra` of version 1 of the official SDK, with the members of `ctx` of version 2 beside it. */
+/**
+ * Second argument of a handler: `extra` of version 1 of the official SDK, together with the members of `ctx` of version
+ * 2.
+ */
 export interface HandlerExtra {
   readonly signal: AbortSignal;
   readonly requestId: string | number;
@@ -44,7 +50,7 @@ export interface HandlerExtra {
     readonly requestSampling: (params: CompatMessage["params"]) => Promise<unknown>;
   };
   readonly http: { readonly authInfo: unknown };
-  /** The context of the call in Bowline's own form. */
+  /** Bowline's context of the call. */
   readonly bowline: Context;
 }
 
@@ -74,12 +80,12 @@ export function toExtra(ctx: Context): HandlerExtra {
   };
 }
 
-/** Returns the metadata of a request. Handlers look for `progressToken` in it to decide whether to report progress. */
+/** Returns the metadata of a request. Handlers read `progressToken` to decide whether to report progress. */
 function metaOf(ctx: Context): HandlerExtra["_meta"] {
   return ctx.meta as HandlerExtra["_meta"];
 }
 
-/** Sends a request to the client by the function of the context that fits the protocol version of the client. */
+/** Sends a request to the client by the method of the context that suits its protocol version. */
 export async function askClient(
   ctx: Context,
   request: CompatMessage,
@@ -104,7 +110,9 @@ export async function askClient(
   }
 }
 
-/** Sends a notification of a call. Progress and logs go through the context, which holds to the client's token and level. */
+/**
+ * Sends a notification of a call. Progress and logs go through the context, which applies the client's token and level.
+ */
 export async function notifyClient(ctx: Context, { method, params = {} }: CompatMessage): Promise<void> {
   if (method === "notifications/progress")
     return ctx.progress(params.progress as number, params.total as number, params.message as string);
@@ -113,16 +121,16 @@ export async function notifyClient(ctx: Context, { method, params = {} }: Compat
   return ctx.notify(method, params);
 }
 
-/** Code of the error by which a handler sends the user to a URL. */
+/** Code of the error that requires a URL elicitation. */
 const URL_ELICITATION_REQUIRED = -32042;
 
-/** Runs a handler. An error of the official SDK, which has a numeric `code`, becomes the JSON-RPC error that it stands for. */
+/** Runs a handler. Converts an error of the official SDK, which has a numeric `code`, to a JSON-RPC error. */
 export async function withErrors<T>(work: () => T, isTool = false): Promise<Awaited<T>> {
   try {
     return await work();
   } catch (error) {
     if (!isObject(error) || typeof error.code !== "number") throw error;
-    // The official SDK answers other errors of a tool with a result for the model.
+    // The official SDK converts other errors of a tool to a result for the model.
     if (isTool && error.code !== URL_ELICITATION_REQUIRED) throw error;
     throw new RpcError(error.code, String(error.message), error.data);
   }

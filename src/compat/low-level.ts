@@ -21,7 +21,7 @@ import {
   withErrors,
 } from "./extra.js";
 
-/** A transport of the official SDK, such as its `InMemoryTransport`. */
+/** Transport of the official SDK, such as its `InMemoryTransport`. */
 export interface CompatTransport {
   readonly sessionId?: string | undefined;
   onmessage?: ((message: never) => void) | undefined;
@@ -32,17 +32,17 @@ export interface CompatTransport {
   close(): Promise<void>;
 }
 
-/** Serves the process's stdin and stdout by `serveStdio`. */
+/** Serves stdin and stdout of the process by `serveStdio`. */
 export class StdioServerTransport {
   readonly sessionId = undefined;
 }
 
-/** A zod schema of a request or notification of the official SDK, or its method. */
+/** Zod schema of a request or notification of the official SDK, or its method. */
 export type MethodSchema = string | { readonly shape: { readonly method: unknown } };
 
 type RequestHandler = (request: never, extra: HandlerExtra) => unknown;
 
-/** Methods that Bowline serves itself: a handler runs before them instead of replacing them. */
+/** Methods that Bowline serves itself. A handler runs before them instead of replacing them. */
 const OBSERVED = new Set(["resources/subscribe", "resources/unsubscribe"]);
 
 const LIST_CHANGES = {
@@ -52,15 +52,16 @@ const LIST_CHANGES = {
 } as const;
 
 /**
- * The low-level `Server` of the official SDK on a Bowline server. There, a server belongs to one connection. Here it may serve
- * many: members about the client answer for the call in which they are used, and `oninitialized` runs once, for the first client.
+ * Low-level `Server` of the official SDK on a Bowline server. In the official SDK, a server belongs to one connection.
+ * Here it may serve several: members about the client refer to the call in which they are used, and `oninitialized`
+ * runs once, for the first client.
  */
 export class CompatLowLevel {
   oninitialized: (() => unknown) | undefined;
   onclose: (() => void) | undefined;
   onerror: ((error: Error) => void) | undefined;
   transport: CompatTransport | StdioServerTransport | undefined;
-  /** The server of Bowline, for `serveHttp`, `toNodeListener` and everything else that hosts one. */
+  /** Bowline server, for `serveHttp`, `toNodeListener` and other hosts. */
   readonly bowline: BowlineServer;
   readonly #observers = new Map<string, RequestHandler>();
   #client: { readonly capabilities: ClientCapabilities; readonly info: Implementation | undefined } | undefined;
@@ -69,7 +70,7 @@ export class CompatLowLevel {
     this.bowline = bowline;
     bowline.onNotification("notifications/initialized", {}, (_params, ctx) => this.#initialize(ctx.client, ctx));
     bowline.use(async (call, next) => {
-      // Clients of 2026-07-28 have no handshake: their first request stands in for it.
+      // Clients of 2026-07-28 have no handshake. Their first request replaces it.
       if (this.#client === undefined && call.method !== "initialize") await this.#initialize(call.client);
       return next(call);
     });
@@ -99,7 +100,7 @@ export class CompatLowLevel {
     });
   }
 
-  /** Sends a notification: of the running call, or to all clients that listen. */
+  /** Sends a notification of the running call, or to all subscribed clients. */
   async notification(notification: CompatMessage): Promise<void> {
     const { method, params = {} } = notification;
     const { changes } = this.bowline;
@@ -148,7 +149,7 @@ export class CompatLowLevel {
     return this.#ask({ method: "elicitation/create", params }, options);
   }
 
-  /** Serves a transport of the official SDK, or the process's own stdin and stdout. */
+  /** Serves a transport of the official SDK, or stdin and stdout of the process. */
   async connect(transport: CompatTransport | StdioServerTransport): Promise<void> {
     this.transport = transport;
     if (transport instanceof StdioServerTransport) {
@@ -201,7 +202,7 @@ export class CompatLowLevel {
   }
 }
 
-/** Returns the method that a schema of the official SDK stands for. */
+/** Returns the method of a schema of the official SDK. */
 function methodOf(schema: MethodSchema): string {
   if (typeof schema === "string") return schema;
   const literal = schema.shape.method;
@@ -213,7 +214,7 @@ function methodOf(schema: MethodSchema): string {
   return value;
 }
 
-/** Wraps a transport of the official SDK, which carries messages as objects, as a channel, which carries text. */
+/** Converts a transport of the official SDK, which carries objects, to a channel, which carries text. */
 function toChannel(transport: CompatTransport): Channel {
   return {
     async open(events) {

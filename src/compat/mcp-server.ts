@@ -67,7 +67,7 @@ type Complete = (
   context?: { readonly arguments?: Readonly<Record<string, string>> },
 ) => readonly string[] | Promise<readonly string[]>;
 
-/** A URI template with its list and its completions. */
+/** URI template with its list and its completions. */
 export class ResourceTemplate {
   readonly uriTemplate: string;
   readonly callbacks: {
@@ -94,13 +94,13 @@ export function completable<S extends object>(schema: S, complete: Complete): S 
 }
 
 /**
- * `McpServer` of the official SDK on a Bowline server, for programs that move: `registerTool`, `registerPrompt` and
- * `registerResource` with the handlers as they are. Definitions of both kinds may stand side by side, by `bowline`.
+ * `McpServer` of the official SDK on a Bowline server, for programs that migrate: `registerTool`, `registerPrompt` and
+ * `registerResource` with unchanged handlers. Bowline's own definitions can be added through `bowline`.
  */
 export class CompatServer {
-  /** The low-level server. */
+  /** Low-level server. */
   readonly server: CompatLowLevel;
-  /** The server of Bowline, for `serveHttp`, `toNodeListener` and everything else that hosts one. */
+  /** Bowline server, for `serveHttp`, `toNodeListener` and other hosts. */
   readonly bowline: BowlineServer;
 
   constructor(bowline: BowlineServer) {
@@ -224,7 +224,7 @@ export class CompatServer {
   }
 }
 
-/** Runs a handler with its arguments and `extra` behind them. A handler without a schema takes `extra` alone. */
+/** Runs a handler with its arguments followed by `extra`. A handler without a schema gets `extra` only. */
 function run<R>(handler: unknown, args: readonly unknown[] | undefined, ctx: Context): Promise<R> {
   const call = handler as (...args: unknown[]) => Promise<R>;
   return runInCall(ctx, () => call(...(args ?? []), toExtra(ctx)));

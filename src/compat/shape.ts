@@ -1,12 +1,12 @@
 import { isStandardSchema, type StandardSchema } from "../schema/standard-schema.js";
 
-/** Schemas by member name, as `registerTool` of the official SDK takes them: `{ city: z.string() }`. */
+/** Schemas by member name, in the form of `registerTool` of the official SDK: `{ city: z.string() }`. */
 export type Shape = { readonly [member: string]: StandardSchema };
 
-/** A schema of an object, or its members. */
+/** Schema of an object, or its members. */
 export type SchemaOrShape = StandardSchema | Shape;
 
-/** Values that a schema or a shape gives to a handler. */
+/** Values that a schema or a shape passes to a handler. */
 export type ValuesOf<S> =
   S extends StandardSchema<infer _Input, infer Output>
     ? Output
@@ -16,7 +16,7 @@ export type ValuesOf<S> =
 
 type Converted = { readonly [keyword: string]: unknown };
 
-/** Returns the schema of an object whose members are given. A schema is returned as it is. */
+/** Returns the schema of an object with the given members. Returns a schema unchanged. */
 export function toObjectSchema(given: SchemaOrShape): StandardSchema<Record<string, unknown>> {
   if (isStandardSchema(given)) return given as StandardSchema<Record<string, unknown>>;
   const members = Object.entries(given);

@@ -4,7 +4,7 @@ import type { Implementation } from "../protocol/types/index.js";
 import type { ServerOptions } from "../server/options.js";
 import { McpServer as BowlineServer } from "./server.js";
 
-/** Options of a server of the official SDK; `bowline` has those of Bowline. */
+/** Options of a server of the official SDK. `bowline` has the options of Bowline. */
 export interface CompatServerOptions {
   readonly instructions?: string;
   readonly capabilities?: {
@@ -18,14 +18,14 @@ export interface CompatServerOptions {
   readonly [option: string]: unknown;
 }
 
-/** The high-level server of the official SDK. */
+/** High-level server of the official SDK. */
 export class McpServer extends CompatServer {
   constructor(info: Implementation, options: CompatServerOptions = {}) {
     super(createServer(info, options));
   }
 }
 
-/** The low-level server of the official SDK. */
+/** Low-level server of the official SDK. */
 export class Server extends CompatLowLevel {
   constructor(info: Implementation, options: CompatServerOptions = {}) {
     super(createServer(info, options));
