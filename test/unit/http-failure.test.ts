@@ -126,7 +126,7 @@ test("503 is a refusal only with a JSON-RPC error and the time of the next attem
 test("a status that a server of MCP does not send casts doubt on the address, and 401 names the remedy", () => {
   const told = (status: number) =>
     statusError("initialize", { status, retryAfterMs: undefined, delivery: "refused", excerpt: "" }).message;
-  for (const status of [404, 405]) match(told(status), /address of an MCP server/);
+  for (const status of [404, 405]) match(told(status), /URL of an MCP server/);
   match(told(401), /createOAuth/);
   for (const status of [400, 403, 500]) match(told(status), new RegExp(`HTTP status ${status}$`));
 });

@@ -34,7 +34,7 @@ test("exactly as many bytes may wait for a client as the limit says", async () =
   equal(output.writableLength, 10_000);
   void channel.send("");
   deepEqual(log.closes, []);
-  await rejects(async () => channel.send("{}"), { name: "ConnectionError", message: /10001 bytes wait/ });
+  await rejects(async () => channel.send("{}"), { name: "ConnectionError", message: /has not read 10001 bytes/ });
   await channel.close();
 });
 
