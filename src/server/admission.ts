@@ -74,7 +74,7 @@ export class Admission {
   }
 
   #full(status: 429 | 503, limit: "maxCalls" | "maxCallsPerSession" | "maxCallsPerPrincipal", whose: string): Busy {
-    return this.refuse(status, limit, `Too many calls: ${whose} runs ${this.#runtime.limits[limit]} at a time`);
+    return this.refuse(status, limit, `Too many calls: ${whose} may run ${this.#runtime.limits[limit]} at a time`);
   }
 
   #enterAs(principal: string, max: number): boolean {

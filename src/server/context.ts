@@ -270,14 +270,14 @@ export class Context {
 
   #assertOpen(method: string): void {
     this.#end.throwIfAborted();
-    if (!this.#call.open) throw new McpError("call_over", `${method}: the call that asks is over`);
+    if (!this.#call.open) throw new McpError("call_over", `${method} was not sent: the call has ended`);
   }
 }
 
 /** Throws for a progress token that the request did not supply. Progress is allowed only for a running request. */
 function assertOwnToken(call: Call, params: { readonly [key: string]: unknown } | undefined): void {
   if (call.progressToken !== undefined && params?.progressToken === call.progressToken) return;
-  throw new McpError("unknown_progress_token", "notifications/progress must carry the token of the call it belongs to");
+  throw new McpError("unknown_progress_token", "notifications/progress must have the progressToken of its call");
 }
 
 function createReporter(call: Call, token: ProgressToken, runtime: ServerRuntime): ProgressReporter {

@@ -11,7 +11,7 @@ export function inputRequired(parts: {
   readonly state?: unknown;
 }): InputRequiredResult {
   if (Object.keys(parts.inputRequests ?? {}).length === 0 && parts.state === undefined) {
-    throw new DefinitionError("inputRequired needs inputRequests or state");
+    throw new DefinitionError("inputRequired requires inputRequests or state");
   }
   return {
     resultType: "input_required",

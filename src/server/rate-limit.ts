@@ -39,7 +39,7 @@ export function createRateLimit(
       "McpServer rateLimit: burst must be 1 or more, and perMs a number of milliseconds above 0",
     );
   if (typeof buckets?.take !== "function" || typeof key !== "function")
-    throw new DefinitionError("McpServer rateLimit: buckets needs take(key, limit), and key must be a function");
+    throw new DefinitionError("McpServer rateLimit: buckets must have take(key, limit), and key must be a function");
   const limit = { burst, perMs };
   const judge = (verdict: BucketVerdict | undefined) => {
     if (verdict?.ok !== false) return;

@@ -170,7 +170,7 @@ export class Server<
    */
   elicitationCompleted(elicitationId: string): void {
     if (completeUrlElicitation(this.core.urlElicitations, elicitationId)) return;
-    throw new McpError("unknown_elicitation", `No client was asked with the elicitationId ${elicitationId}`);
+    throw new McpError("unknown_elicitation", `No URL elicitation has the elicitationId ${elicitationId}`);
   }
 
   /** Wraps each call that starts from now on. The interceptor that is added first is the outermost. */
@@ -181,7 +181,7 @@ export class Server<
 
   /** Adds an extension of the protocol. Throws if it conflicts with the protocol or with another extension. */
   extend(extension: Pick<ServerExtension, "installIn">): this {
-    if (typeof extension?.installIn !== "function") throw new DefinitionError("extend needs a ServerExtension");
+    if (typeof extension?.installIn !== "function") throw new DefinitionError("extend requires a ServerExtension");
     extension.installIn(this.core);
     return this;
   }

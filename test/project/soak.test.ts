@@ -102,7 +102,7 @@ test("a call may end only as its fault allows", () => {
   const reason = new Error("enough");
   const lost = new ConnectionError("cut", { delivery: "sent" });
   const late = new TimeoutError("idle", 1, "late");
-  const refused = new RpcError(-32000, "Too many calls: this server runs 48 at a time (maxCalls)");
+  const refused = new RpcError(-32000, "Too many calls: this server may run 48 at a time (maxCalls)");
   const cases: [error: unknown, allowed: object, kind: string | undefined][] = [
     [reason, { reason }, "aborted"],
     [new Error("enough"), { reason }, undefined],

@@ -25,23 +25,23 @@ function refuses(define: () => unknown, message: string): void {
 
 describe("a definition says what is wrong with it", () => {
   it("when arguments are left out or in another order", () => {
-    const order = "must be given as (name, options, handler); the options may be {}";
+    const order = "requires (name, options, handler); options may be {}";
     refuses(() => untyped().tool("a", handler), `tool "a": ${order}`);
     refuses(() => untyped().tool("a", "what it does", handler), `tool "a": ${order}`);
     refuses(() => untyped().prompt("a", {}), `prompt "a": ${order}`);
     refuses(() => untyped().resource("a://b", {}), `resource "a://b": ${order}`);
-    refuses(() => untyped().tool(3, {}, handler), "tool 3: the name must be a text");
+    refuses(() => untyped().tool(3, {}, handler), "tool 3: the name must be a string");
   });
 
   it("when a schema would be passed over because it has the name of another SDK", () => {
     const input = z.object({});
     refuses(
       () => untyped().tool("a", { inputSchema: input }, handler),
-      'tool "a": has no option inputSchema; it is called input',
+      'tool "a": has no option inputSchema; use input',
     );
     refuses(
       () => untyped().prompt("a", { argsSchema: input }, handler),
-      'prompt "a": has no option argsSchema; it is called arguments',
+      'prompt "a": has no option argsSchema; use arguments',
     );
   });
 
@@ -62,7 +62,7 @@ describe("a definition says what is wrong with it", () => {
   it("when the server has no name or version", () => {
     const Untold = McpServer as unknown as new (...given: unknown[]) => unknown;
     for (const given of [[], ["weather"], [{ name: "weather" }]])
-      assert.throws(() => new Untold(...given), /^DefinitionError: a server needs \{ name, version \}/);
+      assert.throws(() => new Untold(...given), /^DefinitionError: a server requires \{ name, version \}/);
   });
 });
 
@@ -103,7 +103,7 @@ describe("connect says what is wrong with its target", () => {
   const code = "unknown_target";
 
   it("when it is none", async () => {
-    const message = "connect needs a URL, { command, args }, a server of this process or { channel }";
+    const message = "connect requires a URL, { command, args }, a server in this process or { channel }";
     for (const target of [undefined, null, 3, { cmd: "node" }])
       await assert.rejects(connect(target as never), { code, message });
   });
@@ -173,7 +173,7 @@ describe("connect says what is wrong with its target", () => {
     });
     await assert.rejects(connect(server, { version: "2031-01-01" as never }), {
       code: "unknown_version",
-      message: /^No such protocol version: 2031-01-01; known are (\d{4}-\d\d-\d\d(, )?)+$/,
+      message: /^Unknown protocol version: 2031-01-01; known are (\d{4}-\d\d-\d\d(, )?)+$/,
     });
   });
 });

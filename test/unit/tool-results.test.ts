@@ -27,7 +27,7 @@ test("a tool with an output schema may return a result in the shape of the proto
   deepEqual([both.content, both.structured], [[text("five")], { n: 5 }]);
   const failed = await client.callTool("failed");
   deepEqual([failed.text, failed.isError], ["no", true]);
-  match((await client.callTool("wrong")).text, /returned a value that does not match it: \/n/);
+  match((await client.callTool("wrong")).text, /returned a value that does not match its output schema: \/n/);
 });
 
 test("a schema of optional members alone does not swallow such a result", async () => {
@@ -40,7 +40,7 @@ test("content alone is refused where the tool has an output schema", async () =>
   const { outcome } = await call(() => ({ content: [text("five")] }), { output: counted });
   deepEqual(
     [outcome.isError, outcome.text],
-    [true, "Tool make has an output schema and returned no structured content"],
+    [true, "Tool make returned no structuredContent, but has an output schema"],
   );
 });
 
@@ -121,7 +121,7 @@ for (const [title, make, words] of LOST) {
     const server = new McpServer(me, { onError: (error) => reports.push(error) }).tool("make", {}, make);
     await using client = await connect(server);
     await rejects(client.callTool("make"), { name: "RpcError", rpcCode: -32603 });
-    match(String(reports[0]), /^TypeError: tool "make" returned what JSON cannot hold: /);
+    match(String(reports[0]), /^TypeError: tool "make" returned a value that JSON cannot represent: /);
     equal(String(reports[0]).includes(words), true, String(reports[0]));
   });
 }

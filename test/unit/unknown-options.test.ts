@@ -107,13 +107,13 @@ describe("what is missing is named, and what to give is shown", () => {
 
   it("for methods, interceptors and extensions of a server", () => {
     const untyped = () => server() as unknown as Record<"method" | "onNotification" | "use" | "extend", Untyped>;
-    const order = "must be given as (name, options, handler); the options may be {}";
+    const order = "requires (name, options, handler); options may be {}";
     refuses(() => untyped().method("a/b", handler), `method "a/b": ${order}`);
-    refuses(() => untyped().method(), "method undefined: the name must be a text");
+    refuses(() => untyped().method(), "method undefined: the name must be a string");
     refuses(() => untyped().onNotification("a/b"), `notification "a/b": ${order}`);
-    refuses(() => untyped().onNotification(), "notification undefined: the name must be a text");
-    refuses(() => untyped().use(), /^use needs a function/);
-    refuses(() => untyped().extend(), /^extend needs a ServerExtension/);
+    refuses(() => untyped().onNotification(), "notification undefined: the name must be a string");
+    refuses(() => untyped().use(), /^use requires a function/);
+    refuses(() => untyped().extend(), /^extend requires a ServerExtension/);
   });
 
   it("for the authorization of a client, once a server asks for it", async () => {
@@ -191,11 +191,11 @@ describe("an option of a wrong kind is refused where it is written", () => {
       [{ stateKeys: ["secret"] }, /^each of stateKeys must be \{ id, secret \}/],
       [{ stateKeys: [{ id: 1, secret }] }, /^each of stateKeys must be \{ id, secret \}/],
       [{ stateKeys: [{ id: "a", secret: "x".repeat(32) }] }, /^each of stateKeys must be \{ id, secret \}/],
-      [{ stateCodec: { encode: handler } }, "stateCodec needs two functions: { encode, decode }"],
+      [{ stateCodec: { encode: handler } }, "stateCodec requires two functions: { encode, decode }"],
       [{ stateCodec: handler }, "McpServer: stateCodec must be of type object, got function"],
       [{ acceptState: true }, "McpServer: acceptState must be of type function, got boolean"],
       [{ interceptors: handler }, "McpServer: interceptors must be of type array, got function"],
-      [{ interceptors: [1] }, "interceptors needs a function: (call, next) => next(call)"],
+      [{ interceptors: [1] }, "interceptors requires a function: (call, next) => next(call)"],
       [{ versions: "2026-07-28" }, "McpServer: versions must be of type array, got string"],
       [{ onError: console }, "McpServer: onError must be of type function, got object"],
       [{ limits: 5 }, "McpServer: limits must be of type object, got number"],
@@ -207,7 +207,7 @@ describe("an option of a wrong kind is refused where it is written", () => {
       [{ http: { allowedOrigins: [1] } }, 'allowedOrigins must be an array of strings, "*" or false'],
       [{ capabilities: [] }, "McpServer: capabilities must be of type object, got array"],
       [{ pageSize: "10" }, "McpServer: pageSize must be of type number, got string"],
-      [{ pageSize: 0 }, "pageSize must be a number of 1 or more, not 0"],
+      [{ pageSize: 0 }, "pageSize must be a number of 1 or more, got 0"],
     ];
     for (const [options, message] of wrong) refuses(() => build(options), message);
     build({ stateKeys: [{ id: "a", secret }], versions: undefined, http: undefined, limits: {} });

@@ -277,7 +277,7 @@ describe("a URI template is refused with", () => {
     "x://h{?a}{?b}": /one question mark/,
     "x://h{&a}": /one question mark/,
     "x://h?v=1{?a}": /one question mark/,
-    "x://h?v={v}{&a}": /other variables in it/,
+    "x://h?v={v}{&a}": /contains other variables/,
     "x://h{?a}{b}": /after query/,
   };
   for (const [template, message] of Object.entries(REFUSED)) {

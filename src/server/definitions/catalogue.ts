@@ -152,7 +152,7 @@ export class Catalogue<T extends Listed> {
   }
 
   #assertFree(key: string): void {
-    if (this.#entries.has(key)) throw new DefinitionError(`${this.#noun} "${key}" is defined twice`);
+    if (this.#entries.has(key)) throw new DefinitionError(`${this.#noun} "${key}" is already defined`);
   }
 
   #readCursor(cursor: unknown): number {
@@ -174,7 +174,7 @@ function writeCursor({ ordinal, key }: Entry<unknown>): string {
 
 /** Creates the error for a cursor that this server never issued. */
 export function invalidCursor(): RpcError {
-  return new RpcError(INVALID_PARAMS, "Invalid params: /cursor is not one that this server gave out");
+  return new RpcError(INVALID_PARAMS, "Invalid params: /cursor was not issued by this server");
 }
 
 function decode(text: string): string {

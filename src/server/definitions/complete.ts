@@ -20,9 +20,9 @@ export async function completeArgument(registry: Registry, call: Call, ctx: Cont
     ? registry.prompts.find(ref.name ?? "", ctx)
     : findTemplate(registry, ref.uri ?? "", ctx));
   if (target === undefined)
-    throw new RpcError(INVALID_PARAMS, "Invalid params: /ref names nothing that this server has");
+    throw new RpcError(INVALID_PARAMS, "Invalid params: /ref is not a prompt or template of this server");
   if (!target.names.includes(argument.name))
-    throw new RpcError(INVALID_PARAMS, "Invalid params: /argument/name is not one that /ref has");
+    throw new RpcError(INVALID_PARAMS, "Invalid params: /argument/name is not an argument of /ref");
   return complete(target.complete, argument, context?.arguments ?? {}, ctx);
 }
 

@@ -26,7 +26,7 @@ export async function getPrompt(registry: Registry, call: Call, ctx: Context): P
   const result = toResult(value, prompt.listing.description);
   const problem = isInputRequired(result) ? undefined : getPromptResult(result);
   if (problem === undefined) return result as HandlerResult;
-  throw new Error(`prompt "${name}" returned ${problem.path} that is not ${problem.expected}`);
+  throw new Error(`prompt "${name}" returned an invalid result: ${problem.path} must be ${problem.expected}`);
 }
 
 function toResult(value: PromptReturn, description: string | undefined): GetPromptResult | InputRequiredResult {

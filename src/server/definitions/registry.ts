@@ -102,7 +102,7 @@ export class Registry {
   constructor(options: ServerOptions, changes: ChangeBus, running: RunningToolOptions) {
     const { pageSize, cache = {}, capabilities } = options;
     if (pageSize !== undefined && !(pageSize >= 1))
-      throw new DefinitionError(`pageSize must be a number of 1 or more, not ${pageSize}`);
+      throw new DefinitionError(`pageSize must be a number of 1 or more, got ${pageSize}`);
     this.tools = new Catalogue("tool", "tools", pageSize);
     this.prompts = new Catalogue("prompt", "prompts", pageSize);
     this.resources = new Catalogue("resource", "resources", pageSize);
@@ -125,8 +125,7 @@ export class Registry {
     const { noun, known, methods } = KINDS[kind];
     assertDefinition(noun, key, options, handler, known);
     const taken = methods.find((method) => this.methods.has(method));
-    if (taken !== undefined)
-      throw new DefinitionError(`${noun} "${key}": a method of the author's own answers ${taken} already`);
+    if (taken !== undefined) throw new DefinitionError(`${noun} "${key}": a custom method already handles ${taken}`);
     const item = this.#make(kind, key, options, handler);
     this.#catalogueOf(kind, item).add(key, item);
     this.#announce(kind);
@@ -139,7 +138,7 @@ export class Registry {
       const { [member]: key = was, handler = present.handler, ...options } = changes as Record<string, unknown>;
       const item = this.#make(kind, key as string, { ...present.options, ...options }, handler);
       if (this.#catalogueOf(kind, item) === catalogue) return { key: key as string, item };
-      throw new DefinitionError(`${noun} "${was}" cannot turn into "${key}": one of them is a template`);
+      throw new DefinitionError(`${noun} "${was}" cannot change to "${key}": only one of them is a URI template`);
     };
     return editEntry(catalogue, key, rebuild, () => this.#announce(kind));
   }
@@ -165,8 +164,7 @@ export class Registry {
     const taken = (Object.keys(KINDS) as Kind[]).find(
       (kind) => this.#defines(kind) && KINDS[kind].methods.includes(name),
     );
-    if (taken !== undefined)
-      throw new DefinitionError(`method "${name}": the ${taken} that are defined answer it already`);
+    if (taken !== undefined) throw new DefinitionError(`method "${name}": the defined ${taken} already handle it`);
     this.methods.set(name, new CustomMethod(name, options, handler, this.#running.validator));
   }
 
@@ -263,11 +261,10 @@ export function assertDefinition(
   known: { readonly [name: string]: unknown },
 ): void {
   const where = `${noun} ${JSON.stringify(name)}`;
-  if (typeof name !== "string") throw new DefinitionError(`${where}: the name must be a text`);
+  if (typeof name !== "string") throw new DefinitionError(`${where}: the name must be a string`);
   if (typeof options !== "object" || options === null || typeof handler !== "function")
-    throw new DefinitionError(`${where}: must be given as (name, options, handler); the options may be {}`);
+    throw new DefinitionError(`${where}: requires (name, options, handler); options may be {}`);
   for (const other in OTHER_NAMES)
-    if (other in options)
-      throw new DefinitionError(`${where}: has no option ${other}; it is called ${OTHER_NAMES[other]}`);
+    if (other in options) throw new DefinitionError(`${where}: has no option ${other}; use ${OTHER_NAMES[other]}`);
   assertOptions(where, options, known);
 }

@@ -94,7 +94,7 @@ export class RegisteredResource {
     assertCacheHints(`resource "${uri}" cache`, cache);
     this.template = uri.includes("{") ? parseUriTemplate(uri) : undefined;
     if (list !== undefined && this.template === undefined) {
-      throw new DefinitionError(`resource "${uri}": only a URI template has members to list`);
+      throw new DefinitionError(`resource "${uri}": the option list requires a URI template`);
     }
     const problem = this.template === undefined ? staticProblem(uri) : templateProblem(uri);
     if (problem !== undefined) throw new DefinitionError(`resource "${uri}": ${problem}`);
@@ -125,13 +125,13 @@ export function resourceNotFound(uri: string): RpcError {
 }
 
 function staticProblem(uri: string): string | undefined {
-  return isUri(uri) ? undefined : "is not an absolute URI";
+  return isUri(uri) ? undefined : "must be an absolute URI";
 }
 
 /** Returns the problem of a template. A template that begins with a variable may match any scheme. */
 function templateProblem(template: string): string | undefined {
   const legal = template.startsWith("{") || /^[A-Za-z][A-Za-z0-9+.-]*[:{]/.test(template);
-  return legal && !/[\s\p{Cc}]/u.test(template) ? undefined : "does not begin with a legal scheme, or holds spaces";
+  return legal && !/[\s\p{Cc}]/u.test(template) ? undefined : "must begin with a URI scheme and contain no spaces";
 }
 
 function toListing(uri: string, options: ResourceOptions, isTemplate: boolean): Resource | ResourceTemplate {

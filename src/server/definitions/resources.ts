@@ -52,7 +52,7 @@ export async function readResource(registry: Registry, call: Call, ctx: Context)
     : { contents: [toContents(uri, value, resource.options.mimeType)] };
   const problem = readResourceResult(result);
   if (problem === undefined) return { ...resource.hints, ...result };
-  throw new Error(`resource "${resource.uri}" returned ${problem.path} that is not ${problem.expected}`);
+  throw new Error(`resource "${resource.uri}" returned an invalid result: ${problem.path} must be ${problem.expected}`);
 }
 
 /** Returns the resource for a URI and a caller, with the values of its template's variables. */
@@ -86,7 +86,7 @@ export function seesResource(runtime: VisibilityRuntime, call: Call, uri: string
 
 /** `visible` cannot send requests to the client. */
 const NO_QUESTIONS: ClientRequestsOpener = {
-  open: () => Promise.reject(new McpError("call_over", "visible cannot ask the client")),
+  open: () => Promise.reject(new McpError("call_over", "visible() cannot send requests to the client")),
 };
 
 /** True if no variable is dangerous as a file path, apart from the exempt ones. */
@@ -100,7 +100,10 @@ async function parse(resource: RegisteredResource, variables: Variables): Promis
   const parsed = await resource.variables?.parse(variables);
   if (parsed === undefined) return variables;
   if (parsed.ok) return parsed.value;
-  throw new RpcError(INVALID_PARAMS, `Invalid params: /uri does not fit: ${describeIssues(parsed.issues)}`);
+  throw new RpcError(
+    INVALID_PARAMS,
+    `Invalid params: variables of /uri do not match: ${describeIssues(parsed.issues)}`,
+  );
 }
 
 type Value = Exclude<ResourceReturn, InputRequiredResult | undefined>;

@@ -38,6 +38,6 @@ export function parseParams({ name, params: schema }: CustomMethod, params: unkn
     if (parsed.ok) return parsed.value;
     // Includes only the paths, since messages of a schema library may repeat the value.
     const places = oneLine(parsed.issues.map(({ path }) => path || "/").join(", "), 1_000);
-    throw new Refusal(INVALID_PARAMS, `Invalid params for ${name}: ${places} must fit the schema`);
+    throw new Refusal(INVALID_PARAMS, `Invalid params for ${name}: ${places} must match the schema`);
   });
 }

@@ -52,7 +52,7 @@ class Turnstile {
     }
     const max = this.#maxWaiting;
     if (this.#line.length >= max)
-      throw this.#admission.refuse(503, "maxWaiting", `Tool ${this.#tool} is busy: ${max} calls wait for it already`);
+      throw this.#admission.refuse(503, "maxWaiting", `Tool ${this.#tool} is busy: ${max} calls already wait for it`);
     return this.#turn(signal).then(() => this.#run(work));
   }
 

@@ -155,7 +155,7 @@ export function schemaThrew(name: string, what: string, cause: unknown, { report
 
 /** Handles a return value that does not match the output schema. */
 export function nonconforming(name: string, problem: string, { report, maskErrors }: FailureOptions): CallToolResult {
-  const message = `Tool ${name} has an output schema and returned ${problem}`;
+  const message = `Tool ${name} returned ${problem}`;
   report(new DefinitionError(message), name);
   return failed(maskErrors ? "The tool failed" : message);
 }
@@ -163,7 +163,9 @@ export function nonconforming(name: string, problem: string, { report, maskError
 /** Throws for a value that cannot be written as JSON, since the model cannot correct that. */
 export function unwritable(name: string, error: unknown): CallToolResult {
   if (error instanceof ToolError) return failed(error.message);
-  throw new TypeError(`tool "${name}" returned what JSON cannot hold: ${toError(error).message}`, { cause: error });
+  throw new TypeError(`tool "${name}" returned a value that JSON cannot represent: ${toError(error).message}`, {
+    cause: error,
+  });
 }
 
 /**

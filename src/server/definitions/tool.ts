@@ -227,12 +227,13 @@ export class RegisteredTool {
 
   #toStructured(value: unknown, own: CallToolResult | undefined): MaybePromise<CallToolResult> {
     const given = own === undefined ? value : own.structuredContent;
-    if (given === undefined) return this.#nonconforming("no structured content");
+    if (given === undefined) return this.#nonconforming("no structuredContent, but has an output schema");
     return andThen(this.#parse(this.#output, given, "output"), (parsed) => this.#conform(parsed, own));
   }
 
   #conform(parsed: ParseOutcome, own: CallToolResult | undefined): CallToolResult {
-    if (!parsed.ok) return this.#nonconforming(`a value that does not match it: ${describeIssues(parsed.issues)}`);
+    if (!parsed.ok)
+      return this.#nonconforming(`a value that does not match its output schema: ${describeIssues(parsed.issues)}`);
     return own === undefined ? structured(parsed.value) : mirrored({ ...own, structuredContent: parsed.value });
   }
 
@@ -270,14 +271,17 @@ export class RegisteredTool {
 }
 
 function parseNothing(args: object): ParseOutcome {
-  const issues = Object.keys(args).map((key) => ({ path: `/${key}`, message: "is not allowed: the tool takes none" }));
+  const issues = Object.keys(args).map((key) => ({
+    path: `/${key}`,
+    message: "is not allowed: the tool takes no arguments",
+  }));
   return issues.length === 0 ? { ok: true, value: args } : { ok: false, issues };
 }
 
 function adviseOnName(name: string, warn: (message: string) => void): void {
   if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return;
-  const rule = name.length === 0 || name.length > 128 ? "has 1 to 128 characters" : "is made of A-Z a-z 0-9 _ - .";
-  warn(`tool "${name}": some hosts will not take this name; a good one ${rule}`);
+  const rule = name.length === 0 || name.length > 128 ? "have 1 to 128 characters" : "contain only A-Z a-z 0-9 _ - .";
+  warn(`tool "${name}": some hosts refuse this name; it should ${rule}`);
 }
 
 function assertLimit(where: string, option: string, limit: number | undefined): void {
@@ -287,9 +291,9 @@ function assertLimit(where: string, option: string, limit: number | undefined): 
 
 function assertMaxWaiting(where: string, max: number | undefined, concurrency: number | undefined): void {
   if (max === undefined) return;
-  if (concurrency === undefined) throw new DefinitionError(`${where}: maxWaiting needs concurrency beside it`);
+  if (concurrency === undefined) throw new DefinitionError(`${where}: maxWaiting requires concurrency`);
   if (max !== Number.POSITIVE_INFINITY && !(Number.isSafeInteger(max) && max >= 0))
-    throw new DefinitionError(`${where}: maxWaiting must be a whole number, 0 or more, or Infinity`);
+    throw new DefinitionError(`${where}: maxWaiting must be a whole number of 0 or more, or Infinity`);
 }
 
 function toListing(

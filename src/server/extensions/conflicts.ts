@@ -78,7 +78,9 @@ export function expectOwnType(
   const type = result instanceof PreparedResult ? undefined : result.resultType;
   if (type === undefined || type === "complete" || type === "input_required") return result;
   if (registry.extensionOwners.has(answer(method, type))) return result;
-  throw new Error(`${extension}: ${method} may not be answered by a result of type ${JSON.stringify(type)}`);
+  throw new Error(
+    `${extension}: ${method} returned a result of type ${JSON.stringify(type)}, which no extension declares`,
+  );
 }
 
 function answer(method: string, type: unknown): string {

@@ -80,7 +80,9 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   ) {
     assertExtensionIds("extension", { [id]: {} });
     if (options.serverOnly === true && options.results !== undefined)
-      throw new DefinitionError(`${id}: serverOnly excludes results, whose types only clients that declare it know`);
+      throw new DefinitionError(
+        `${id}: use serverOnly or results: only clients that declare the extension know its result types`,
+      );
   }
 
   /** Handles a method. A client that did not declare the extension gets a missing capability error. */
@@ -153,7 +155,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   }
 
   #define(into: Map<string, Definition>, name: string, options: object, handler: unknown): this {
-    if (into.has(name)) throw new DefinitionError(`${this.id}: ${name} is defined already`);
+    if (into.has(name)) throw new DefinitionError(`${this.id}: ${name} is already defined`);
     into.set(name, [options as MethodOptions<AnySchema>, handler as CustomMethod["handler"]]);
     return this;
   }

@@ -45,32 +45,32 @@ export function assertSealOptions(
   ttlMs: number,
 ): void {
   if (keys !== undefined && codec !== undefined) {
-    throw new DefinitionError("stateKeys and stateCodec exclude each other: a codec has keys of its own");
+    throw new DefinitionError("use stateKeys or stateCodec, not both: a codec has its own keys");
   }
   if (!Number.isFinite(ttlMs) || ttlMs <= 0) {
-    throw new DefinitionError(`stateTtlMs must be a positive number of milliseconds, not ${ttlMs}`);
+    throw new DefinitionError(`limits.stateTtlMs must be a positive number of milliseconds, got ${ttlMs}`);
   }
   if (codec !== undefined && (typeof codec.encode !== "function" || typeof codec.decode !== "function"))
-    throw new DefinitionError("stateCodec needs two functions: { encode, decode }");
+    throw new DefinitionError("stateCodec requires two functions: { encode, decode }");
   if (keys !== undefined) assertRing(keys);
 }
 
 function assertRing(ring: readonly SealKey[]): void {
-  if (ring.length === 0) throw new DefinitionError("stateKeys must hold at least one key");
+  if (ring.length === 0) throw new DefinitionError("stateKeys must contain at least one key");
   for (const key of ring) {
     const { id, secret } = Object(key) as Partial<SealKey>;
     if (typeof id !== "string" || !(secret instanceof Uint8Array))
-      throw new DefinitionError("each of stateKeys must be { id, secret } with a text and a Uint8Array of 32 bytes");
+      throw new DefinitionError("each of stateKeys must be { id, secret }: a string and a Uint8Array of 32 bytes");
     if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) {
-      throw new DefinitionError(`state key id "${id}" must be 1-64 of A-Z a-z 0-9 _ -`);
+      throw new DefinitionError(`state key id "${id}" must be 1 to 64 characters of A-Z a-z 0-9 _ -`);
     }
     if (secret.byteLength !== KEY_BYTES) {
-      throw new DefinitionError(`state key "${id}" must be ${KEY_BYTES} bytes long, not ${secret.byteLength}`);
+      throw new DefinitionError(`state key "${id}" must have ${KEY_BYTES} bytes, got ${secret.byteLength}`);
     }
   }
   const ids = new Set(ring.map(({ id }) => id));
   const secrets = new Set(ring.map(({ secret }) => secret.join()));
   if (ids.size < ring.length || secrets.size < ring.length) {
-    throw new DefinitionError("stateKeys: each key needs an id and a secret of its own");
+    throw new DefinitionError("stateKeys: ids and secrets must be unique");
   }
 }

@@ -28,13 +28,13 @@ export function createKeyCipher(keys: readonly SealKey[] | undefined): StateCiph
     async open(text, binding) {
       const [keyId = "", iv, data, ...rest] = text.split(".");
       if (iv === undefined || data === undefined || rest.length > 0) throw new Error("not in this server's format");
-      if (!ring.ids.includes(keyId)) throw new Error(`sealed with key "${keyId}", which is not in this server's ring`);
+      if (!ring.ids.includes(keyId)) throw new Error(`sealed with key "${keyId}", which is not in stateKeys`);
       try {
         return { id: iv, plain: await ring.decrypt({ keyId, iv, data }, binding) };
       } catch (cause) {
         // Web Crypto gives no reason.
         const why =
-          "altered, made for another request or caller, or sealed by a process with another key: share stateKeys";
+          "changed, made for another request or caller, or sealed by a process with another key: share stateKeys";
         throw new Error(why, { cause });
       }
     },
@@ -46,7 +46,7 @@ export function createCodecCipher(codec: StateCodec): StateCipher {
   return {
     async close(plain, binding) {
       const text: unknown = await codec.encode(JSON.stringify([crypto.randomUUID(), await digest(binding), plain]));
-      if (typeof text !== "string") throw new TypeError("stateCodec.encode returned no string");
+      if (typeof text !== "string") throw new TypeError("stateCodec.encode must return a string");
       return text;
     },
     async open(text, binding) {
@@ -82,13 +82,14 @@ export function createStateSeal(options: SealOptions): StateSeal {
   const audience = `${JSON.stringify(options.audience)} `;
 
   const read = async (text: string, binding: string): Promise<OpenedState> => {
-    if (text.length > MAX_TEXT) throw new Error("longer than any state of this server");
+    if (text.length > MAX_TEXT) throw new Error("too long");
     const { id, plain } = await cipher.open(text, audience + binding);
     const payload = JSON.parse(plain) as Payload;
     const left = payload.until - now();
     if (!(left >= 0)) throw new Error("expired");
-    if (left > ttlMs + MAX_SKEW_MS) throw new Error("made in the future, or with a longer life than states have");
-    if ((await options.accept?.(id, payload.until)) === false) throw new Error("not accepted, as one used before");
+    if (left > ttlMs + MAX_SKEW_MS)
+      throw new Error("expires too late: clocks or limits.stateTtlMs differ between processes");
+    if ((await options.accept?.(id, payload.until)) === false) throw new Error("acceptState returned false");
     return { state: payload.state, use: options.used?.use(id) };
   };
 
@@ -99,7 +100,7 @@ export function createStateSeal(options: SealOptions): StateSeal {
         throw new Error("the state of this call could not be sealed", { cause });
       });
       if (text.length > MAX_TEXT)
-        throw new Error(`the state of this call is too large to send: ${text.length} characters`);
+        throw new Error(`the state of this call has ${text.length} characters, more than the limit of ${MAX_TEXT}`);
       return text;
     },
     async open(text, binding) {

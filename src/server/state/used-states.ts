@@ -118,7 +118,7 @@ class RoundOfState implements StateUse {
   }
 
   assertKept(): void {
-    if (this.#isForgotten) throw new McpError("state_used", "a requestState was refused: used before");
+    if (this.#isForgotten) throw new McpError("state_used", "a requestState was refused: already used");
   }
 
   forget(): void {

@@ -87,14 +87,12 @@ export class RequestAuthorizer {
   #warnOfUnnamed(verdict: Exclude<GateVerdict, { readonly status: number }>): void {
     if (verdict.auth === undefined || verdict.principal !== undefined || this.#warned) return;
     this.#warned = true;
-    this.#runtime.warn(
-      "the gate lets callers in without a principal: sessions and state are not bound to who made them",
-    );
+    this.#runtime.warn("the gate admits callers without a principal: sessions and state are not bound to their caller");
   }
 
   #refuse(exchange: HttpExchange, { status, headers = {}, body, error }: GateRefusal): void {
     exchange.reply(status, headers, body);
-    const reported = error ?? new ProtocolError(`${exchange.method} refused with ${status}: the gate let nobody in`);
+    const reported = error ?? new ProtocolError(`${exchange.method} refused with ${status} by the gate`);
     this.#runtime.report(reported, { where: "http" });
   }
 

@@ -66,7 +66,7 @@ verifies("mcpserver:resource:duplicate-name", eachWire, async ({ connect }) => {
   for (const uri of ["note://one", "note://{id}"]) {
     throws(() => server.resource(uri, { name: "again" }, () => "second"), {
       code: "definition_error",
-      message: /defined twice/,
+      message: /already defined/,
     });
   }
   const client = await connect(server);
@@ -120,7 +120,7 @@ verifies("mcpserver:prompt:duplicate-name", eachWire, async ({ connect }) => {
   const server = new McpServer(me).prompt("p", {}, () => "first");
   throws(() => server.prompt("p", {}, () => "second"), {
     code: "definition_error",
-    message: /prompt "p" is defined twice/,
+    message: /prompt "p" is already defined/,
   });
   const client = await connect(server);
   const [message] = (await client.getPrompt("p")).messages;

@@ -77,7 +77,7 @@ proves("request-state:custom-codec", wire, "expiry, caller, request and single u
     deepEqual((await alice.ask(call({ requestState }))).error, REFUSED, requestState);
   }
   ok(!first.includes("alice"), "the caller's name does not travel");
-  const told = [/another request or caller/, /another request or caller/, /used before/, /expired/];
+  const told = [/another request or caller/, /another request or caller/, /acceptState returned false/, /expired/];
   for (const [at, reason] of told.entries()) match(reasons[at] ?? "", reason);
 });
 

@@ -168,7 +168,7 @@ proves("mrtr:server:state-opaque-error", wire, "the reason is told here and nowh
   clock.advance(2000);
   await assertRefused(alice, call({ requestState: state }));
   equal(reasons.length, 5);
-  match(reasons[0] ?? "", /altered/);
+  match(reasons[0] ?? "", /changed/);
   match(reasons[3] ?? "", /key/);
   match(reasons[4] ?? "", /expired/);
 });

@@ -148,7 +148,7 @@ verifies("otel:span:error-status", eachWire, async (world, t) => {
       () => client.request("vendor/count", { count: SECRET }),
       "error",
       "-32602",
-      "Invalid params for vendor/count: /count must fit the schema",
+      "Invalid params for vendor/count: /count must match the schema",
     ],
   ];
   for (const [name, work, outcome, type, description] of failing) {

@@ -269,7 +269,7 @@ verifies("mcpserver:tool:duplicate-name", eachWire, async ({ connect }) => {
   const server = new McpServer(me).tool("once", {}, () => "first");
   throws(() => server.tool("once", {}, () => "second"), {
     code: "definition_error",
-    message: /tool "once" is defined twice/,
+    message: /tool "once" is already defined/,
   });
   const client = await connect(server);
   deepEqual(

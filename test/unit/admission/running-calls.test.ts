@@ -44,7 +44,7 @@ for (const wire of eachWire) {
       for (const error of refused) {
         ok(error instanceof RpcError);
         equal(error.rpcCode, -32005);
-        match(error.message, /this server runs 3 at a time \(limits\.maxCalls\)/);
+        match(error.message, /this server may run 3 at a time \(limits\.maxCalls\)/);
         deepEqual(error.data, { limit: "maxCalls", retryAfterMs: 1000 });
       }
       deepEqual([started.length, server.stats().refused], [MAX, more]);

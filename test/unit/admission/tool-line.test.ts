@@ -36,7 +36,7 @@ for (const wire of eachWire) {
       for (let n = 0; n < more; n++) {
         const error = await client.callTool("busy").catch((error: unknown) => error);
         ok(error instanceof RpcError);
-        match(error.message, /^Tool busy is busy: 4 calls wait for it already \(maxWaiting\)$/);
+        match(error.message, /^Tool busy is busy: 4 calls already wait for it \(maxWaiting\)$/);
         deepEqual([error.rpcCode, error.data], [-32005, { limit: "maxWaiting", retryAfterMs: 1000 }]);
       }
       equal(started(), 2);
@@ -92,9 +92,9 @@ test("a call that is cancelled in line makes room for another", async (t) => {
 
 test("a bound of the line that makes no sense is refused where it is written", () => {
   const define = (options: object) => () => new McpServer(me).tool("t", options, () => "");
-  throws(define({ maxWaiting: 1 }), new DefinitionError('tool "t": maxWaiting needs concurrency beside it'));
+  throws(define({ maxWaiting: 1 }), new DefinitionError('tool "t": maxWaiting requires concurrency'));
   for (const maxWaiting of [-1, 0.5, Number.NaN, "1"]) {
-    throws(define({ concurrency: 1, maxWaiting }), /maxWaiting must be a whole number, 0 or more, or Infinity/);
+    throws(define({ concurrency: 1, maxWaiting }), /maxWaiting must be a whole number of 0 or more, or Infinity/);
   }
   for (const maxWaiting of [0, Number.POSITIVE_INFINITY]) define({ concurrency: 1, maxWaiting })();
 });
