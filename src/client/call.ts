@@ -236,7 +236,7 @@ export class ClientCalls {
 
   /** Ends the calls that the end of the connection does not end by itself. */
   end(reason: Error | undefined): void {
-    const message = "The connection was closed before the call was finished";
+    const message = "The connection was closed before the response arrived";
     this.#over ??= new ConnectionError(message, { delivery: "sent", cause: reason });
     for (const lifetime of [...this.#offWire]) lifetime.abort(this.#over);
   }

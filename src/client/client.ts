@@ -232,7 +232,10 @@ export class Client<S extends AnyServer = AnyServer> {
    */
   async rootsChanged(): Promise<void> {
     if (this.capabilities.roots?.listChanged !== true) {
-      throw new McpError("not_declared", "This client did not declare that it announces changes of its roots");
+      throw new McpError(
+        "not_declared",
+        "This client did not declare roots.listChanged (options roots and rootsListChanged)",
+      );
     }
     if (!this.#core.calls.connected().era.replacements.has(ROOTS_CHANGED)) await this.notify(ROOTS_CHANGED);
   }
@@ -285,7 +288,7 @@ export class Client<S extends AnyServer = AnyServer> {
    */
   async notify(method: string, params?: Params): Promise<void> {
     if (method === "notifications/progress") {
-      throw new McpError("unknown_progress_token", "Progress is reported by the handler of the request it belongs to");
+      throw new McpError("unknown_progress_token", "Report progress by ctx.progress in the handler of the request");
     }
     await this.#core.notify(method, params);
   }

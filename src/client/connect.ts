@@ -62,7 +62,7 @@ async function openConnection(connector: Connector, plan: Plan, core: ClientCore
   const { options } = core;
   const restart = restartOf(connector.target);
   if (restart?.maxMissedPings !== undefined && options.pings === undefined) {
-    throw new DefinitionError("connect: restart.maxMissedPings needs the option pings, which says how often to ping");
+    throw new DefinitionError("connect: restart.maxMissedPings requires the option pings");
   }
   if (restart !== undefined) {
     return RestartingConnection.open(core, restart, (runtime, again) =>

@@ -47,18 +47,18 @@ export function isSafeIcon(src: string): boolean {
  * without credentials, with a limited size, and only if the content is an image.
  */
 export async function loadIcon(icon: Icon, options: IconOptions = {}): Promise<LoadedIcon> {
-  if (!isSafeIcon(icon.src)) throw refused("its address is neither https: nor an image in a data: URI");
+  if (!isSafeIcon(icon.src)) throw refused("its src must be an https: URL or a data: URI of an image");
   const { maxBytes = MAX_BYTES } = options;
   const isData = /^data:/i.test(icon.src);
   const { bytes, type } = isData ? decodeData(icon.src, maxBytes) : await download(icon.src, options, maxBytes);
   const mimeType = sniff(bytes);
-  if (mimeType === undefined) throw refused("its content is no image that is known here");
+  if (mimeType === undefined) throw refused("its content is not a PNG, JPEG, WebP or SVG image");
   for (const declared of [icon.mimeType, type]) {
     if (declared !== undefined && normal(declared) !== mimeType)
       throw refused(`it is ${mimeType}, not ${normal(declared)}`);
   }
   const active = mimeType === "image/svg+xml";
-  if (active && options.allowSvg !== true) throw refused("SVG can carry scripts and was not allowed");
+  if (active && options.allowSvg !== true) throw refused("SVG may contain scripts (option allowSvg)");
   return { bytes, mimeType, active };
 }
 
@@ -68,10 +68,12 @@ async function download(
   maxBytes: number,
 ): Promise<{ bytes: Uint8Array; type: string | undefined }> {
   const url = URL.canParse(src) ? new URL(src) : undefined;
-  if (url === undefined || url.username !== "" || url.password !== "") throw refused("its address is no plain URL");
+  if (url === undefined || url.username !== "" || url.password !== "")
+    throw refused("its URL must not contain credentials");
   const own = options.server === undefined ? undefined : new URL(options.server).origin;
   const allowed = [own, ...(options.allowOrigins ?? [])];
-  if (!allowed.includes(url.origin)) throw refused(`its origin ${url.origin} is not the server's and was not allowed`);
+  if (!allowed.includes(url.origin))
+    throw refused(`its origin ${url.origin} is neither the server's nor in allowOrigins`);
   const init: RequestInit = {
     method: "GET",
     redirect: "manual",
@@ -84,7 +86,7 @@ async function download(
   const response = await followSameOrigin(url, true, (at) => load(at, init));
   if (response.status !== 200) {
     await response.body?.cancel();
-    throw refused(`its server answered with status ${response.status}`);
+    throw refused(`its server responded with status ${response.status}`);
   }
   return { bytes: await readAtMost(response, maxBytes), type: response.headers.get("content-type") ?? undefined };
 }
@@ -100,7 +102,7 @@ async function readAtMost(response: Response, maxBytes: number): Promise<Uint8Ar
     size += value.length;
     if (size > maxBytes) {
       await reader?.cancel();
-      throw refused(`it has more than ${maxBytes} bytes`);
+      throw refused(`it has more than ${maxBytes} bytes (option maxBytes)`);
     }
     chunks.push(value);
   }
@@ -119,7 +121,7 @@ function decodeData(src: string, maxBytes: number): { bytes: Uint8Array; type: s
   const isBase64 = /;base64$/i.test(head);
   if (comma < 0) throw refused("its data: URI has no data");
   if ((src.length - comma) * (isBase64 ? 0.75 : 1 / 3) > maxBytes + 3)
-    throw refused(`it has more than ${maxBytes} bytes`);
+    throw refused(`it has more than ${maxBytes} bytes (option maxBytes)`);
   let bytes: Uint8Array;
   try {
     const text = decodeURIComponent(src.slice(comma + 1));
@@ -127,7 +129,7 @@ function decodeData(src: string, maxBytes: number): { bytes: Uint8Array; type: s
   } catch {
     throw refused("its data: URI cannot be read");
   }
-  if (bytes.length > maxBytes) throw refused(`it has more than ${maxBytes} bytes`);
+  if (bytes.length > maxBytes) throw refused(`it has more than ${maxBytes} bytes (option maxBytes)`);
   return { bytes, type: head };
 }
 

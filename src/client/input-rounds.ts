@@ -37,7 +37,7 @@ export async function answerInput(
     const count = Object.keys(inputRequests ?? {}).length;
     if (count > rounds.limits.maxQuestions) throw tooManyQuestions(method, rounds.limits.maxQuestions);
     if (requestState === undefined && count === 0) {
-      throw new ProtocolError(`${method}: the server asked for input but not for what`);
+      throw new ProtocolError(`${method}: the server returned input_required without inputRequests or requestState`);
     }
     const params: Record<string, unknown> = { ...first.params };
     pauses = inputRequests === undefined ? pauses + 1 : 0;
@@ -90,11 +90,11 @@ async function pauseBefore(count: number, lifetime: CallLifetime, clock: Clock):
 export function tooManyQuestions(method: string, most: number): McpError {
   return new McpError(
     "too_many_questions",
-    `${method}: the server asks more than ${most} questions at once (limits.maxQuestions)`,
+    `${method}: the server sent more than ${most} requests at once (limits.maxQuestions)`,
   );
 }
 
 function tooManyRounds(method: string, most: number, result: ClientResult): InputRequiredError {
-  const message = `${method}: the server asked for input more than ${most} times (limits.maxRounds)`;
+  const message = `${method}: the server requested input more than ${most} times (limits.maxRounds)`;
   return new InputRequiredError("too_many_rounds", message, result as unknown as InputRequiredResult);
 }

@@ -104,7 +104,7 @@ export class KnownTools {
   #learnHeaders({ name, inputSchema }: Tool): boolean {
     const found = findParamHeaders(inputSchema);
     this.#headers.delete(name);
-    if (!found.ok) this.#warn(`tool ${name} is left out: ${found.reason}`);
+    if (!found.ok) this.#warn(`tool ${name} is omitted: ${found.reason}`);
     else if (found.headers.length > 0) this.#headers.set(name, found.headers);
     const [oldest] = this.#headers.keys();
     if (this.#headers.size > this.#limits.maxTools && oldest !== undefined) this.#headers.delete(oldest);

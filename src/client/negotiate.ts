@@ -54,14 +54,14 @@ export function planNegotiation(
     .filter(({ versions }) => versions.length > 0);
   if (steps.length === 0) {
     const known = eras.flatMap((era) => era.versions).join(", ");
-    throw new McpError("unknown_version", `No such protocol version: ${wanted?.join(", ")}; known are ${known}`);
+    throw new McpError("unknown_version", `Unknown protocol version: ${wanted?.join(", ")}; known are ${known}`);
   }
   const only = options.session?.era ?? options.era ?? "auto";
   if (only !== "auto") {
     steps = steps.filter(({ era }) => era.name === only);
     if (steps.length === 0) {
       const known = eras.map((era) => era.name).join(", ");
-      throw new McpError("unknown_era", `No such era, or none of its versions is allowed: ${only}; known are ${known}`);
+      throw new McpError("unknown_era", `Unknown era, or none of its versions is allowed: ${only}; known are ${known}`);
     }
   }
   const known = prior?.era ?? remembered;
@@ -77,7 +77,7 @@ export function planNegotiation(
   ) {
     throw new McpError(
       "strict_needs_knowledge",
-      "strictCapabilities needs to know the server: give `prior`, or do not pin `version`",
+      "strictCapabilities requires knowledge of the server: pass `prior` or omit `version`",
     );
   }
   return { steps, pinned, discovered: prior?.discovered };
@@ -151,7 +151,7 @@ class Negotiation {
         }
       }
     }
-    throw new McpError("unknown_version", "No era to try");
+    throw new McpError("unknown_version", "No protocol version is left to try");
   }
 
   #begin({ era, versions }: Step, last: boolean, beside?: Attempt): Attempt {
@@ -209,7 +209,7 @@ class Negotiation {
     if (isDown(this.#wire) && evidence.cause instanceof ConnectionError) return evidence.cause;
     const wanted = this.#plan.steps.flatMap((step) => step.versions);
     return new VersionError(
-      `The server does not speak any version that this client may use (${wanted.join(", ")}): ${evidence.message}`,
+      `The server supports no version that this client allows (${wanted.join(", ")}): ${evidence.message}`,
       evidence.versions,
       wanted,
       { cause: evidence.cause ?? evidence },
@@ -223,7 +223,7 @@ function isDown(wire: TransportTarget): boolean {
 
 function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["steps"]): void {
   const step = steps.find(({ era }) => era.name === prior.era);
-  if (step === undefined) throw new McpError("invalid_prior", "prior names an era that this client may not use");
+  if (step === undefined) throw new McpError("invalid_prior", "prior.era is not allowed by the options of this client");
   const { discovered } = prior;
   if (discovered === undefined) return;
   const { supportedVersions: versions, capabilities } = (discovered ?? {}) as {
@@ -231,9 +231,9 @@ function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["st
     capabilities?: unknown;
   };
   if (!isVersionList(versions) || typeof capabilities !== "object" || capabilities === null) {
-    throw new McpError("invalid_prior", "prior.discovered is no answer to discovery");
+    throw new McpError("invalid_prior", "prior.discovered is not a result of server/discover");
   }
   if (!step.versions.some((version) => versions.includes(version))) {
-    throw new McpError("invalid_prior", `prior shares no version with this client: it names ${versions.join(", ")}`);
+    throw new McpError("invalid_prior", `prior has no version in common with this client, only ${versions.join(", ")}`);
   }
 }

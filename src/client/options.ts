@@ -399,7 +399,7 @@ export interface ChannelTarget {
 /** Server to connect to: a URL, a command, a server in this process, or a channel. */
 export type Target = string | URL | CommandTarget | LocalTarget | ChannelTarget;
 
-const NEEDED = " needs a URL, { command, args }, a server of this process or { channel }";
+const NEEDED = " requires a URL, { command, args }, a server in this process or { channel }";
 
 export function unknownTarget(problem = NEEDED): McpError {
   return new McpError("unknown_target", `connect${problem}`);

@@ -77,8 +77,8 @@ export class Pages<T> implements AsyncIterable<T> {
       if (!isKnown && seen.add(cursor).size < maxPages) continue;
       this.#onEndless?.();
       throw isKnown
-        ? new ProtocolError("The server gave out the same cursor twice: its pages have no end")
-        : new McpError("too_many_pages", `The server's list goes on after ${maxPages} pages (limits.maxPages)`);
+        ? new ProtocolError("The server returned the same cursor twice: its list has no end")
+        : new McpError("too_many_pages", `The server's list has more than ${maxPages} pages (limits.maxPages)`);
     }
   }
 }

@@ -110,7 +110,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
     const capabilities = capabilitiesOf(options);
     const { declaresOnce } = this.calls.connected().era;
     if (declaresOnce && JSON.stringify(capabilities) !== JSON.stringify(this.capabilities)) {
-      const message = "answerWith: the handshake declared other capabilities, and they cannot change any more";
+      const message = "answerWith: capabilities cannot change after the handshake declared them";
       throw new McpError("not_declared", message);
     }
     this.options = options;
@@ -192,7 +192,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
     progress: AnswerContext["progress"],
   ): Promise<ClientResult> {
     if (this.options.answerDuringCallsOnly === true && this.calls.pending === 0) {
-      throw new RpcError(INVALID_PARAMS, `${method}: it belongs to no request of this client`);
+      throw new RpcError(INVALID_PARAMS, `${method} belongs to no request of this client`);
     }
     if (typeof params?.elicitationId === "string") this.#urlElicitations.expect(params.elicitationId);
     return this.calls.whileServerWaits(() => answerServerRequest(this.options, method, params, end, progress));

@@ -89,7 +89,7 @@ function assertSupported(options: ClientOptions, method: string, params: Params 
   const mode = (params as Partial<ElicitParams> | undefined)?.mode ?? "form";
   const handler = mode === "url" ? options.onElicitUrl : mode === "form" ? options.onElicit : undefined;
   if (handler === undefined) {
-    throw new Refusal(INVALID_PARAMS, `Invalid params for ${method}: /mode is not one that this client declared`);
+    throw new Refusal(INVALID_PARAMS, `Invalid params for ${method}: this client did not declare the /mode`);
   }
 }
 
@@ -100,7 +100,7 @@ async function elicit(options: ClientOptions, params: ElicitFormParams, ctx: Ans
   const given = (result.content ?? {}) as NonNullable<ElicitResult["content"]>;
   const content = options.applyDefaults === false ? given : applyDefaults(form, given);
   const onSkip = (problem: string) =>
-    ignoreErrors(() => options.logger?.warn?.(`elicitation/create: the answer is checked without ${problem}`));
+    ignoreErrors(() => options.logger?.warn?.(`elicitation/create: the response is checked without ${problem}`));
   const [issue] = checkAnswer(form, content, { lenient: true, onSkip });
   if (issue !== undefined) {
     throw wrongAnswer("elicitation/create", { path: `/content${issue.path}`, expected: issue.message });
@@ -136,7 +136,7 @@ function withoutContent(result: ElicitResult): ElicitResult {
 
 /** Creates the error for an invalid result of a handler. The author gets it, never the server. */
 function wrongAnswer(method: string, { path, expected }: Problem): McpError {
-  return new McpError("invalid_answer", `The answer to ${method} is wrong at ${path || "/"}: ${expected}`);
+  return new McpError("invalid_answer", `The response to ${method} is invalid at ${path || "/"}: ${expected}`);
 }
 
 /**
@@ -152,6 +152,6 @@ export function withParams<S extends StandardSchema, Rest extends unknown[], Res
     const parsed = await parseStandard(schema, own);
     if (parsed.ok) return handler(parsed.value as OutputOf<S>, ...rest);
     const places = parsed.issues.map(({ path }) => path || "/").join(", ");
-    throw new Refusal(INVALID_PARAMS, `Invalid params: ${places} must fit the schema`);
+    throw new Refusal(INVALID_PARAMS, `Invalid params: ${places} must match the schema`);
   };
 }

@@ -63,7 +63,7 @@ export class GuardedStore {
   async #patiently<T>(what: string, value: Promise<T>): Promise<T | undefined> {
     let timer: unknown;
     const tooLate = new Promise<never>((_, reject) => {
-      timer = this.#clock.schedule(() => reject(new Error(`no answer in ${PATIENCE_MS} ms`)), PATIENCE_MS);
+      timer = this.#clock.schedule(() => reject(new Error(`no response within ${PATIENCE_MS} ms`)), PATIENCE_MS);
     });
     try {
       const settled = await Promise.race([value, tooLate]);

@@ -190,7 +190,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   #onMissedPing(error: Error, missed: number): void {
     const state = this.#state;
     if (missed < this.#limits.maxMissedPings || state?.name !== "up") return this.#runtime.onProblem(error);
-    const message = `The server process seems to hang: it did not answer ${missed} pings in a row, and is ended`;
+    const message = `The server process seems to hang and is killed: no response to ${missed} pings in a row (restart.maxMissedPings)`;
     this.#goDown(state, new ConnectionError(message, { delivery: "sent", cause: error }));
   }
 
@@ -275,7 +275,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
     this.#pingLoop?.stop();
     this.#stop.abort();
     if (state?.name !== "down") return;
-    const message = "Not connected: the server could not be started again";
+    const message = "Not connected: the server could not be restarted";
     state.settle(new ConnectionError(message, { delivery: "not_sent", cause: reason }));
     for (const kept of this.#watches) kept.events.onEnd("lost", reason);
     this.#watches.clear();

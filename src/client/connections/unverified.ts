@@ -70,7 +70,7 @@ export class UnverifiedConnection extends WrappedConnection implements Connectio
 
   async close(options?: CloseOptions): Promise<void> {
     this.#closed = true;
-    const reason = new ConnectionError("The connection was closed before the answer came", { delivery: "sent" });
+    const reason = new ConnectionError("The connection was closed before the response arrived", { delivery: "sent" });
     for (const lifetime of [...this.#asking]) lifetime.abort(reason);
     await Promise.all([this.connection.close(options), this.#replaced?.close()]);
   }

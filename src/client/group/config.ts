@@ -74,7 +74,7 @@ function entriesOf(config: unknown, source: string): Record<string, unknown> {
 
 function planServer(entry: unknown, name: string, source: string): PlannedServer[] {
   const place = `${source}: server ${JSON.stringify(name.slice(0, MOST_NAME))}`;
-  if (name === "") throw new DefinitionError(`${place}: needs a name`);
+  if (name === "") throw new DefinitionError(`${place}: the name must not be empty`);
   if (typeof entry === "function") {
     const make = entry as () => Target | Promise<Target>;
     return [{ name, open: async () => ({ target: await make(), options: {} }) }];
@@ -101,11 +101,11 @@ function planEntry(entry: Record<string, unknown>, place: string): PlannedServer
 function planCommand(entry: Record<string, unknown>, place: string): PlannedServer["open"] {
   const { type, command, args = [], env = {}, cwd } = entry;
   if (type !== undefined && type !== "stdio") {
-    throw new DefinitionError(`${place}: type must be "stdio" beside command, not ${JSON.stringify(type)}`);
+    throw new DefinitionError(`${place}: type must be "stdio" with command, got ${JSON.stringify(type)}`);
   }
   assertText(command, `${place}: command`);
   if (command === "") throw new DefinitionError(`${place}: command is empty`);
-  if (!Array.isArray(args)) throw new DefinitionError(`${place}: args must be a list of texts`);
+  if (!Array.isArray(args)) throw new DefinitionError(`${place}: args must be an array of strings`);
   for (const [index, arg] of args.entries()) assertText(arg ?? null, `${place}: args[${index}]`);
   assertTexts(env, `${place}: env`);
   assertText(cwd, `${place}: cwd`);
@@ -126,7 +126,7 @@ function planCommand(entry: Record<string, unknown>, place: string): PlannedServ
 function planAddress(entry: Record<string, unknown>, place: string): PlannedServer["open"] {
   const { type, url, headers = {} } = entry;
   if (type !== undefined && !ADDRESS_TYPES.includes(type as string)) {
-    const problem = `type must be "http", "streamable-http" or "sse" beside url, not ${JSON.stringify(type)}`;
+    const problem = `type must be "http", "streamable-http" or "sse" with url, got ${JSON.stringify(type)}`;
     throw new DefinitionError(`${place}: ${problem}`);
   }
   assertText(url, `${place}: url`);
@@ -160,12 +160,12 @@ function assertAddress(text: string, place: string): void {
   const protocol = URL.canParse(text) ? new URL(text).protocol : undefined;
   if (protocol === undefined) throw new DefinitionError(`${place} is not a URL`);
   if (protocol !== "http:" && protocol !== "https:") {
-    throw new DefinitionError(`${place} must begin with http: or https:, not ${protocol}`);
+    throw new DefinitionError(`${place} must begin with http: or https:, got ${protocol}`);
   }
 }
 
 function assertText(value: unknown, place: string): void {
-  if (value !== undefined && typeof value !== "string") throw new DefinitionError(`${place} must be a text`);
+  if (value !== undefined && typeof value !== "string") throw new DefinitionError(`${place} must be a string`);
 }
 
 function assertBoolean(value: unknown, place: string): void {
@@ -173,7 +173,7 @@ function assertBoolean(value: unknown, place: string): void {
 }
 
 function assertTexts(value: unknown, place: string): void {
-  if (!isRecord(value)) throw new DefinitionError(`${place} must be an object of texts`);
+  if (!isRecord(value)) throw new DefinitionError(`${place} must be an object of strings`);
   for (const [name, text] of Object.entries(value)) assertText(text ?? null, `${place}.${name}`);
 }
 

@@ -318,7 +318,8 @@ export class Group<M extends ServerTypes = ServerTypes> {
     const { listTimeoutMs: ms = DEFAULTS.listTimeoutMs, listGraceMs: graceMs = DEFAULTS.listGraceMs } = this.#options;
     const clock = this.#clock;
     const readFrom = async (member: GroupMember, unwanted: AbortSignal) => {
-      const late = () => new TimeoutError("deadline", ms, `Server ${member.name} did not list within ${ms} ms`);
+      const late = () =>
+        new TimeoutError("deadline", ms, `Server ${member.name} did not list within ${ms} ms (option listTimeoutMs)`);
       try {
         const limits = { clock, signal: unwanted, ms, late };
         const items = await runWithin(limits, (signal) => read(member, { ...options, signal }));
@@ -343,7 +344,10 @@ export class Group<M extends ServerTypes = ServerTypes> {
     try {
       for await (const item of client[kind](limits) as Pages<unknown> as Pages<T>) {
         if (items.push(item) < maxItems) continue;
-        this.#report(new McpError("too_many_items", `${kind}: no more than ${maxItems} are taken`), member.name);
+        this.#report(
+          new McpError("too_many_items", `${kind}: only the first ${maxItems} are used (maxItems)`),
+          member.name,
+        );
         break;
       }
     } catch (error) {
@@ -368,7 +372,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
     return items.flatMap((item) => {
       const name = names.get(item.name) as string;
       if (seen.has(name)) {
-        const message = `${kind}: ${JSON.stringify(item.name)} is listed more than once; the first counts`;
+        const message = `${kind}: ${JSON.stringify(item.name)} is listed more than once; the first is used`;
         this.#report(new McpError("duplicate_name", message), member.name);
         return [];
       }

@@ -125,7 +125,7 @@ export class GroupMember {
     const state = this.#state;
     this.#state = next;
     if (state.name === "connecting") {
-      state.stop.abort(new McpError("group_closed", "The connection was given up"));
+      state.stop.abort(new McpError("group_closed", "The connection attempt was aborted"));
       // The attempt rejects after it has been aborted and cleaned up.
       this.#track(state.client.then(() => {}));
     }
@@ -139,14 +139,16 @@ export class GroupMember {
 
   async #open(stop: AbortController): Promise<Client> {
     const { clock, connectTimeoutMs: ms } = this.#context;
-    const late = () => stop.abort(new TimeoutError("deadline", ms, `not connected within ${ms} ms`));
+    const late = () =>
+      stop.abort(new TimeoutError("deadline", ms, `not connected within ${ms} ms (option connectTimeoutMs)`));
     const timer = clock.schedule(late, ms);
     const life: { lost?: { readonly reason: Error | undefined } } = {};
     const dialing = this.#dial(stop.signal, life);
     try {
       const client = await untilAborted(dialing, stop.signal);
       if (stop.signal.aborted) throw stop.signal.reason;
-      if (life.lost !== undefined) throw life.lost.reason ?? new McpError("connection_lost", "it went away at once");
+      if (life.lost !== undefined)
+        throw life.lost.reason ?? new McpError("connection_lost", "the connection ended immediately");
       this.#state = { name: "ready", client, since: clock.now() };
       this.#context.onReady(this, client);
       this.#wasAway = false;

@@ -19,7 +19,7 @@ const FOREIGN = /[^A-Za-z0-9_.-]/g;
 /** Throws for rules that would produce invalid or ambiguous names. */
 export function assertNameRules({ separator, maxLength }: NameRules): void {
   if (!SEPARATOR.test(separator)) {
-    throw new DefinitionError("separator must be one to four times the same of _, - and .");
+    throw new DefinitionError("separator must be one to four of the same character: _, - or .");
   }
   if (!Number.isInteger(maxLength) || maxLength < SHORTEST_LIMIT || maxLength > LONGEST_NAME) {
     throw new DefinitionError(`maxNameLength must be a whole number from ${SHORTEST_LIMIT} to ${LONGEST_NAME}`);

@@ -87,7 +87,7 @@ class Refresher implements WatchEvents {
 
   onEnd(how: "graceful" | "lost", reason: Error | undefined): void {
     if (how === "lost")
-      this.#runtime.onProblem(new Error("changes of lists are no longer heard of", { cause: reason }));
+      this.#runtime.onProblem(new Error("changes of lists are no longer reported", { cause: reason }));
   }
 
   #schedule(kind: Kind): void {

@@ -234,7 +234,7 @@ verifies(
     });
     deepEqual(answer?.content, { a: "b", b: "b" });
     const [warning, ...more] = warnings.filter((message) => message.startsWith("elicitation/create"));
-    match(warning ?? "", /the answer is checked without the pattern/);
+    match(warning ?? "", /the response is checked without the pattern/);
     deepEqual(more, []);
   },
 );

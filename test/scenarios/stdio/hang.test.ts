@@ -45,7 +45,7 @@ verifies(
     const { clock, client, errors, closes, pid, missPing } = await start(t, era, { maxMissedPings: 2 });
     const hanging = rejects(client.callTool("hang"), (error) => {
       ok(error instanceof ConnectionError, String(error));
-      match(error.message, /did not answer 2 pings in a row/);
+      match(error.message, /no response to 2 pings in a row/);
       equal(error.delivery, "sent");
       return true;
     });
@@ -97,5 +97,5 @@ verifies(
 
 proves("transport:stdio:restart", {}, "missed pings need pings", async () => {
   const target = { ...child("recorder", "legacy"), restart: { maxMissedPings: 2 } };
-  await rejects(connect(target), { code: "definition_error", message: /restart.maxMissedPings needs .*pings/ });
+  await rejects(connect(target), { code: "definition_error", message: /restart.maxMissedPings requires .*pings/ });
 });

@@ -46,18 +46,18 @@ test("what is wrong is said with its place", () => {
     [{ mcpServers: { a: { type: "http" } } }, /server "a": url is missing$/],
     [{ mcpServers: { a: { type: "stdio" } } }, /server "a": command is missing$/],
     [{ mcpServers: { a: { command: "x", url: "http://a" } } }, /server "a": has both command and url$/],
-    [{ mcpServers: { a: { command: 1 } } }, /server "a": command must be a text$/],
+    [{ mcpServers: { a: { command: 1 } } }, /server "a": command must be a string$/],
     [{ mcpServers: { a: { command: "" } } }, /server "a": command is empty$/],
-    [{ mcpServers: { a: { command: "x", args: "y" } } }, /server "a": args must be a list of texts$/],
-    [{ mcpServers: { a: { command: "x", args: ["y", 2] } } }, /server "a": args\[1\] must be a text$/],
-    [{ mcpServers: { a: { command: "x", env: { PORT: 1 } } } }, /server "a": env.PORT must be a text$/],
-    [{ mcpServers: { a: { command: "x", type: "http" } } }, /server "a": type must be "stdio" beside command/],
-    [{ mcpServers: { a: { url: "http://a", type: "ws" } } }, /server "a": type must be "http".* not "ws"$/],
+    [{ mcpServers: { a: { command: "x", args: "y" } } }, /server "a": args must be an array of strings$/],
+    [{ mcpServers: { a: { command: "x", args: ["y", 2] } } }, /server "a": args\[1\] must be a string$/],
+    [{ mcpServers: { a: { command: "x", env: { PORT: 1 } } } }, /server "a": env.PORT must be a string$/],
+    [{ mcpServers: { a: { command: "x", type: "http" } } }, /server "a": type must be "stdio" with command/],
+    [{ mcpServers: { a: { url: "http://a", type: "ws" } } }, /server "a": type must be "http".* got "ws"$/],
     [{ mcpServers: { a: { url: "secret" } } }, /server "a": url is not a URL$/],
-    [{ mcpServers: { a: { url: "ftp://a" } } }, /server "a": url must begin with http: or https:, not ftp:$/],
-    [{ mcpServers: { a: { url: "http://a", headers: [] } } }, /server "a": headers must be an object of texts$/],
+    [{ mcpServers: { a: { url: "ftp://a" } } }, /server "a": url must begin with http: or https:, got ftp:$/],
+    [{ mcpServers: { a: { url: "http://a", headers: [] } } }, /server "a": headers must be an object of strings$/],
     [{ mcpServers: { a: { command: "x", disabled: "no" } } }, /server "a": disabled must be true or false$/],
-    [{ mcpServers: { "": { command: "x" } } }, /server "": needs a name$/],
+    [{ mcpServers: { "": { command: "x" } } }, /server "": the name must not be empty$/],
     [{ source: "mcp.json", mcpServers: { a: {} } }, /^mcp.json: server "a": command or url is missing$/],
   ];
   for (const [config, message] of wrong) {
@@ -115,7 +115,7 @@ test("a file", async (t) => {
     return true;
   });
   await writeFile(path, '{ "mcpServers": { "a": { "command": ["x"] } } }');
-  await rejects(readServers(path), { message: `${path}: server "a": command must be a text` });
+  await rejects(readServers(path), { message: `${path}: server "a": command must be a string` });
   await writeFile(path, "[]");
   await rejects(readServers(path), { message: `${path}: must be an object with mcpServers` });
   await rejects(readServers(join(folder, "none.json")), /none\.json: cannot be read \(ENOENT\)/);
