@@ -1,9 +1,10 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { alone } from "./lib/check.mjs";
 import { execTsc, lines } from "./lib/exec.mjs";
 import { blocksOf, fileNameOf, pages } from "./lib/markdown.mjs";
 import { at, shown } from "./lib/project.mjs";
+import { llmsText } from "./llms.mjs";
 
 const folder = at("build/docs-snippets");
 
@@ -22,14 +23,14 @@ const settings = {
 
 /**
  * Compiles every TypeScript block of the pages as a module of its own, against the built package. A block that begins with
- * `// name.ts` is that file, which other blocks of the page import.
+ * `// name.ts` is that file, which other blocks of the page import. Also checks that `llms.txt` is current.
  */
 export const docs = {
   name: "docs",
   async run() {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
-    const problems = [];
+    const problems = staleGuide();
     const places = new Map();
     for (const page of pages()) {
       const home = shown(page).replace(/\.md$/, "").replaceAll("/", "-");
@@ -52,7 +53,12 @@ export const docs = {
   },
 };
 
-/** The compiler's messages, at the place in the page. */
+function staleGuide() {
+  const written = existsSync(at("llms.txt")) ? readFileSync(at("llms.txt"), "utf8") : undefined;
+  return written === llmsText() ? [] : ["llms.txt is not made from the current pages: run node scripts/llms.mjs"];
+}
+
+/** Compiles the blocks. Returns the messages of the compiler with the line in the page. */
 async function compile(places) {
   const { code, output } = await execTsc(["-p", folder, "--pretty", "false"]);
   if (code === 0) return [];

@@ -7,7 +7,7 @@ import { anchorsOf, blocksOf, fileNameOf, headingsOf, linksOf, outputAfter } fro
 import { withTarball } from "./lib/pack.mjs";
 import { at, filesBelow, packageEntries, readJson, shown } from "./lib/project.mjs";
 
-/** Packages that the README's programs use beside this one, and the optional peers of its entries. */
+/** Packages that programs of the pages use besides this one, and the optional peers of its entries. */
 const companions = ["zod", ...Object.keys(readJson(at("package.json")).peerDependencies ?? {})];
 
 /** Maximum size of the tarball. A larger one is a mistake. */
@@ -45,9 +45,9 @@ function strays(files) {
   return files.filter((path) => !welcome.test(path)).map((path) => `the tarball holds ${path}`);
 }
 
-/** Whoever has the package alone has its documentation, and finds the project. */
+/** The package contains its documentation and names the repository. */
 function missing(files, folder) {
-  const pages = ["README.md", "CHANGELOG.md", "LICENSE", ...filesBelow(at("docs"), ".md").map(shown)];
+  const pages = ["README.md", "CHANGELOG.md", "llms.txt", "LICENSE", ...filesBelow(at("docs"), ".md").map(shown)];
   const manifest = readJson(join(folder, "package.json"));
   return [
     ...pages.filter((page) => !files.includes(page)).map((page) => `the tarball lacks ${page}`),
@@ -59,7 +59,7 @@ function missing(files, folder) {
 
 function deadLinks(folder) {
   const name = (path) => relative(folder, path);
-  return filesBelow(folder, ".md").flatMap((page) => [
+  return filesBelow(folder, ".md", "llms.txt").flatMap((page) => [
     ...linksOf(page)
       .filter((path) => !existsSync(path))
       .map((path) => `${name(page)} links to ${name(path)}`),
@@ -69,7 +69,7 @@ function deadLinks(folder) {
   ]);
 }
 
-/** Every entry exports something, and has the same error classes as the others. */
+/** Checks that each entry exports something, and that all entries share their error classes. */
 async function importAll(home) {
   const program = `
     const classes = new Map();
@@ -86,7 +86,7 @@ async function importAll(home) {
   return code === 0 ? [] : ["importing every entry from the tarball failed", ...lines(output)];
 }
 
-/** The stack of an error that the package throws names lines of TypeScript when node is asked for them. */
+/** Checks that the stack of an error names lines of TypeScript if Node runs with `--enable-source-maps`. */
 async function traceError(home) {
   const program = `
     import { McpServer } from "bowline/server";
@@ -122,8 +122,8 @@ async function runPages(home) {
 }
 
 /**
- * Writes the blocks of a page that begin with `// name.ts`, as JavaScript in a folder of their own: Node 20 runs no
- * TypeScript.
+ * Writes the blocks of a page that begin with `// name.ts` to a new folder. They are written as JavaScript, since Node 20
+ * does not run TypeScript.
  */
 async function writePrograms(home, page, needed) {
   const folder = join(home, page.replaceAll(/\W/g, "-"));
@@ -140,7 +140,7 @@ async function writePrograms(home, page, needed) {
 
 const toScript = (name) => name.replace(/\.ts$/, ".js");
 
-/** Runs a program of a page. A block without a language behind it is the output that it must have. */
+/** Runs a program of a page. The first block without a language after it is the expected output. */
 async function runPage({ page, folder, programs }, name, flags = []) {
   const { code, stdout, output } = await execNode([...flags, toScript(name)], { cwd: folder, timeoutMs: 20_000 });
   if (code !== 0) return [`${page}: ${name} failed`, ...lines(output)];

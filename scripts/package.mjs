@@ -1,16 +1,16 @@
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { bundle } from "./lib/bundle.mjs";
 import { importsOf } from "./lib/imports.mjs";
 import { withLinks } from "./lib/markdown.mjs";
 import { at, filesBelow, packageEntries, readJson, root, shown } from "./lib/project.mjs";
 
-/** The package as users install it: `npm publish` works on this folder. */
+/** Folder of the package as users install it. `npm publish` works on it. */
 export const staged = at("build/package");
 
 let made;
 
-/** Makes the package anew, once per process, and gives its folder. It needs the declarations that `tsc -b` writes. */
+/** Builds the package, once per process, and returns its folder. Needs the declarations that `tsc -b` writes. */
 export function stagePackage() {
   made ??= stage();
   return made;
@@ -25,7 +25,7 @@ async function stage() {
   return staged;
 }
 
-/** The declarations of the entries, and all that these import. */
+/** Returns the declarations of the entries and everything that they import. */
 function declarations() {
   const found = new Set(packageEntries().map(({ types }) => types));
   for (const file of found) {
@@ -35,11 +35,10 @@ function declarations() {
   return [...found];
 }
 
-/** Links in the pages to what the package does not have lead to the repository. */
+/** Adds the pages. Links to files outside of the package are changed to lead to the repository. */
 function putPages() {
   const pages = [at("README.md"), at("CHANGELOG.md"), ...filesBelow(at("docs"), ".md")];
-  const guide = existsSync(at("llms.txt")) ? [at("llms.txt")] : [];
-  const files = [at("LICENSE"), ...guide, ...filesBelow(at("docs"), ".svg", ".png")];
+  const files = [at("LICENSE"), at("llms.txt"), ...filesBelow(at("docs"), ".svg", ".png")];
   const staying = new Set([...pages, ...files]);
   const { homepage } = readJson(at("package.json"));
   const lead = (path, link) => (staying.has(path) ? link : `${homepage}/blob/HEAD/${shown(path)}`);
@@ -47,13 +46,13 @@ function putPages() {
   for (const page of pages) put(page, withLinks(page, lead));
 }
 
-/** The entries are at the same paths as in the project; what only the project needs is left out. */
+/** Returns package.json without the members that only the project needs. The entries keep their paths. */
 function manifest() {
   const { private: _, scripts, workspaces, imports, devDependencies, ...kept } = readJson(at("package.json"));
   return kept;
 }
 
-/** Puts a file of the project at the same path of the package, as it is or with other contents. */
+/** Adds a file of the project to the package at the same path, with its own contents or the given ones. */
 function put(file, contents) {
   const target = join(staged, relative(root, file));
   mkdirSync(dirname(target), { recursive: true });

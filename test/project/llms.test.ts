@@ -1,0 +1,15 @@
+import { deepEqual } from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../../../", import.meta.url));
+
+test("llms.txt links to every page of docs, with a description", () => {
+  const pages = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".md"))
+    .map((path) => `docs/${path.replaceAll("\\", "/")}`);
+  const links = [...readFileSync(join(root, "llms.txt"), "utf8").matchAll(/^- \[.+\]\((docs\/.+)\): \S.+$/gm)];
+  deepEqual(links.map(([, path]) => path).sort(), pages.sort());
+});
