@@ -5,7 +5,7 @@ import { type Client, ConnectionError, connect } from "bowline/client";
 import { createStdioServerChannel } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { FakeClock } from "bowline/testing";
-import { type Era, RawEnd, speaking } from "../support/raw-end.js";
+import { type Era, RawEnd, speaking } from "../support/raw-peer.js";
 import { child, Lines } from "../support/server-child.js";
 
 const ANSWER = "é猫🦊";

@@ -2,7 +2,8 @@ import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { type EventLog, type LoggedEvent, MemoryEventLog } from "#src/store/event-log.js";
-import { blocks, Gate, LegacyEndpoint, messages, textOf, until } from "../support/legacy-endpoint.js";
+import { gate } from "../support/gate.js";
+import { blocks, LegacyEndpoint, messages, textOf, until } from "../support/legacy-endpoint.js";
 
 type Failure = "before the write" | "in the middle" | "after the write";
 
@@ -11,7 +12,7 @@ class BreakingLog implements EventLog {
   readonly inner = new MemoryEventLog();
   failing: Failure | undefined;
   /** Resolves the write that hangs in the middle. */
-  readonly broken = new Gate();
+  readonly broken = gate();
 
   append(sessionId: string, streamId: string, data: string): string | Promise<string> {
     if (this.failing === "before the write") throw new Error("log is down");
@@ -47,7 +48,7 @@ class BreakingLog implements EventLog {
 async function start() {
   const log = new BreakingLog();
   const endpoint = new LegacyEndpoint({ resumable: log });
-  const over = new Gate();
+  const over = gate();
   let report: ((value: number) => void | Promise<void>) | undefined;
   endpoint.server
     .tool("fed", {}, async (_, ctx) => {

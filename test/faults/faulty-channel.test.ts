@@ -4,7 +4,7 @@ import { type Client, ConnectionError, connect, TimeoutError } from "bowline/cli
 import { McpServer } from "bowline/server";
 import { createChannelPair, FakeClock, type FaultOptions, type FaultyChannel, withFaults } from "bowline/testing";
 import * as z from "zod";
-import { type Era, speaking } from "../support/raw-end.js";
+import { type Era, speaking } from "../support/raw-peer.js";
 
 interface Wired {
   readonly client: Client;

@@ -6,7 +6,7 @@ import { connect, McpError } from "bowline/client";
 import { type Channel, type ChannelEvents, McpServer } from "bowline/server";
 import { createChannelPair, FakeClock } from "bowline/testing";
 import * as z from "zod";
-import { callOf, type Era, requestOf, resultOf, speaking } from "../support/raw-end.js";
+import { callOf, type Era, requestOf, resultOf, speaking } from "../support/raw-peer.js";
 import { mutate, Seeded } from "../support/seeded.js";
 
 const FRAMES = 25_000;

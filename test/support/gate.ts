@@ -1,4 +1,4 @@
-/** A door that a test opens once: handlers wait behind it, or tell the test that they have come this far. */
+/** Promise that is resolved from outside. A handler waits for the test with it, or tells the test that it was reached. */
 export interface Gate<T = void> {
   readonly opened: Promise<T>;
   open(value: T): void;
@@ -12,7 +12,7 @@ export function gate<T = void>(): Gate<T> {
   return { opened, open };
 }
 
-/** Resolves with the reason when the signal fires. */
+/** Resolves with the reason when the signal aborts. */
 export function aborted(signal: AbortSignal): Promise<unknown> {
   if (signal.aborted) return Promise.resolve(signal.reason);
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(signal.reason), { once: true }));

@@ -1,7 +1,9 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { TestContext } from "node:test";
+import { type Client, type ClientOptions, connect } from "bowline/client";
 
-/** One request that a scripted server got. The script answers it whenever it likes. */
+/** Request that a scripted server received. The test responds at any time. */
 export class Received {
   readonly method: string;
   readonly path: string;
@@ -78,7 +80,7 @@ export class Received {
   }
 }
 
-/** A server whose every answer is written by the test. */
+/** HTTP server whose responses are written by the test. */
 export class HttpScript {
   readonly received: Received[] = [];
   /** How many connections were opened so far. */
@@ -140,4 +142,42 @@ export class HttpScript {
     if (at < 0) this.#unseen.push(received);
     else this.#waiting.splice(at, 1)[0]?.found(received);
   }
+}
+
+export const DISCOVERED = {
+  resultType: "complete",
+  supportedVersions: ["2026-07-28"],
+  capabilities: { tools: {} },
+  ttlMs: 0,
+  cacheScope: "private",
+};
+export const INITIALIZED = {
+  protocolVersion: "2025-11-25",
+  capabilities: { tools: {} },
+  serverInfo: { name: "scripted", version: "1" },
+};
+
+/** Responds to the opening of both eras, refuses the GET, and passes other requests to `serve`. */
+export function answerAll(serve: (received: Received) => void, discover?: (received: Received) => void) {
+  return (received: Received): void => {
+    if (received.method === "GET") received.status(405);
+    else if (received.method === "DELETE") received.status(204);
+    else if (received.rpcMethod === "server/discover") (discover ?? ((r) => r.result(DISCOVERED)))(received);
+    else if (received.rpcMethod === "initialize") received.result(INITIALIZED, { "mcp-session-id": "s" });
+    else if (received.rpcMethod?.startsWith("notifications/")) received.status(202);
+    else serve(received);
+  };
+}
+
+/** Starts a scripted server. `connectTo` connects a real client to it. Both are closed after the test. */
+export async function scripted(t: TestContext, serve: (received: Received) => void) {
+  const script = await new HttpScript().start();
+  t.after(() => script.stop());
+  script.onRequest = serve;
+  const connectTo = async (options: ClientOptions = {}): Promise<Client> => {
+    const client = await connect(script.url, options);
+    t.after(() => client.close());
+    return client;
+  };
+  return { script, connectTo };
 }

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import type { Clock } from "#src/call/clock.js";
 import { legacyServer } from "#src/era/legacy/server/era.js";
 import { modernServer } from "#src/era/modern/server/era.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
@@ -185,52 +184,4 @@ export async function until(condition: () => boolean, what = "the condition"): P
     await setImmediate();
   }
   assert.fail(`${what} did not come about`);
-}
-
-/** A door that a test opens. */
-export class Gate<T = void> {
-  readonly opened: Promise<T>;
-  open!: (value: T) => void;
-
-  constructor() {
-    this.opened = new Promise((resolve) => {
-      this.open = resolve;
-    });
-  }
-}
-
-/** Time that a test owns. */
-export class HandClock implements Clock {
-  readonly #timers = new Map<object, { readonly at: number; readonly run: () => void }>();
-  #now = 0;
-
-  now(): number {
-    return this.#now;
-  }
-
-  schedule(run: () => void, ms: number): object {
-    const handle = {};
-    this.#timers.set(handle, { at: this.#now + ms, run });
-    return handle;
-  }
-
-  cancel(handle: unknown): void {
-    this.#timers.delete(handle as object);
-  }
-
-  get pending(): number {
-    return this.#timers.size;
-  }
-
-  advance(ms: number): void {
-    const end = this.#now + ms;
-    for (;;) {
-      const [due] = [...this.#timers].filter(([, { at }]) => at <= end).sort(([, a], [, b]) => a.at - b.at);
-      if (due === undefined) break;
-      this.#timers.delete(due[0]);
-      this.#now = due[1].at;
-      due[1].run();
-    }
-    this.#now = end;
-  }
 }

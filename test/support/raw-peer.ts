@@ -1,11 +1,17 @@
+import { PassThrough } from "node:stream";
 import type { TestContext } from "node:test";
 import { type Channel, type ClientOptions, connect } from "bowline/client";
+import { createStdioServerChannel } from "bowline/node";
 import type { Server, ToolTypes } from "bowline/server";
 import { createChannelPair, type RecordedMessage, WireRecorder } from "bowline/testing";
 import { createPipePair, type RecordedClient, type World } from "./each-wire.js";
+import { modernRequest } from "./modern-request.js";
 import type { Wire } from "./verifies.js";
 
-/** One end of a channel that a test speaks itself, frame by frame. */
+export type { TestContext } from "node:test";
+export type Era = World["era"];
+
+/** One end of a channel that the test writes and reads frame by frame. */
 export class RawPeer {
   /** Everything that came, in order. */
   readonly texts: string[] = [];
@@ -86,7 +92,7 @@ export interface RawClientOptions {
   readonly capabilities?: object;
 }
 
-/** A client of a server, written by the test. In the era of handshakes, the handshake is done. */
+/** Client on a channel, written by the test, that chooses its ids. In the legacy era the handshake is done. */
 export class RawClient {
   #barriers = 0;
 
@@ -146,7 +152,7 @@ export class RawClient {
   }
 }
 
-/** A server of a client, written by the test. */
+/** Server on a channel, written by the test, with a recorded client. */
 export interface ScriptedServer {
   readonly era: World["era"];
   readonly peer: RawPeer;
@@ -206,4 +212,126 @@ export function toolText(text: string): object {
 /** The token under which a request asks for progress. */
 export function tokenOf(request: RecordedMessage): unknown {
   return (request.params?._meta as { progressToken?: unknown } | undefined)?.progressToken;
+}
+
+/**
+ * One end of a pipe, in bytes. The test writes any bytes, and reads the SDK's output line by line.
+ */
+export class RawEnd {
+  /** The SDK's end. */
+  readonly near: Channel;
+  readonly #toSdk = new PassThrough();
+  readonly #fromSdk = new PassThrough();
+  readonly #chunks: Buffer[] = [];
+  readonly #waiting: (() => void)[] = [];
+  readonly #lines: string[] = [];
+  readonly #utf8 = new TextDecoder();
+  #rest = "";
+  #read = 0;
+  #ended = false;
+
+  constructor(options: { readonly maxLineBytes?: number } = {}) {
+    this.near = createStdioServerChannel({ input: this.#toSdk, output: this.#fromSdk, ...options });
+    this.#fromSdk.on("data", (chunk: Buffer) => {
+      this.#chunks.push(chunk);
+      const lines = (this.#rest + this.#utf8.decode(chunk, { stream: true })).split("\n");
+      this.#rest = lines.pop() ?? "";
+      this.#lines.push(...lines);
+      this.#wake();
+    });
+    this.#fromSdk.on("close", () => {
+      this.#ended = true;
+      this.#wake();
+    });
+  }
+
+  /** All that the SDK has written. */
+  get written(): Buffer {
+    return Buffer.concat(this.#chunks);
+  }
+
+  /** The lines that the SDK has written, as messages; throws for one that is none. */
+  get messages(): RecordedMessage[] {
+    return this.#lines.map((line) => JSON.parse(line) as RecordedMessage);
+  }
+
+  write(...parts: readonly (string | Uint8Array | object)[]): void {
+    this.#toSdk.write(Buffer.concat(parts.map(toBytes)));
+  }
+
+  /** Ends what the SDK reads. */
+  end(): void {
+    this.#toSdk.end();
+  }
+
+  /** Breaks what the SDK reads. */
+  break(cause: Error): void {
+    this.#toSdk.destroy(cause);
+  }
+
+  /** The next message that the SDK writes. */
+  async next(): Promise<RecordedMessage> {
+    const place = this.#read++;
+    while (this.#lines.length <= place) {
+      if (this.#ended) throw new Error("The SDK has closed its output");
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    return JSON.parse(this.#lines[place] ?? "") as RecordedMessage;
+  }
+
+  /** Reads on until a message fits. */
+  async until(fits: (message: RecordedMessage) => boolean): Promise<RecordedMessage> {
+    for (;;) {
+      const message = await this.next();
+      if (fits(message)) return message;
+    }
+  }
+
+  /** As a client of that era: whatever has to be said before the first call. */
+  async greetServer(era: Era, version = "2025-11-25"): Promise<void> {
+    if (era === "modern") return;
+    const clientInfo = { name: "raw", version: "1.0.0" };
+    const params = { protocolVersion: version, capabilities: {}, clientInfo };
+    this.write({ jsonrpc: "2.0", id: "greeting", method: "initialize", params });
+    await this.until(({ id }) => id === "greeting");
+    this.write({ jsonrpc: "2.0", method: "notifications/initialized" });
+  }
+
+  /** As a server of that era: answers whatever a client asks before its first call. */
+  async greetClient(era: Era): Promise<void> {
+    if (era === "modern") return;
+    const { id } = await this.until(({ method }) => method === "initialize");
+    const serverInfo = { name: "raw", version: "1.0.0" };
+    this.write({ jsonrpc: "2.0", id, result: { protocolVersion: "2025-11-25", capabilities: {}, serverInfo } });
+    await this.until(({ method }) => method === "notifications/initialized");
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+/** What makes a client speak this era without asking first. */
+export function speaking(era: Era): { readonly version: string } {
+  return { version: era === "modern" ? "2026-07-28" : "2025-11-25" };
+}
+
+/** A request as a flawless client of that era writes it. */
+export function requestOf(era: Era, id: string | number, method: string, params: Record<string, unknown> = {}): object {
+  return era === "modern" ? modernRequest(method, { id, params }).body : { jsonrpc: "2.0", id, method, params };
+}
+
+export function callOf(era: Era, id: string | number, name: string, args: Record<string, unknown> = {}): object {
+  return requestOf(era, id, "tools/call", { name, arguments: args });
+}
+
+/** A tool's answer as a flawless server of that era writes it. */
+export function resultOf(era: Era, id: unknown, text: string): object {
+  const result = { content: [{ type: "text", text }] };
+  return { jsonrpc: "2.0", id, result: era === "modern" ? { ...result, resultType: "complete" } : result };
+}
+
+function toBytes(part: string | Uint8Array | object): Uint8Array {
+  if (part instanceof Uint8Array) return part;
+  return Buffer.from(typeof part === "string" ? part : `${JSON.stringify(part)}\n`);
 }

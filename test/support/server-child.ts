@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { type Client, type ClientOptions, type CommandTarget, connect } from "bowline/client";
-import { type Era, speaking, type TestContext } from "./raw-end.js";
+import { type Era, speaking, type TestContext } from "./raw-peer.js";
 
 /** Where a program for tests lies. */
 export function program(name: string): string {

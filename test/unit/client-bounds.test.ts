@@ -10,12 +10,11 @@ import { CLIENT_LIMITS } from "#src/era/client-limits.js";
 import { ServerRequests } from "#src/era/legacy/client/server-requests.js";
 import { resolveLimits } from "#src/protocol/known-options.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
-import { AskingServer } from "../support/asking-server.js";
 import { FakeClock } from "../support/fake-clock.js";
 import { gate } from "../support/gate.js";
 import type { Received } from "../support/http-script.js";
 import { LEGACY, modernWorld, sessionWorld, settled } from "../support/http-transports.js";
-import { RawServer } from "../support/raw-server.js";
+import { AskingServer, RawServer } from "../support/server-script.js";
 
 test("a limit that is none is refused by its name, and what is not given has its default", async () => {
   const server = new McpServer({ name: "s", version: "1" });

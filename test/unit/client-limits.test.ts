@@ -4,8 +4,7 @@ import { type CacheStore, ConnectionError, connect, retry } from "bowline/client
 import { FakeClock } from "bowline/testing";
 import { gate } from "../support/gate.js";
 import { HttpScript } from "../support/http-script.js";
-import { RawServer } from "../support/raw-server.js";
-import { LEGACY } from "../support/server-script.js";
+import { LEGACY, RawServer } from "../support/server-script.js";
 
 test("a call that waits for a store of the author's own is given up at once", async (t) => {
   const clock = new FakeClock();

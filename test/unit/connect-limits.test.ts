@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { type Channel, connect } from "bowline/client";
 import { createChannelPair, FakeClock } from "bowline/testing";
 import { gate } from "../support/gate.js";
-import { RawEnd, speaking } from "../support/raw-end.js";
-import { RawServer, rawError } from "../support/raw-server.js";
+import { RawEnd, speaking } from "../support/raw-peer.js";
+import { RawServer, rawError } from "../support/server-script.js";
 
 /** A channel that never comes to be open. */
 function unopened() {

@@ -11,11 +11,12 @@ import { ServerCore } from "#src/server/runtime.js";
 import type { MemoryChangeBus } from "#src/store/change-bus.js";
 import { type EventLog, MemoryEventLog } from "#src/store/event-log.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
+import { FakeClock } from "../support/fake-clock.js";
 import { gate } from "../support/gate.js";
-import { blocks, HandClock, LegacyEndpoint, messages, settle, status, until } from "../support/legacy-endpoint.js";
+import { blocks, LegacyEndpoint, messages, settle, status, until } from "../support/legacy-endpoint.js";
 
 test("an idle queue tells each item when its own time is over, and keeps one timer", () => {
-  const clock = new HandClock();
+  const clock = new FakeClock();
   const told: string[] = [];
   const queue = new DeadlineQueue<string>(clock, 100, (item) => told.push(`${item}@${clock.now()}`));
   const a = queue.add("a");
@@ -32,7 +33,7 @@ test("an idle queue tells each item when its own time is over, and keeps one tim
 });
 
 test("an item that is added again while it is told waits again, without delaying the others", () => {
-  const clock = new HandClock();
+  const clock = new FakeClock();
   const told: string[] = [];
   const queue: DeadlineQueue<string> = new DeadlineQueue(clock, 100, (item) => {
     told.push(`${item}@${clock.now()}`);
@@ -49,7 +50,7 @@ test("an item that is added again while it is told waits again, without delaying
 
 test("an idle queue without a usable time tells nobody", () => {
   for (const idleMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) {
-    const clock = new HandClock();
+    const clock = new FakeClock();
     const queue = new DeadlineQueue<string>(clock, idleMs, () => assert.fail("told"));
     queue.touch(queue.add("a"));
     assert.equal(clock.pending, 0);
@@ -57,7 +58,7 @@ test("an idle queue without a usable time tells nobody", () => {
 });
 
 test("a connection whose reader is too far behind is given up, once", async () => {
-  const clock = new HandClock();
+  const clock = new FakeClock();
   const exchange = createArrayExchange();
   let gone = 0;
   const keepAlive = new KeepAlive<SseConnection>(clock, 1000);
@@ -191,7 +192,7 @@ test("a single POST is not logged: nobody could come back for it", async () => {
 });
 
 test("the stream for what belongs to no call is let go after its time, and its client comes back", async () => {
-  const clock = new HandClock();
+  const clock = new FakeClock();
   const endpoint = new LegacyEndpoint({ retryMs: 50 }, { clock, limits: { maxSubscriptionMs: 60_000 } });
   endpoint.server.tool("t", {}, () => "");
   const client = await endpoint.open();
@@ -214,7 +215,7 @@ test("the stream for what belongs to no call is let go after its time, and its c
 });
 
 test("a session that ends while its stream is being opened leaves no timer", async () => {
-  const clock = new HandClock();
+  const clock = new FakeClock();
   const [reading, read] = [gate(), gate()];
   const log = new MemoryEventLog();
   const slow: EventLog = {

@@ -8,7 +8,7 @@ import { ResilientSubscription, type SubscriptionRuntime } from "#src/client/sub
 import type { ClientRuntime, Connection, Subscription, WatchEvents } from "#src/era/client-era.js";
 import { ConnectionError } from "#src/protocol/errors.js";
 import { aborted, gate } from "../support/gate.js";
-import { RawServer } from "../support/raw-server.js";
+import { RawServer } from "../support/server-script.js";
 
 const filter = { toolsListChanged: true };
 const subscription = { honoured: filter, close: async () => {} } as unknown as Subscription;

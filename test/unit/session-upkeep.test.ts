@@ -4,13 +4,14 @@ import { legacyServer } from "#src/era/legacy/server/era.js";
 import { LegacySession } from "#src/era/legacy/server/session.js";
 import { completeUrlElicitation } from "#src/era/url-elicitations.js";
 import { takeCensus } from "../support/census.js";
+import { FakeClock } from "../support/fake-clock.js";
 import { FakeServerHost } from "../support/fake-server-host.js";
-import { HandClock, LegacyEndpoint, messages, settle } from "../support/legacy-endpoint.js";
+import { LegacyEndpoint, messages, settle } from "../support/legacy-endpoint.js";
 
 const pings = { intervalMs: 1000, timeoutMs: 200 };
 
 test("a resumable session that nobody listens to is not asked for signs of life, and no loss is reported", async () => {
-  const clock = new HandClock();
+  const clock = new FakeClock();
   const endpoint = new LegacyEndpoint({ resumable: true }, { clock, pings, limits: { sessionIdleMs: 1_000_000 } });
   const client = await endpoint.open();
   for (let round = 0; round < 3; round++) {

@@ -4,8 +4,8 @@ import { type ClientCacheOptions, type ClientOptions, MemoryCacheStore } from "b
 import { FakeClock } from "bowline/testing";
 import type { RecordedClient } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
-import { type RawHandler, RawServer, rawError } from "../../support/raw-server.js";
-import { answerAll, scripted } from "../../support/scripted-client.js";
+import { answerAll, scripted } from "../../support/http-script.js";
+import { type RawHandler, RawServer, rawError } from "../../support/server-script.js";
 import { proves } from "../../support/verifies.js";
 
 const modern = { wire: "modern-memory" };

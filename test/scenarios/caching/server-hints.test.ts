@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { inputRequired, McpServer, type ServerOptions } from "bowline/server";
 import { eachWire, legacyChannels, modernWires, type RecordedClient } from "../../support/each-wire.js";
-import { plainClient } from "../../support/plain-client.js";
+import { AskedClient } from "../../support/raw-client.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
@@ -182,7 +182,7 @@ verifies("caching:legacy-no-hints", legacyChannels, async (world) => {
     () => ({ contents: [], ttlMs: 4, resultType: "complete" }) as never,
   );
   for (const version of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]) {
-    const client = await plainClient(world, server, version);
+    const client = await AskedClient.open(world, server, { version });
     const results = [
       ...(await Promise.all(LISTS.map((method) => client.result(method)))),
       await client.result("resources/read", { uri: "r://1" }),

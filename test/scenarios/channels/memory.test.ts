@@ -9,7 +9,7 @@ import * as z from "zod";
 import { ChannelLog } from "../../support/channel-log.js";
 import { channelWires, eachWire, modernWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
-import { RawEnd, resultOf, speaking } from "../../support/raw-end.js";
+import { RawEnd, resultOf, speaking } from "../../support/raw-peer.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

@@ -4,8 +4,8 @@ import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { decodeHeaderValue } from "#src/http/header-value.js";
 import { findParamHeaders, type ParamHeader } from "#src/http/param-headers.js";
+import { answerAll, scripted } from "../../support/http-script.js";
 import { MODERN, modernWorld } from "../../support/http-transports.js";
-import { answerAll, scripted } from "../../support/scripted-client.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "modern-http" };

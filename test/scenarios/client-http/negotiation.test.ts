@@ -1,8 +1,7 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { createBearer } from "bowline/auth/client";
 import { RpcError } from "bowline/client";
-import type { Received } from "../../support/http-script.js";
-import { answerAll, DISCOVERED, scripted } from "../../support/scripted-client.js";
+import { answerAll, DISCOVERED, type Received, scripted } from "../../support/http-script.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "http" };

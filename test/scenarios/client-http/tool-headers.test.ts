@@ -1,6 +1,6 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import type { ClientOptions, ToolCallOptions } from "bowline/client";
-import { answerAll, scripted } from "../../support/scripted-client.js";
+import { answerAll, scripted } from "../../support/http-script.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "modern-http" };

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { type Client, OutputError } from "bowline/client";
-import { RawServer } from "../../support/raw-server.js";
+import { RawServer } from "../../support/server-script.js";
 import { proves } from "../../support/verifies.js";
 
 interface Offered {

@@ -4,7 +4,7 @@ import type { ListUpdate } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { eachWire, legacyWires, modernWires } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
-import { RawServer, rawError } from "../../support/raw-server.js";
+import { RawServer, rawError } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

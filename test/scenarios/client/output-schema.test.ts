@@ -4,7 +4,7 @@ import type { Tool } from "bowline";
 import { type ClientOptions, type JsonSchemaValidator, OutputError } from "bowline/client";
 import * as z from "zod";
 import { createValidator } from "#src/schema/json-schema/validator.js";
-import { RawServer } from "../../support/raw-server.js";
+import { RawServer } from "../../support/server-script.js";
 import { proves } from "../../support/verifies.js";
 
 type Era = "modern" | "legacy";

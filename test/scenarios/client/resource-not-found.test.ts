@@ -1,6 +1,6 @@
 import { equal } from "node:assert/strict";
 import { isResourceNotFound } from "bowline/client";
-import { RawServer, rawError } from "../../support/raw-server.js";
+import { RawServer, rawError } from "../../support/server-script.js";
 import { proves } from "../../support/verifies.js";
 
 for (const era of ["modern", "legacy"] as const) {

@@ -1,9 +1,9 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { McpServer } from "bowline/server";
 import * as z from "zod";
-import { AskedClient } from "../../support/asked-client.js";
-import { askingServers } from "../../support/asking-server.js";
 import { channelWires, eachWire, legacyChannels, modernWires } from "../../support/each-wire.js";
+import { AskedClient } from "../../support/raw-client.js";
+import { askingServers } from "../../support/server-script.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

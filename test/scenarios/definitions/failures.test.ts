@@ -3,7 +3,7 @@ import { RpcError } from "bowline/client";
 import { McpServer, type ReportContext } from "bowline/server";
 import * as z from "zod";
 import { channelWires, eachWire, legacyChannels } from "../../support/each-wire.js";
-import { plainClient } from "../../support/plain-client.js";
+import { AskedClient } from "../../support/raw-client.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
@@ -77,7 +77,7 @@ verifies("mcpserver:tool:input-validation:legacy-revisions", legacyChannels, asy
   let ran = 0;
   const server = new McpServer(me).tool("order", { input: order }, () => String(++ran));
   for (const version of ["2024-11-05", "2025-03-26", "2025-06-18"]) {
-    const client = await plainClient(world, server, version);
+    const client = await AskedClient.open(world, server, { version });
     const { result, error } = await client.request("tools/call", { name: "order", arguments: { item: 1 } });
     equal(error, undefined);
     equal(result?.isError, true);
@@ -91,7 +91,7 @@ verifies("mcpserver:tool:zero-arg", channelWires, async (world) => {
     const [args, ctx] = given;
     return JSON.stringify([given.length, args, typeof ctx.progress]);
   });
-  const client = await plainClient(world, server);
+  const client = await AskedClient.open(world, server);
   const ran = { content: [{ type: "text", text: '[2,{},"function"]' }] };
   const call = async (params: object) => {
     const { content, isError } = await client.result("tools/call", { name: "now", ...params });

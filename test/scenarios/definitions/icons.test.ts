@@ -2,8 +2,8 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { isSafeIcon, type LoadedIcon, loadIcon } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { eachWire, legacyChannels, modernChannels } from "../../support/each-wire.js";
-import { plainClient } from "../../support/plain-client.js";
-import { RawServer } from "../../support/raw-server.js";
+import { AskedClient } from "../../support/raw-client.js";
+import { RawServer } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
@@ -47,7 +47,7 @@ verifies("icons:roundtrip", eachWire, async ({ connect }) => {
 
 verifies(["icons:old-peers", "icons:roundtrip"], "older versions do not get them", legacyChannels, async (world) => {
   for (const version of ["2024-11-05", "2025-03-26", "2025-06-18"]) {
-    const client = await plainClient(world, decorated(), version);
+    const client = await AskedClient.open(world, decorated(), { version });
     for (const method of ["tools/list", "prompts/list", "resources/list", "resources/templates/list"]) {
       ok(!JSON.stringify(await client.result(method)).includes("icons"), method);
     }
@@ -57,7 +57,7 @@ verifies(["icons:old-peers", "icons:roundtrip"], "older versions do not get them
 });
 
 verifies("icons:roundtrip", "as they are on the wire", modernChannels, async (world) => {
-  const client = await plainClient(world, decorated());
+  const client = await AskedClient.open(world, decorated());
   deepEqual(((await client.result("tools/list")).tools as { icons?: unknown }[])[0]?.icons, icons);
 });
 

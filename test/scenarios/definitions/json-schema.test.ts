@@ -11,7 +11,7 @@ import { type CallOptions, JSON_SCHEMA_DIALECTS, OutputError } from "bowline/cli
 import { McpServer } from "bowline/server";
 import { createValidator, defaultValidator } from "#src/schema/json-schema/validator.js";
 import { channelWires, eachWire } from "../../support/each-wire.js";
-import { RawServer } from "../../support/raw-server.js";
+import { RawServer } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

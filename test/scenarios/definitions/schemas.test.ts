@@ -5,7 +5,7 @@ import { type AnySchema, type JsonSchemaValidator, McpServer, withJsonSchema } f
 import * as v from "valibot";
 import * as z from "zod";
 import { eachWire, modernWires, type RecordedClient } from "../../support/each-wire.js";
-import { RawServer } from "../../support/raw-server.js";
+import { RawServer } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import type { ElicitFormParams, ElicitResult } from "bowline";
 import type { ClientOptions } from "bowline/client";
-import { askingServers, legacyAsking } from "../../support/asking-server.js";
+import { askingServers, legacyAsking } from "../../support/server-script.js";
 import { verifies } from "../../support/verifies.js";
 
 const form = { message: "Who?", requestedSchema: { type: "object", properties: { name: { type: "string" } } } };

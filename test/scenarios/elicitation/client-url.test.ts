@@ -1,7 +1,7 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import { askingServers } from "../../support/asking-server.js";
+import { askingServers } from "../../support/server-script.js";
 import { verifies } from "../../support/verifies.js";
 
 const page = (url: string) => ({ mode: "url", message: "Please look", url, elicitationId: "e1" });

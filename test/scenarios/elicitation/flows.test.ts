@@ -6,9 +6,9 @@ import { McpServer, type RpcError } from "bowline/server";
 import { FakeClock } from "bowline/testing";
 import * as v from "valibot";
 import * as z from "zod";
-import { AskedClient } from "../../support/asked-client.js";
 import { channelWires, eachWire, legacyChannels } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
+import { AskedClient } from "../../support/raw-client.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

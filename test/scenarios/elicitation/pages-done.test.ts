@@ -2,8 +2,8 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { type Client, UrlElicitationRequiredError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { FakeClock } from "bowline/testing";
-import { legacyAsking } from "../../support/asking-server.js";
 import { legacyWires } from "../../support/each-wire.js";
+import { legacyAsking } from "../../support/server-script.js";
 import { verifies } from "../../support/verifies.js";
 
 const COMPLETE = "notifications/elicitation/complete";

@@ -3,9 +3,9 @@ import type { ElicitResult } from "bowline";
 import { type Context, inputRequired, McpServer, type ServerOptions } from "bowline/server";
 import { FakeClock } from "bowline/testing";
 import * as z from "zod";
-import { AskedClient } from "../../support/asked-client.js";
 import { eachWire, legacyHttp, legacyWires, modernChannels, modernWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
+import { AskedClient } from "../../support/raw-client.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

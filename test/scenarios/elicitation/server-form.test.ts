@@ -2,8 +2,8 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import type { ElicitFormParams, ElicitResult } from "bowline";
 import { inputRequired, McpServer, type RpcError } from "bowline/server";
 import * as z from "zod";
-import { AskedClient } from "../../support/asked-client.js";
 import { channelWires, eachWire, legacyChannels } from "../../support/each-wire.js";
+import { AskedClient } from "../../support/raw-client.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, notEqual, ok, throws } from "node:assert/strict";
 import { inputRequired, McpServer, UrlElicitationRequiredError } from "bowline/server";
-import { AskedClient } from "../../support/asked-client.js";
 import { channelWires, eachWire, legacyChannels, modernChannels, modernWires } from "../../support/each-wire.js";
+import { AskedClient } from "../../support/raw-client.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { ConnectionError } from "#src/protocol/errors.js";
 import { MemoryEventLog } from "#src/store/event-log.js";
+import { gate } from "../../support/gate.js";
 import {
   answer,
   blocks,
-  Gate,
   isDone,
   LegacyEndpoint,
   messages,
@@ -20,7 +20,7 @@ const http = { wire: "legacy-http" };
 /** A tool that waits: `deaf` until the gate opens, `wait` until its signal fires. */
 function createWaiting(options: ConstructorParameters<typeof LegacyEndpoint>[0] = {}) {
   const endpoint = new LegacyEndpoint(options);
-  const release = new Gate();
+  const release = gate();
   const started: AbortSignal[] = [];
   const finished: string[] = [];
   endpoint.server

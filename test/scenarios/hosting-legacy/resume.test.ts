@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { type EventLog, type LoggedEvent, MemoryEventLog } from "#src/store/event-log.js";
+import { gate } from "../../support/gate.js";
 import {
   answer,
   blocks,
-  Gate,
   isDone,
   LegacyEndpoint,
   messages,
@@ -25,7 +25,7 @@ function createFed(options: ConstructorParameters<typeof LegacyEndpoint>[0] = { 
   endpoint.server
     .tool("fed", {}, async (_args, ctx) => {
       signals.push(ctx.signal);
-      const over = new Gate();
+      const over = gate();
       feeds.set(String(ctx.requestId), async (value) => {
         if (value === "end") over.open();
         else if (value === "detach") ctx.detachStream();

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { MemoryEventLog } from "#src/store/event-log.js";
+import { FakeClock } from "../../support/fake-clock.js";
+import { gate } from "../../support/gate.js";
 import {
   answer,
-  Gate,
-  HandClock,
   isDone,
   LegacyEndpoint,
   messages,
@@ -14,8 +14,7 @@ import {
   textOf,
   until,
 } from "../../support/legacy-endpoint.js";
-import { askPort, initialize, listenOn } from "../../support/plain-http.js";
-import { rawPost } from "../../support/raw-post.js";
+import { askPort, initialize, listenOn, rawPost } from "../../support/plain-http.js";
 import { proves } from "../../support/verifies.js";
 
 const http = { wire: "legacy-http" };
@@ -23,7 +22,7 @@ const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
 
 function createServer(...args: ConstructorParameters<typeof LegacyEndpoint>) {
   const endpoint = new LegacyEndpoint(...args);
-  const release = new Gate();
+  const release = gate();
   const started: AbortSignal[] = [];
   endpoint.server
     .tool("block", {}, async (_args, ctx) => {
@@ -95,7 +94,7 @@ proves("hosting:session:delete", http, "ends the session and its stream", async 
 });
 
 proves("hosting:session:post-termination-404", http, "after DELETE, expiry and eviction", async () => {
-  const clock = new HandClock();
+  const clock = new FakeClock();
   const { endpoint } = createServer({}, { clock, limits: { sessionIdleMs: 1000, maxSessions: 1 } });
   const deleted = await endpoint.open();
   await status(deleted.delete(), 200);
@@ -126,7 +125,7 @@ proves("hosting:session:delete-cancels-inflight", http, "without a response, and
 });
 
 proves("hosting:session:teardown-json-error", http, "by DELETE, expiry and shutdown", async () => {
-  const clock = new HandClock();
+  const clock = new FakeClock();
   const { endpoint, release, started } = createServer({ preferJson: true }, { clock, limits: { sessionIdleMs: 1000 } });
   const deleted = await endpoint.open();
   const first = deleted.call(1, "block");
@@ -235,7 +234,7 @@ proves("hosting:session:failed-init-no-session", http, "by a guard and by a gate
 });
 
 proves("hosting:session:idle-timeout", http, "each request restarts the clock", async () => {
-  const clock = new HandClock();
+  const clock = new FakeClock();
   const log = new MemoryEventLog();
   const { endpoint } = createServer({ resumable: log, keepAliveMs: 0 }, { clock, limits: { sessionIdleMs: 1000 } });
   const client = await endpoint.open();
@@ -252,7 +251,7 @@ proves("hosting:session:idle-timeout", http, "each request restarts the clock", 
 });
 
 proves("hosting:session:idle-timeout-inflight", http, "neither a call nor a stream is idle", async () => {
-  const clock = new HandClock();
+  const clock = new FakeClock();
   const { endpoint, release, started } = createServer({ keepAliveMs: 0 }, { clock, limits: { sessionIdleMs: 100 } });
   const client = await endpoint.open();
   const call = client.call(1, "block");
@@ -276,7 +275,7 @@ proves("hosting:session:idle-timeout-inflight", http, "neither a call nor a stre
 
 proves("hosting:session:close-race", http, "a handshake that outlasts its endpoint", async () => {
   const { endpoint } = createServer();
-  const [entered, release] = [new Gate(), new Gate()];
+  const [entered, release] = [gate(), gate()];
   endpoint.server.use(async (call, next) => {
     entered.open();
     await release.opened;
@@ -357,9 +356,9 @@ proves("hosting:session:id-charset", http, "a generator of anything else is refu
 });
 
 proves("hosting:session:lifecycle-callbacks", http, "opening is awaited, the end comes once", async () => {
-  const clock = new HandClock();
+  const clock = new FakeClock();
   const log: string[] = [];
-  const admitted = new Gate();
+  const admitted = gate();
   const { endpoint } = createServer(
     {
       sessions: {
@@ -406,7 +405,7 @@ proves("hosting:session:failed-init-no-session", http, "by the opening callback"
 });
 
 proves("hosting:session:close-race", http, "an opening callback that outlasts its endpoint", async () => {
-  const [entered, release] = [new Gate(), new Gate()];
+  const [entered, release] = [gate(), gate()];
   const ended: string[] = [];
   const { endpoint } = createServer({
     sessions: {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { connect } from "bowline/client";
 import { McpServer } from "bowline/server";
+import { gate } from "../../support/gate.js";
 import {
   answer,
-  Gate,
   isDone,
   LegacyEndpoint,
   messages,
@@ -18,7 +18,7 @@ const http = { wire: "legacy-http" };
 
 function createServer(options: ConstructorParameters<typeof LegacyEndpoint>[0] = {}) {
   const endpoint = new LegacyEndpoint({ sessions: false, ...options });
-  const release = new Gate();
+  const release = gate();
   const started: AbortSignal[] = [];
   endpoint.server
     .tool("echo", { input: { type: "object" } }, ({ text }: Record<string, unknown>) => String(text))

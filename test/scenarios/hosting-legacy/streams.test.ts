@@ -5,11 +5,11 @@ import type { Call, ServerWire } from "#src/era/server-era.js";
 import type { Context } from "#src/server/context.js";
 import type { ArrayExchange } from "#src/testing/array-exchange.js";
 import { legacyHttp } from "../../support/each-wire.js";
+import { FakeClock } from "../../support/fake-clock.js";
+import { gate } from "../../support/gate.js";
 import {
   answer,
   blocks,
-  Gate,
-  HandClock,
   isDone,
   LegacyEndpoint,
   type Message,
@@ -29,7 +29,7 @@ function createServer(...args: ConstructorParameters<typeof LegacyEndpoint>) {
   const endpoint = new LegacyEndpoint(...args);
   const contexts: Context[] = [];
   const wires: ServerWire[] = [];
-  const release = new Gate();
+  const release = gate();
   endpoint.server.use((call: Call, next) => {
     wires.push(call.wire);
     return next(call);
@@ -313,7 +313,7 @@ proves(
   http,
   "on quiet streams, not after",
   async () => {
-    const clock = new HandClock();
+    const clock = new FakeClock();
     const { endpoint, contexts, release } = createServer(
       { keepAliveMs: 1000 },
       { clock, limits: { sessionIdleMs: 5000 } },
@@ -332,7 +332,7 @@ proves(
     clock.advance(2000);
     assert.equal(call.body(), body);
     for (const keepAliveMs of [0, 2 ** 31]) {
-      const still = new HandClock();
+      const still = new FakeClock();
       const other = createServer({ keepAliveMs }, { clock: still, limits: { sessionIdleMs: 2 ** 40 } });
       const quiet = (await other.endpoint.open()).get();
       await until(() => quiet.status === 200);

@@ -1,15 +1,7 @@
 import assert from "node:assert/strict";
 import { McpServer } from "bowline/server";
-import {
-  answer,
-  blocks,
-  Gate,
-  LegacyEndpoint,
-  messages,
-  status,
-  textOf,
-  until,
-} from "../../support/legacy-endpoint.js";
+import { gate } from "../../support/gate.js";
+import { answer, blocks, LegacyEndpoint, messages, status, textOf, until } from "../../support/legacy-endpoint.js";
 import { proves } from "../../support/verifies.js";
 
 const http = { wire: "legacy-http" };
@@ -155,7 +147,7 @@ for (const preferJson of [false, true]) {
 
   proves("hosting:http:batch-2025-03-26", http, `one of its calls is cancelled, json ${preferJson}`, async () => {
     const { endpoint } = createServer({ preferJson });
-    const started = new Gate();
+    const started = gate();
     endpoint.server.tool("hang", {}, () => {
       started.open();
       return new Promise<string>(() => {});

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { defineServer, eachHost, faultOf, listen, type Send } from "../../support/modern-hosts.js";
 import { modernRequest } from "../../support/modern-request.js";
-import { rawPost } from "../../support/raw-post.js";
+import { rawPost } from "../../support/plain-http.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const MISMATCH = [400, -32020, 1];

@@ -5,8 +5,7 @@ import { createChannelPair, FakeClock } from "bowline/testing";
 import * as z from "zod";
 import { channelWires, eachWire, legacyWires } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
-import { RawEnd } from "../../support/raw-end.js";
-import { RawClient, RawPeer } from "../../support/raw-peer.js";
+import { RawClient, RawEnd, RawPeer } from "../../support/raw-peer.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

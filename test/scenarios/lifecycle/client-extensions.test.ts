@@ -5,8 +5,7 @@ import * as z from "zod";
 import { legacyWires, modernWires, type World } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
 import { enveloped, rawClient } from "../../support/raw-client.js";
-import { RawServer } from "../../support/raw-server.js";
-import { ServerScript } from "../../support/server-script.js";
+import { RawServer, ServerScript } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const ID = "com.example/parcel";

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { decodeHeaderValue } from "#src/http/header-value.js";
 import { eachWire, legacyWires, modernHttp, modernWires, type World } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
-import { RawServer } from "../../support/raw-server.js";
+import { RawServer } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "harbour", version: "2" };

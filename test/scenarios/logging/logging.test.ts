@@ -3,7 +3,6 @@ import type { LoggingLevel } from "bowline";
 import { RpcError } from "bowline/client";
 import { inputRequired, McpServer } from "bowline/server";
 import * as z from "zod";
-import { AskedClient } from "../../support/asked-client.js";
 import {
   channelWires,
   eachWire,
@@ -15,6 +14,7 @@ import {
   type RecordedClient,
 } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
+import { AskedClient } from "../../support/raw-client.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

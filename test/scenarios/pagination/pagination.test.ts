@@ -1,8 +1,8 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { invalidCursor, McpServer } from "bowline/server";
-import { AskedClient } from "../../support/asked-client.js";
-import { askingServers, legacyAsking, modernAsking } from "../../support/asking-server.js";
 import { channelWires, eachWire, modernChannels } from "../../support/each-wire.js";
+import { AskedClient } from "../../support/raw-client.js";
+import { askingServers, legacyAsking, modernAsking } from "../../support/server-script.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

@@ -2,7 +2,7 @@ import { deepEqual, equal } from "node:assert/strict";
 import type { Client } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { eachWire } from "../../support/each-wire.js";
-import { RawServer } from "../../support/raw-server.js";
+import { RawServer } from "../../support/server-script.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "gateway", version: "1.0.0" };

@@ -1,6 +1,5 @@
 import { deepEqual, equal, rejects, throws } from "node:assert/strict";
 import { type Context, McpServer } from "bowline/server";
-import { AskedClient } from "../../support/asked-client.js";
 import {
   channelWires,
   eachWire,
@@ -10,6 +9,7 @@ import {
   modernWires,
 } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
+import { AskedClient } from "../../support/raw-client.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

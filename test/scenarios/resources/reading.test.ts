@@ -6,8 +6,8 @@ import type { ResourceContents } from "bowline";
 import { fileResource, resolveInside } from "bowline/node";
 import { McpServer, resourceNotFound } from "bowline/server";
 import * as z from "zod";
-import { AskedClient } from "../../support/asked-client.js";
 import { channelWires, eachWire, modernWires } from "../../support/each-wire.js";
+import { AskedClient } from "../../support/raw-client.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

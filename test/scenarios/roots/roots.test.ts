@@ -2,8 +2,6 @@ import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import type { Root } from "bowline";
 import { RpcError } from "bowline/client";
 import { type Context, inputRequired, McpServer } from "bowline/server";
-import { AskedClient } from "../../support/asked-client.js";
-import { askingServers, legacyAsking } from "../../support/asking-server.js";
 import {
   channelWires,
   eachWire,
@@ -13,6 +11,8 @@ import {
   type RecordedClient,
 } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
+import { AskedClient } from "../../support/raw-client.js";
+import { askingServers, legacyAsking } from "../../support/server-script.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

@@ -1,8 +1,6 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import type { CreateMessageParams, CreateMessageResult } from "bowline";
 import { type Context, McpServer, UserRejectedError } from "bowline/server";
-import { AskedClient } from "../../support/asked-client.js";
-import { askingServers, legacyAsking } from "../../support/asking-server.js";
 import {
   channelWires,
   eachWire,
@@ -11,6 +9,8 @@ import {
   modernWires,
   type World,
 } from "../../support/each-wire.js";
+import { AskedClient } from "../../support/raw-client.js";
+import { askingServers, legacyAsking } from "../../support/server-script.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

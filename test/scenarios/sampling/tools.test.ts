@@ -2,8 +2,8 @@ import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import type { CreateMessageParams, CreateMessageResult, SamplingMessage, Tool } from "bowline";
 import { toolChoiceOf } from "bowline/client";
 import { McpServer } from "bowline/server";
-import { askingServers } from "../../support/asking-server.js";
 import { eachWire } from "../../support/each-wire.js";
+import { askingServers } from "../../support/server-script.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { ProtocolError } from "#src/protocol/errors.js";
 import { stdioWires, type World } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
-import { callOf, RawEnd, resultOf, speaking, type TestContext } from "../../support/raw-end.js";
+import { callOf, RawEnd, resultOf, speaking, type TestContext } from "../../support/raw-peer.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

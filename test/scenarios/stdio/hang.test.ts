@@ -3,7 +3,7 @@ import type { TestContext } from "node:test";
 import { ConnectionError, connect } from "bowline/client";
 import { FakeClock } from "bowline/testing";
 import { stdioWires } from "../../support/each-wire.js";
-import type { Era } from "../../support/raw-end.js";
+import type { Era } from "../../support/raw-peer.js";
 import { child, connectChild, exists, SOON } from "../../support/server-child.js";
 import { proves, verifies } from "../../support/verifies.js";
 

@@ -8,7 +8,7 @@ import * as z from "zod";
 import { ChannelLog } from "../../support/channel-log.js";
 import { createPipePair, modernStdio, stdioWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
-import { callOf, RawEnd, requestOf, resultOf, speaking } from "../../support/raw-end.js";
+import { callOf, RawEnd, requestOf, resultOf, speaking } from "../../support/raw-peer.js";
 import { child, NEVER } from "../../support/server-child.js";
 import { proves, verifies } from "../../support/verifies.js";
 

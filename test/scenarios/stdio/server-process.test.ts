@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { stdioWires } from "../../support/each-wire.js";
 import { awaitPresence } from "../../support/presence.js";
-import { callOf, type Era, requestOf } from "../../support/raw-end.js";
+import { callOf, type Era, requestOf } from "../../support/raw-peer.js";
 import { child, connectChild, NEVER, program, spawnBare } from "../../support/server-child.js";
 import { proves, verifies } from "../../support/verifies.js";
 

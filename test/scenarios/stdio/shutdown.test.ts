@@ -8,7 +8,7 @@ import { type LaunchPlatform, planLaunch } from "#src/node/process/launch.js";
 import { planEndTree } from "#src/node/process/tree.js";
 import { stdioWires } from "../../support/each-wire.js";
 import { awaitPresence } from "../../support/presence.js";
-import { type Era, speaking, type TestContext } from "../../support/raw-end.js";
+import { type Era, speaking, type TestContext } from "../../support/raw-peer.js";
 import { child, exists, held, Lines, NEVER, program, SOON } from "../../support/server-child.js";
 import { proves, verifies } from "../../support/verifies.js";
 

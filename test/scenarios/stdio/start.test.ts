@@ -7,7 +7,7 @@ import { childEnvironment } from "#src/node/environment.js";
 import { likelyCauseOf } from "#src/node/process/diagnosis.js";
 import { ChannelLog } from "../../support/channel-log.js";
 import { stdioWires } from "../../support/each-wire.js";
-import { speaking } from "../../support/raw-end.js";
+import { speaking } from "../../support/raw-peer.js";
 import { child, connectChild, exists, held, Lines, NEVER, program } from "../../support/server-child.js";
 import { proves, verifies } from "../../support/verifies.js";
 

@@ -4,7 +4,7 @@ import { McpServer, toolResult } from "bowline/server";
 import * as z from "zod";
 import { channelWires, eachWire } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
-import { plainClient } from "../../support/plain-client.js";
+import { AskedClient } from "../../support/raw-client.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
@@ -158,7 +158,7 @@ verifies("tools:call:arguments-omitted", channelWires, async (world) => {
   const server = new McpServer(me)
     .tool("easy", { input: z.object({ n: z.number().default(4) }) }, ({ n }) => `n is ${n}`)
     .tool("strict", { input: z.object({ n: z.number() }) }, () => "ran");
-  const client = await plainClient(world, server);
+  const client = await AskedClient.open(world, server);
   deepEqual((await client.result("tools/call", { name: "easy" })).content, [{ type: "text", text: "n is 4" }]);
   const strict = await client.result("tools/call", { name: "strict" });
   equal(strict.isError, true);
@@ -192,7 +192,7 @@ verifies("tools:call:malformed-request", channelWires, async (world) => {
     ran++;
     return "";
   });
-  const client = await plainClient(world, server);
+  const client = await AskedClient.open(world, server);
   const malformed = [
     {},
     { name: 7 },

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { audio, embedded, image, link, McpServer, text, toolResult } from "bowline/server";
 import { eachWire } from "../../support/each-wire.js";
-import { RawServer } from "../../support/raw-server.js";
+import { RawServer } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

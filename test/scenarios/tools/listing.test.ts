@@ -3,8 +3,8 @@ import { ConnectionError, displayName, RpcError } from "bowline/client";
 import { McpServer, type ServerOptions, toolResult } from "bowline/server";
 import * as z from "zod";
 import { eachWire, legacyChannels, modernChannels, modernWires } from "../../support/each-wire.js";
-import { plainClient } from "../../support/plain-client.js";
-import { RawServer } from "../../support/raw-server.js";
+import { AskedClient } from "../../support/raw-client.js";
+import { RawServer } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
@@ -190,7 +190,7 @@ proves("tools:list:display-name", {}, "a title, for tools also in the annotation
 verifies("tools:list:execution-legacy-only", legacyChannels, async (world) => {
   const server = new McpServer(me).tool("long", { taskSupport: "optional" }, () => "");
   const executionAt = async (version: string) => {
-    const client = await plainClient(world, server, version);
+    const client = await AskedClient.open(world, server, { version });
     const { tools } = await client.result("tools/list");
     return (tools as { execution?: unknown }[])[0]?.execution;
   };
@@ -200,7 +200,7 @@ verifies("tools:list:execution-legacy-only", legacyChannels, async (world) => {
 });
 
 verifies("tools:list:execution-legacy-only", "not in this era", modernChannels, async (world) => {
-  const client = await plainClient(
+  const client = await AskedClient.open(
     world,
     new McpServer(me).tool("long", { taskSupport: "optional" }, () => ""),
   );

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { image, McpServer, text, toolResult } from "bowline/server";
 import * as z from "zod";
 import { eachWire, legacyChannels, modernWires } from "../../support/each-wire.js";
-import { plainClient } from "../../support/plain-client.js";
+import { AskedClient } from "../../support/raw-client.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
@@ -45,13 +45,13 @@ verifies("tools:call:structured-content:text-mirror", eachWire, async ({ connect
 verifies("tools:call:structured-content:pre-2025-06-18", legacyChannels, async (world) => {
   const server = new McpServer(me).tool("count", { output: counted }, () => ({ n: 4 }));
   for (const version of ["2024-11-05", "2025-03-26"]) {
-    const client = await plainClient(world, server, version);
+    const client = await AskedClient.open(world, server, { version });
     const { tools } = await client.result("tools/list");
     deepEqual(Object.keys((tools as object[])[0] ?? {}).sort(), ["inputSchema", "name"]);
     const result = await client.result("tools/call", { name: "count" });
     deepEqual(result, { content: [text('{"n":4}')] });
   }
-  const later = await plainClient(world, server, "2025-06-18");
+  const later = await AskedClient.open(world, server, { version: "2025-06-18" });
   deepEqual((await later.result("tools/call", { name: "count" })).structuredContent, { n: 4 });
 });
 

@@ -14,7 +14,7 @@ import {
 import { McpServer } from "bowline/server";
 import { FakeClock } from "bowline/testing";
 import { gate } from "../../support/gate.js";
-import { RawServer, rawError } from "../../support/raw-server.js";
+import { RawServer, rawError } from "../../support/server-script.js";
 
 const named = (name: string) =>
   new McpServer({ name, version: "1" })
