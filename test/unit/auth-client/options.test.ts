@@ -1,6 +1,6 @@
 import { equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
-import { createOAuth } from "bowline/auth/client";
+import { createMemoryStore, createOAuth } from "bowline/auth/client";
 import { AuthWorld, CALLBACK, failsAt } from "../../support/auth-world.js";
 
 test("a user can be asked only with both the way to ask and the address to come back to", async (t) => {
@@ -25,4 +25,18 @@ test("a token is taken only if it is bound as it was asked for", async (t) => {
   await rejects(world.call(world.oauth()), failsAt("token", /a key that was not offered/));
   world.as.extra = { token_type: "mac" };
   await rejects(world.call(world.oauth()), failsAt("token", /token type is unknown/));
+});
+
+test("a client that is registered for one address to come back to is registered again for another", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  const store = createMemoryStore();
+  const registered = () => world.count("POST https://as.example/register");
+  const visit = async (redirectUrl: string) => {
+    world.as.live.clear();
+    await world.call(world.oauth({ store, redirectUrl }));
+    return registered();
+  };
+  equal(await visit(CALLBACK), 1);
+  equal(await visit(CALLBACK), 1);
+  equal(await visit("http://127.0.0.1:10/callback"), 2);
 });
