@@ -8,8 +8,11 @@ import { instrument, placeOf, switchFile, switchModule } from "./instrument.mjs"
 /** The copy of the project in which mutants run. */
 export const tree = at("build/mutants/tree");
 
-/** The folders of tests that run on mutants. The others measure memory and time, or look at the project's files. */
-const suites = ["unit", "scenarios", "faults"];
+/**
+ * The tests that run on mutants, by the start of their paths. The others measure memory and time, or look at the project's
+ * files; the test of limits compares the constants of the build with the pages.
+ */
+const suites = ["unit/", "scenarios/", "faults/", "project/limits"];
 
 /** Copied, since node follows links to the project's own `dist`; everything else is linked. */
 const copied = ["package.json", "dist", "build", "examples", "node_modules"];
@@ -62,13 +65,12 @@ export function testFiles(mutants) {
     shared.update(readFileSync(file));
   }
   const base = shared.digest("hex");
-  return suites.flatMap((suite) =>
-    filesBelow(join(tree, "build/test", suite), ".test.js").map((path) => ({
-      path,
-      name: relative(tree, path).split(sep).join("/"),
-      digest: createHash("sha256").update(base).update(readFileSync(path)).digest("hex"),
-    })),
-  );
+  const all = filesBelow(join(tree, "build/test"), ".test.js").map((path) => ({
+    path,
+    name: relative(tree, path).split(sep).join("/"),
+    digest: createHash("sha256").update(base).update(readFileSync(path)).digest("hex"),
+  }));
+  return all.filter(({ name }) => suites.some((suite) => name.startsWith(`build/test/${suite}`)));
 }
 
 export const folderFor = (path) => {
