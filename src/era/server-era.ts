@@ -185,24 +185,15 @@ export interface StateUse {
 export interface SessionSettings {
   /** True if HTTP sessions are kept. Without them each request is self-contained. */
   readonly enabled: boolean;
-  /**
-   * Creates the id of a new session: visible ASCII characters that cannot be guessed.
-   * @default a random id
-   */
+  /** Creates the id of a new session: visible ASCII characters that cannot be guessed. @default a random id */
   readonly createId?: (() => string) | undefined;
   /** Called when a client opens a session, before the response is sent. If it fails, the session is refused. */
   readonly onOpen?: ((id: string) => void | Promise<void>) | undefined;
   /** Called once when a session has ended for any reason. */
   readonly onEnd?: ((id: string) => void | Promise<void>) | undefined;
-  /**
-   * True if clients may end their session by DELETE.
-   * @default true
-   */
+  /** True if clients may end their session by DELETE. @default true */
   readonly clientMayEnd?: boolean | undefined;
-  /**
-   * True if clients may open a GET stream, for messages outside calls or to resume a lost stream.
-   * @default true
-   */
+  /** True if clients may open a GET stream, for messages outside calls or to resume a lost stream. @default true */
   readonly clientMayListen?: boolean | undefined;
 }
 
@@ -213,10 +204,7 @@ export interface RuntimeOptions {
   readonly pings?: PingOptions | undefined;
   /** Minimum time between two progress notifications of a call. */
   readonly progressIntervalMs?: number | undefined;
-  /**
-   * True if results name the server.
-   * @default true
-   */
+  /** True if results name the server. @default true */
   readonly identify?: boolean | undefined;
   /** Minimum log level for clients that have not set one, in versions that do not require it. */
   readonly logLevel?: LoggingLevel | undefined;
@@ -250,10 +238,7 @@ export interface ServerRuntime {
   seal(): MaybePromise<StateSeal>;
   /** URL elicitations that are not complete. */
   readonly urlElicitations: UrlElicitations;
-  /**
-   * Serialized end of plain results, in the era that adds metadata to each result. It is the same for all results of a
-   * server.
-   */
+  /** Serialized metadata at the end of plain results, which is the same for all results of a server. Modern only. */
   plainStamp?: string | undefined;
   /** True if new requests are refused. */
   readonly draining: boolean;
@@ -371,15 +356,9 @@ export interface HttpBindingOptions {
 }
 
 export interface SsePaths {
-  /**
-   * Path of the stream.
-   * @default "/sse"
-   */
+  /** Path of the stream. @default "/sse" */
   readonly path?: string;
-  /**
-   * Path to which messages are posted. It may have a query.
-   * @default "/messages"
-   */
+  /** Path to which messages are posted. It may have a query. @default "/messages" */
   readonly messagesPath?: string;
 }
 
