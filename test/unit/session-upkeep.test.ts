@@ -45,16 +45,16 @@ test("a page that the user was sent to is told once, to the session that asked, 
   const told: unknown[] = [];
   const open = () => openSession(host, told);
   const [first, second, third] = [open(), open(), open()];
-  for (const id of ["a", "b"]) first.notePage(id);
-  second.notePage("b");
+  for (const id of ["a", "b"]) first.addUrlElicitation(id);
+  second.addUrlElicitation("b");
   first.close();
-  third.notePage("c");
+  third.addUrlElicitation("c");
   deepEqual(
     ["a", "b", "b", "c", "unknown"].map((id) => completeUrlElicitation(host.urlElicitations, id)),
     [true, true, false, true, false],
   );
   deepEqual(told, [{ elicitationId: "b" }, { elicitationId: "c" }]);
-  first.notePage("d");
+  first.addUrlElicitation("d");
   equal(completeUrlElicitation(host.urlElicitations, "d"), false);
 });
 
@@ -62,7 +62,7 @@ test("pages keep no ended session alive", async () => {
   const host = new FakeServerHost();
   const sessions = Array.from({ length: 10 }, (_, n) => {
     const session = openSession(host, []);
-    session.notePage(`page ${n}`);
+    session.addUrlElicitation(`page ${n}`);
     session.close();
     return new WeakRef(session);
   });

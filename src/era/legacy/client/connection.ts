@@ -103,7 +103,7 @@ export class LegacyConnection implements Connection {
       if (this.#subscriptions.size > 0) this.#renew().catch((error: Error) => this.#loseSubscriptions(error));
     };
     transport.onGap = () => this.#subscriptions.onMissed();
-    transport.onDeaf = (reason) => {
+    transport.onStreamAbandoned = (reason) => {
       this.#listenAgain = () => transport.listenAgain();
       this.#loseSubscriptions(reason);
     };
@@ -146,13 +146,13 @@ export class LegacyConnection implements Connection {
   /** Opens a subscription. List changes need no request in this era. Each resource is subscribed to separately. */
   async watch(filter: SubscriptionFilter, events: WatchEvents, lifetime: CallLifetime): Promise<Subscription> {
     if (this.#lost) await untilAborted(this.#renew(), lifetime);
-    if (this.#listenAgain !== undefined) await this.#hearAgain(lifetime);
+    if (this.#listenAgain !== undefined) await this.#reopenStream(lifetime);
     const honoured = honouredFilter(filter, this.server.capabilities);
     return this.#subscriptions.open(honoured, events, lifetime);
   }
 
   /** Reopens the abandoned GET stream after a ping, which shows that the server answers. */
-  async #hearAgain(lifetime: CallLifetime): Promise<void> {
+  async #reopenStream(lifetime: CallLifetime): Promise<void> {
     await this.call({ method: "ping", params: undefined }, lifetime);
     const listenAgain = this.#listenAgain;
     this.#listenAgain = undefined;

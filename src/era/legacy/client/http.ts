@@ -42,7 +42,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   /** Called when the GET stream is open again but messages in between are lost. */
   onGap: () => void = () => {};
   /** Called when the GET stream is abandoned. */
-  onDeaf: (reason: Error) => void = (reason) => this.wire.report(reason);
+  onStreamAbandoned: (reason: Error) => void = (reason) => this.wire.report(reason);
   /** HTTP status of the response to the last `initialize`. */
   handshakeStatus: number | undefined;
   readonly #streams: SessionStreams;
@@ -249,7 +249,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
       onGap: () => this.wire.guard(() => this.onGap()),
       onRefused: (error: Error, wasOpen: boolean) => this.#onNoStream(error, session, wasOpen),
       onTrouble: (error: Error) => this.wire.report(error),
-      onGivenUp: (error: Error) => this.wire.guard(() => this.onDeaf(error)),
+      onGivenUp: (error: Error) => this.wire.guard(() => this.onStreamAbandoned(error)),
     };
     void this.wire.hold(wire, listenToServer(this.#streams, session.headers, wire, listener));
     const { clock, limits } = this.target;
@@ -261,7 +261,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     const status = error instanceof ConnectionError ? error.status : undefined;
     if (status === 405 && !wasOpen) return;
     const lost = isSessionLost(status, session);
-    if (wasOpen && !lost) return this.wire.guard(() => this.onDeaf(error));
+    if (wasOpen && !lost) return this.wire.guard(() => this.onStreamAbandoned(error));
     this.wire.report(error);
     if (lost) this.#loseSession(session);
   }

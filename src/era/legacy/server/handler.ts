@@ -37,7 +37,7 @@ async function settleLater(
     }
     return result;
   } catch (error) {
-    if (isUrlElicitationRequired(error)) throw asking.strategy.sendToPages(error);
+    if (isUrlElicitationRequired(error)) throw asking.strategy.toUrlError(error);
     throw error;
   }
 }

@@ -49,7 +49,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
   readonly era: ServerEra;
   readonly runtime: ServerRuntime;
   readonly protocol: LegacySession;
-  readonly #around: SessionContext;
+  readonly #context: SessionContext;
   readonly #calls: PostCalls;
   readonly #streams: SessionStreams;
   readonly #requests = new PendingClientRequests();
@@ -57,17 +57,17 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
   #held: Map<HttpExchange, RequestId | undefined> | undefined;
   #ended: HttpRefusal | undefined;
 
-  constructor(around: SessionContext, id: string | undefined, principal?: string, client?: ClientDescription) {
-    const { era, runtime, retryMs } = around;
-    this.#around = around;
+  constructor(context: SessionContext, id: string | undefined, principal?: string, client?: ClientDescription) {
+    const { era, runtime, retryMs } = context;
+    this.#context = context;
     this.id = id;
     this.sessionId = id ?? "";
     this.principal = principal;
     this.era = era;
     this.runtime = runtime;
     this.protocol = new LegacySession(era, runtime, this, client);
-    this.#calls = new PostCalls(this, around.cancels);
-    this.#streams = new SessionStreams(this, id === undefined ? undefined : around.log, retryMs, around.keepAlive);
+    this.#calls = new PostCalls(this, context.cancels);
+    this.#streams = new SessionStreams(this, id === undefined ? undefined : context.log, retryMs, context.keepAlive);
   }
 
   get version(): string {
@@ -187,8 +187,8 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
   }
 
   onCallOver(): void {
-    if (!this.busy && this.#ended === undefined) this.#around.onIdle(this);
-    this.#around.onCallOver();
+    if (!this.busy && this.#ended === undefined) this.#context.onIdle(this);
+    this.#context.onCallOver();
   }
 
   #postBatch(exchange: HttpExchange, items: readonly unknown[], kind: ReplyKind): void {

@@ -37,7 +37,7 @@ class LegacyBinding implements HttpBinding {
   readonly #versions: readonly string[];
   readonly #table: SessionTable;
   readonly #keepAlive: KeepAlive<SseConnection>;
-  readonly #around: SessionContext;
+  readonly #context: SessionContext;
   readonly #pickReplyKind: (accept: string | undefined) => ReplyKind | undefined;
   /** Sessions that no client can name: unfinished handshakes and single POSTs. */
   readonly #unnamed = new Set<HttpSession>();
@@ -56,7 +56,7 @@ class LegacyBinding implements HttpBinding {
     this.#table = new SessionTable(runtime.limits, runtime.clock, (id) => this.#onEnd(id));
     this.#keepAlive = new KeepAlive(runtime.clock, options.keepAliveMs);
     const { resumable, sse, accept } = options;
-    this.#around = {
+    this.#context = {
       era,
       runtime,
       retryMs: options.retryMs,
@@ -145,7 +145,7 @@ class LegacyBinding implements HttpBinding {
     const client: ClientDescription | undefined = isHandshake
       ? undefined
       : { version, capabilities: {}, info: undefined };
-    const session = new HttpSession(this.#around, undefined, exchange.principal, client);
+    const session = new HttpSession(this.#context, undefined, exchange.principal, client);
     this.#unnamed.add(session);
     session.post(exchange, body, kind);
     if (!session.busy) this.#onIdle(session);
@@ -153,7 +153,7 @@ class LegacyBinding implements HttpBinding {
 
   async #open(exchange: HttpExchange, request: RpcRequest, kind: ReplyKind): Promise<void> {
     const id = this.#createId();
-    const session = new HttpSession(this.#around, id, exchange.principal);
+    const session = new HttpSession(this.#context, id, exchange.principal);
     this.#unnamed.add(session);
     const handshake = serveHandshake(session, exchange, request, kind, () => this.#admit(id, session));
     const opened = await session.hold(exchange, request.id, handshake);

@@ -55,7 +55,7 @@ export class PushStrategy implements RequestStrategy {
       );
     }
     const params = paramsAt(version, request, options.elicitationId);
-    if (typeof params.elicitationId === "string") LegacySession.of(call).notePage(params.elicitationId);
+    if (typeof params.elicitationId === "string") LegacySession.of(call).addUrlElicitation(params.elicitationId);
     const result = await this.push(request.method, params, options);
     const problem = inputShapes.get(request.method)?.result(result) ?? (await options.check?.(result));
     if (problem === undefined) return result;
@@ -100,7 +100,7 @@ export class PushStrategy implements RequestStrategy {
   }
 
   /** Returns the error for a client that can open URLs, otherwise an internal error. */
-  sendToPages(error: UrlElicitationRequiredError): RpcError {
+  toUrlError(error: UrlElicitationRequiredError): RpcError {
     if (this.#call.client.capabilities.elicitation?.url === undefined) {
       return new RpcError(
         INTERNAL_ERROR,
@@ -108,7 +108,7 @@ export class PushStrategy implements RequestStrategy {
       );
     }
     const session = LegacySession.of(this.#call);
-    for (const { elicitationId } of error.elicitations) session.notePage(elicitationId);
+    for (const { elicitationId } of error.elicitations) session.addUrlElicitation(elicitationId);
     return error;
   }
 }

@@ -33,7 +33,7 @@ type Phase =
   | { readonly name: "answered"; readonly client: ClientDescription }
   | { readonly name: "ready"; readonly client: ClientDescription };
 
-const STRANGER: ClientDescription = { version: HANDSHAKE_VERSIONS[0], capabilities: {}, info: undefined };
+const UNKNOWN_CLIENT: ClientDescription = { version: HANDSHAKE_VERSIONS[0], capabilities: {}, info: undefined };
 
 /** State of a session after its handshake: version, client, log level, subscriptions. */
 export class LegacySession implements EraSession, UrlElicitationOwner {
@@ -43,7 +43,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   readonly #wire: ServerWire;
   #subscriptions: SessionSubscriptions | undefined;
   /** Ids of the URL elicitations that are not complete. */
-  readonly #pages = new Set<string>();
+  readonly #urlElicitations = new Set<string>();
   #phase: Phase = { name: "new" };
   #logLevel: LoggingLevel | undefined;
   #pings: PingLoop | undefined;
@@ -51,7 +51,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   #closed = false;
   #promised: ServerCapabilities = {};
   readonly #stopListening: (() => void)[] = [];
-  readonly #asides = new Set<Call>();
+  readonly #notificationCalls = new Set<Call>();
   #receive: ((notification: RpcNotification) => void) | undefined;
 
   /** With `client`, no handshake is expected and no changes are sent. */
@@ -68,7 +68,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   }
 
   get client(): ClientDescription {
-    return this.established ?? STRANGER;
+    return this.established ?? UNKNOWN_CLIENT;
   }
 
   get established(): ClientDescription | undefined {
@@ -109,15 +109,15 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
       wire: this.#wire,
       origin,
       progressToken,
-      logLevel: this.#heard,
+      logLevel: this.#minLogLevel,
     });
   }
 
   /** Creates a call that belongs to no request. It can send notifications and requests and ends with the session. */
-  #aside(method: string): Call {
+  #notificationCall(method: string): Call {
     const call = this.#callOf(method, {}, {});
-    for (const old of this.#asides) if (!old.open) this.#asides.delete(old);
-    this.#asides.add(call);
+    for (const old of this.#notificationCalls) if (!old.open) this.#notificationCalls.delete(old);
+    this.#notificationCalls.add(call);
     return call;
   }
 
@@ -137,7 +137,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
       },
       origin,
       progressToken: undefined,
-      logLevel: this.#heard,
+      logLevel: this.#minLogLevel,
     });
   }
 
@@ -147,7 +147,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) this.#runtime.report(problem, { where: "notification", method });
     else if (method !== "notifications/initialized" || this.#ready()) {
-      this.#receive ??= this.#runtime.receiver((name) => this.#aside(name));
+      this.#receive ??= this.#runtime.receiver((name) => this.#notificationCall(name));
       this.#receive(notification);
     }
   }
@@ -177,28 +177,28 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     return this.#subscriptions;
   }
 
-  notePage(id: string): void {
+  addUrlElicitation(id: string): void {
     if (this.#closed) return;
     trackUrlElicitation(this.#runtime, id, this);
-    this.#pages.add(id);
+    this.#urlElicitations.add(id);
   }
 
   onUrlElicitationDone(elicitationId: string): void {
-    this.#pages.delete(elicitationId);
+    this.#urlElicitations.delete(elicitationId);
     void this.#wire.notify(undefined, "notifications/elicitation/complete", { elicitationId });
   }
 
   onUrlElicitationForgotten(id: string): void {
-    this.#pages.delete(id);
+    this.#urlElicitations.delete(id);
   }
 
   close(): void {
     this.#closed = true;
     this.#pings?.stop();
-    for (const id of this.#pages) releaseUrlElicitation(this.#runtime.urlElicitations, id);
-    this.#pages.clear();
+    for (const id of this.#urlElicitations) releaseUrlElicitation(this.#runtime.urlElicitations, id);
+    this.#urlElicitations.clear();
     const reason = new ConnectionError("The client disconnected", { delivery: "sent" });
-    for (const call of this.#asides) call.end.abort(reason);
+    for (const call of this.#notificationCalls) call.end.abort(reason);
     for (const stop of this.#stopListening.splice(0)) stop();
     this.#subscriptions?.close();
   }
@@ -243,13 +243,13 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   }
 
   /** Returns the minimum level of log messages for this client, or undefined if the server does not log. */
-  readonly #heard = (): LoggingLevel | undefined =>
+  readonly #minLogLevel = (): LoggingLevel | undefined =>
     this.#runtime.capabilities.logging === undefined
       ? undefined
       : (this.#logLevel ?? this.#runtime.options.logLevel ?? "debug");
 
   #onLog({ level, data, logger }: LogMessage): void {
-    if (!isWanted(level, this.#heard())) return;
+    if (!isWanted(level, this.#minLogLevel())) return;
     const params = { level, data, ...(logger === undefined ? undefined : { logger }) };
     void this.#wire.notify(undefined, "notifications/message", params);
   }

@@ -40,16 +40,16 @@ const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
  * @deprecated by SEP-2596; may go three months after SEP-2596 is final.
  */
 export class SseEndpoint {
-  readonly #around: SseContext;
+  readonly #context: SseContext;
   readonly #sessions = new Map<string, SseSession>();
   /** Ends sessions whose clients have sent nothing. */
   readonly #setup: DeadlineQueue<SseSession>;
 
-  constructor(around: SseContext) {
-    const { clock, limits } = around.runtime;
-    this.#around = around;
+  constructor(context: SseContext) {
+    const { clock, limits } = context.runtime;
+    this.#context = context;
     this.#setup = new DeadlineQueue(clock, limits.sessionSetupMs, (session) => void session.close());
-    around.runtime.deprecated?.(sseDeprecation);
+    context.runtime.deprecated?.(sseDeprecation);
   }
 
   get size(): number {
@@ -58,19 +58,19 @@ export class SseEndpoint {
 
   /** Answers an exchange on one of the two paths. */
   serve(exchange: HttpExchange): void {
-    const toMessages = pathOf(exchange.url).endsWith(pathOf(this.#around.paths.messages));
+    const toMessages = pathOf(exchange.url).endsWith(pathOf(this.#context.paths.messages));
     if (toMessages) this.#postMessage(exchange);
     else this.#openStream(exchange);
   }
 
   #openStream(exchange: HttpExchange): void {
     if (exchange.method !== "GET") return this.#notAllowed(exchange, "GET");
-    const { runtime, era, accept, table } = this.#around;
+    const { runtime, era, accept, table } = this.#context;
     const { principal } = exchange;
     const full = table.reserve(principal);
     if (full !== undefined) return refuse(exchange, runtime, full);
     const id = crypto.randomUUID();
-    const session = new SseSession(exchange, this.#around, () => {
+    const session = new SseSession(exchange, this.#context, () => {
       session.setup?.leave();
       this.#sessions.delete(id);
       table.free(principal);
@@ -86,7 +86,7 @@ export class SseEndpoint {
 
   #postMessage(exchange: HttpExchange): void {
     if (exchange.method !== "POST") return this.#notAllowed(exchange, "POST");
-    const { runtime } = this.#around;
+    const { runtime } = this.#context;
     const id = new URLSearchParams(exchange.url.split("?", 2)[1]).get("sessionId");
     if (id === null || !SESSION_ID.test(id))
       return refuse(exchange, runtime, invalidRequest("sessionId is missing or malformed"));
@@ -100,7 +100,7 @@ export class SseEndpoint {
   }
 
   #take(exchange: HttpExchange, id: string, text: string): void {
-    const { runtime } = this.#around;
+    const { runtime } = this.#context;
     const session = this.#find(id, exchange);
     if (session === undefined) return refuse(exchange, runtime, sessionNotFound);
     const parsed = parseFrame(text);
@@ -113,7 +113,7 @@ export class SseEndpoint {
       const problem = `a batch may have at most ${maxBatchItems} messages (limits.maxBatchItems)`;
       return refuse(exchange, runtime, invalidRequest(problem));
     }
-    if (this.#around.options.admits?.(exchange, parsed) === false) return;
+    if (this.#context.options.admits?.(exchange, parsed) === false) return;
     if (!session.hasRoomFor(text)) return refuse(exchange, runtime, notOpenYet);
     exchange.reply(202, {});
     session.take(text, exchange);
@@ -127,13 +127,13 @@ export class SseEndpoint {
 
   /** Returns the URL to which the client posts. It gets the same prefix as the path of the stream. */
   #addressFor(exchange: HttpExchange, id: string): string {
-    const { stream, messages } = this.#around.paths;
+    const { stream, messages } = this.#context.paths;
     const prefix = pathOf(exchange.url).slice(0, -stream.length);
     return `${prefix}${messages}${messages.includes("?") ? "&" : "?"}sessionId=${id}`;
   }
 
   #onBodyFailure(exchange: HttpExchange, error: unknown): void {
-    const { runtime } = this.#around;
+    const { runtime } = this.#context;
     if (!(error instanceof BodyFailure)) return refuseFailed(exchange, runtime, error);
     const { status, message } = error;
     if (status === undefined) return;
@@ -144,7 +144,7 @@ export class SseEndpoint {
   }
 
   #notAllowed(exchange: HttpExchange, allow: string): void {
-    refuse(exchange, this.#around.runtime, refusal(405, `Method not allowed: ${exchange.method}`, { allow }));
+    refuse(exchange, this.#context.runtime, refusal(405, `Method not allowed: ${exchange.method}`, { allow }));
   }
 }
 

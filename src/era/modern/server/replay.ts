@@ -64,7 +64,7 @@ export async function closeRound(
 ): Promise<HandlerResult> {
   if (replay.broken !== undefined) throw replay.broken;
   if (replay.suspended) return replay.toResult();
-  if (isUrlElicitationRequired(failure)) return sealAuthored(call, replay, toPages(failure));
+  if (isUrlElicitationRequired(failure)) return sealAuthored(call, replay, toUrlRequests(failure));
   if (failure !== undefined) throw failure;
   return sealAuthored(call, replay, result as HandlerResult);
 }
@@ -73,7 +73,7 @@ export async function closeRound(
  * Converts the error, which other versions send as such, to a result with questions. The handler runs again when the
  * client returns.
  */
-function toPages({ elicitations }: UrlElicitationRequiredError): HandlerResult {
+function toUrlRequests({ elicitations }: UrlElicitationRequiredError): HandlerResult {
   const requests = elicitations.map(({ elicitationId, message, url }) => {
     return [elicitationId, { method: "elicitation/create", params: { mode: "url", message, url } }] as const;
   });
