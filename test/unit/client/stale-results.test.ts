@@ -1,7 +1,7 @@
 import { deepEqual, rejects } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { connect } from "bowline/client";
-import { RawServer, rawError } from "../../support/raw-server.js";
+import { RawServer, rawError } from "../../support/server-script.js";
 
 /** A server whose result is out of date at once, and that fails from the second read on. */
 async function failing(t: TestContext, cache: { staleOnError?: boolean }) {
