@@ -27,7 +27,7 @@ const { affectedBy } = await loadScript<{
 
 const built = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const cancel = built("build/test/scenarios/cancel/calls.test.js");
-const sse = built("build/test/unit/http-sse.test.js");
+const sse = built("build/test/unit/http/sse/sse.test.js");
 const both = [cancel, sse];
 
 const isChosen = ({ patterns }: Selection, title: string) =>
@@ -92,6 +92,6 @@ test("a change affects the tests that import it, at any depth", () => {
   const other = built("build/test/project/verifies.test.js");
   deepEqual(affectedBy([loads], [own, other]), [own]);
   deepEqual(affectedBy([built("build/test/support/verifies.js")], [own, other]), [other]);
-  const uses = built("build/test/unit/http-sse.test.js");
+  const uses = built("build/test/unit/http/sse/sse.test.js");
   deepEqual(affectedBy([built("dist/http/sse/reader.js")], [own, uses]), [uses]);
 });

@@ -304,7 +304,7 @@ proves("jsonschema:dialects-documented", {}, "the list is the page's list, and e
 });
 
 proves("validation:no-eval", {}, "where code may not be made from strings", async () => {
-  const tests = fileURLToPath(new URL("../../unit/json-schema.test.js", import.meta.url));
+  const tests = fileURLToPath(new URL("../../unit/schema/json-schema/validator.test.js", import.meta.url));
   const { NODE_TEST_CONTEXT: _, BOWLINE_PROOFS: __, ...env } = process.env;
   const { stdout } = await promisify(execFile)(process.execPath, ["--disallow-code-generation-from-strings", tests], {
     env,

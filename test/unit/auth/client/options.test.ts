@@ -1,0 +1,42 @@
+import { equal, rejects } from "node:assert/strict";
+import { test } from "node:test";
+import { createMemoryStore, createOAuth } from "bowline/auth/client";
+import { AuthWorld, CALLBACK, failsAt } from "../../../support/auth-world.js";
+
+test("a user can be asked only with both the way to ask and the address to come back to", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  const { fetch, browse: authorize } = world;
+  for (const options of [{ authorize }, { redirectUrl: CALLBACK }, {}]) {
+    const auth = createOAuth({ fetch, client: { id: "known", issuer: world.as.issuer }, ...options } as never);
+    await rejects(world.call(auth), failsAt("configuration", /authorize and redirectUrl/));
+  }
+});
+
+test("a token is taken only if it is bound as it was asked for", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  world.as.metadata = { ...world.as.metadata, dpop_signing_alg_values_supported: ["ES256"] };
+  const sent = () => world.to("POST https://as.example/token").length;
+  // The servers of this world give bearer tokens, also where a proof came along.
+  await world.call(world.oauth());
+  await world.call(world.oauth({ dpop: true }));
+  equal(sent(), 2);
+  await rejects(world.call(world.oauth({ dpop: { required: true } })), failsAt("token", /did not bind the token/));
+  world.as.extra = { token_type: "DPoP" };
+  await rejects(world.call(world.oauth()), failsAt("token", /a key that was not offered/));
+  world.as.extra = { token_type: "mac" };
+  await rejects(world.call(world.oauth()), failsAt("token", /token type is unknown/));
+});
+
+test("a client that is registered for one address to come back to is registered again for another", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  const store = createMemoryStore();
+  const registered = () => world.count("POST https://as.example/register");
+  const visit = async (redirectUrl: string) => {
+    world.as.live.clear();
+    await world.call(world.oauth({ store, redirectUrl }));
+    return registered();
+  };
+  equal(await visit(CALLBACK), 1);
+  equal(await visit(CALLBACK), 1);
+  equal(await visit("http://127.0.0.1:10/callback"), 2);
+});

@@ -1,0 +1,39 @@
+import { equal, match, ok, rejects } from "node:assert/strict";
+import { type ClientExtension, connect, DefinitionError } from "bowline/client";
+import { ServerScript } from "../../support/server-script.js";
+import { proves } from "../../support/verifies.js";
+
+const ID = "com.example/parcel";
+const parcel: ClientExtension = {
+  methods: ["com.example/fetch"],
+  results: { "com.example/ticket": { method: "tools/call", resolve: (result) => result } },
+};
+
+proves("extensions:conflict", {}, "on a client, before anything is sent", async () => {
+  const announced = { capabilities: { extensions: { [ID]: {} } } };
+  await rejects(
+    connect({ channel: new ServerScript().modern().channel }, { ...announced, extensions: { [ID]: parcel } }),
+    {
+      message: /com\.example\/parcel is claimed by extensions and by capabilities/,
+    },
+  );
+  const claims: readonly [Record<string, ClientExtension>, RegExp][] = [
+    [{ [ID]: parcel, "com.example/b": { results: parcel.results ?? {} } }, /com\.example\/ticket.*\/b and by .*parcel/],
+    [{ [ID]: parcel, "com.example/b": { methods: ["com.example/fetch"] } }, /com\.example\/fetch.*\/b and by .*parcel/],
+    [{ [ID]: { methods: ["tools/call"] } }, /tools\/call.*parcel and by the protocol/],
+    [{ [ID]: { notifications: { "notifications/progress": () => {} } } }, /progress.*parcel and by the protocol/],
+    [
+      { [ID]: { results: { complete: { method: "tools/call", resolve: (result) => result } } } },
+      /complete.*parcel and by the protocol/,
+    ],
+  ];
+  for (const [extensions, words] of claims) {
+    const script = new ServerScript().modern();
+    await rejects(connect({ channel: script.channel }, { extensions }), (error) => {
+      ok(error instanceof DefinitionError);
+      match(error.message, words);
+      return true;
+    });
+    equal(script.received.length, 0);
+  }
+});

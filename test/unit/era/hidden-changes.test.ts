@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { HttpExchange } from "#src/http/exchange.js";
+import type { GateVerdict } from "#src/http/gate.js";
+import { LegacyEndpoint, messages, status, until } from "../../support/legacy-endpoint.js";
+import { modernRequest, sseMessages } from "../../support/modern-request.js";
+
+const OPEN = "note://open";
+const SECRET = "note://secret";
+const MEMBER = "file://secret/1";
+const UNKNOWN = "else://where";
+
+/** A gate that believes what a header says, and resources of which some are for ada alone. */
+function openHarbour(visible: (user: unknown) => boolean | Promise<boolean> = (user) => user === "ada") {
+  const gate = (exchange: HttpExchange): GateVerdict => {
+    const user = exchange.header("x-user") ?? "";
+    return { auth: { user }, principal: user };
+  };
+  const endpoint = new LegacyEndpoint({ gate });
+  const hidden = { visible: (ctx: { readonly auth: unknown }) => visible((ctx.auth as { user: string }).user) };
+  endpoint.server
+    .resource(OPEN, { name: "open" }, () => "")
+    .resource(SECRET, { name: "secret", ...hidden }, () => "")
+    .resource("file://secret/{id}", { name: "file", ...hidden }, () => "");
+  const publish = () => {
+    for (const uri of [SECRET, MEMBER, UNKNOWN, OPEN]) endpoint.server.changes.resourceUpdated(uri);
+  };
+  return { endpoint, publish };
+}
+
+const uris = [OPEN, SECRET, MEMBER, UNKNOWN];
+const updatedIn = (heard: readonly { method?: unknown; params?: unknown }[]) =>
+  heard
+    .filter(({ method }) => method === "notifications/resources/updated")
+    .map(({ params }) => (params as { uri: string }).uri);
+
+async function subscriber(endpoint: LegacyEndpoint, user: string) {
+  const client = await endpoint.open("2025-11-25", {}, { headers: { "x-user": user }, principal: user });
+  const stream = client.get(undefined, { "x-user": user });
+  await until(() => stream.status === 200);
+  for (const [id, uri] of uris.entries()) {
+    const answered = await status(client.request(id, "resources/subscribe", { uri }), 200);
+    assert.deepEqual(messages(answered).at(-1)?.result, {}, "what is hidden is answered as what is not known");
+  }
+  return () => updatedIn(messages(stream));
+}
+
+async function listener(endpoint: LegacyEndpoint, user: string) {
+  const { body, headers } = modernRequest("subscriptions/listen", {
+    params: { notifications: { resourceSubscriptions: uris } },
+    headers: { "x-user": user },
+  });
+  const stream = endpoint.send("POST", body, { headers });
+  await until(() => sseMessages(stream.body()).length === 1);
+  const [acknowledged] = sseMessages(stream.body());
+  const params = acknowledged?.params as { readonly notifications: object } | undefined;
+  assert.deepEqual(
+    params?.notifications,
+    { resourceSubscriptions: uris },
+    "what is hidden is honoured as what is not known",
+  );
+  return () => updatedIn(sseMessages(stream.body()));
+}
+
+for (const [era, join] of [
+  ["a session", subscriber],
+  ["a subscription", listener],
+] as const) {
+  test(`${era} hears nothing of resources that its caller cannot see`, async () => {
+    const { endpoint, publish } = openHarbour();
+    const [ada, bob] = [await join(endpoint, "ada"), await join(endpoint, "bob")];
+    publish();
+    await until(() => ada().length === 4 && bob().length === 2);
+    assert.deepEqual(ada().sort(), [...uris].sort());
+    assert.deepEqual(bob().sort(), [UNKNOWN, OPEN].sort());
+    await endpoint.server.close();
+  });
+
+  test(`${era} is asked at each change whether its caller may see`, async () => {
+    const allowed = new Set<unknown>();
+    const { endpoint, publish } = openHarbour(async (user) => allowed.has(user));
+    const bob = await join(endpoint, "bob");
+    publish();
+    await until(() => bob().length === 2);
+    allowed.add("bob");
+    publish();
+    await until(() => bob().length === 6);
+    await endpoint.server.close();
+  });
+
+  test(`${era} hears nothing where the question fails, and the author does`, async () => {
+    const { endpoint, publish } = openHarbour(() => {
+      throw new Error("no idea");
+    });
+    const bob = await join(endpoint, "bob");
+    publish();
+    await until(() => bob().length === 2 && endpoint.reports.length === 2);
+    assert.deepEqual(
+      endpoint.reports.map(({ error, where }) => [(error as Error).message, where]),
+      [
+        ["no idea", "visible"],
+        ["no idea", "visible"],
+      ],
+    );
+    await endpoint.server.close();
+  });
+}

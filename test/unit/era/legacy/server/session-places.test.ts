@@ -1,0 +1,226 @@
+import { deepEqual, equal, match } from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { FakeClock } from "bowline/testing";
+import { legacyServer } from "#src/era/legacy/server/era.js";
+import { SseEndpoint } from "#src/era/legacy/server/sse.js";
+import { KeepAlive } from "#src/http/sse/keep-alive.js";
+import { createArrayExchange } from "#src/testing/array-exchange.js";
+import { FakeServerHost } from "../../../../support/fake-server-host.js";
+import {
+  type LegacyClient,
+  LegacyEndpoint,
+  messages,
+  settle,
+  status,
+  until,
+} from "../../../../support/legacy-endpoint.js";
+
+const SETUP_MS = 30_000;
+const IDLE_MS = 1_800_000;
+
+function createWorld(t: TestContext, limits: object = {}) {
+  const clock = new FakeClock();
+  const ended: string[] = [];
+  const endpoint = new LegacyEndpoint(
+    { sse: true, sessions: { onEnd: (id) => void ended.push(id) } },
+    { clock, limits },
+  );
+  endpoint.server.tool(
+    "hold",
+    {},
+    (_args, ctx) =>
+      new Promise((_resolve, reject) => {
+        ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason));
+      }),
+  );
+  t.after(() => endpoint.server.close());
+  const by = (principal?: string) => ({ principal });
+  const alive = async (client: LegacyClient) => {
+    const pinged = client.request("p", "ping");
+    await pinged.done;
+    return pinged.status === 200;
+  };
+  const sse = async (principal?: string) => {
+    const exchange = createArrayExchange({ method: "GET", url: "/sse", principal });
+    endpoint.server.handle(exchange);
+    await until(() => exchange.status !== undefined);
+    return exchange;
+  };
+  return {
+    clock,
+    ended,
+    endpoint,
+    by,
+    alive,
+    sse,
+    open: (principal?: string) => endpoint.open("2025-11-25", {}, by(principal)),
+  };
+}
+
+/** A session whose client says nothing after the handshake. */
+async function shakeHands(endpoint: LegacyEndpoint, from = {}): Promise<string> {
+  const exchange = await status(endpoint.initialize("2025-11-25", from), 200);
+  return exchange.headers["mcp-session-id"] ?? "";
+}
+
+test("a session whose client says nothing after the handshake lives for a short time", async (t) => {
+  const { clock, ended, endpoint, open, alive } = createWorld(t);
+  const silent = await shakeHands(endpoint);
+  const used = await open();
+  clock.advance(SETUP_MS - 1);
+  equal(endpoint.stats.sessions, 2);
+  clock.advance(1);
+  deepEqual(ended, [silent]);
+  equal(await alive(used), true);
+  clock.advance(IDLE_MS - 1);
+  equal(endpoint.stats.sessions, 1);
+  clock.advance(1);
+  deepEqual(ended, [silent, used.id]);
+});
+
+test("a first call that takes longer than that keeps its session", async (t) => {
+  const { clock, endpoint } = createWorld(t);
+  const session = await shakeHands(endpoint);
+  const params = { name: "hold" };
+  endpoint.post({ jsonrpc: "2.0", id: 1, method: "tools/call", params }, { session });
+  await until(() => endpoint.stats.running === 1);
+  clock.advance(SETUP_MS);
+  deepEqual([endpoint.stats.sessions, endpoint.stats.running], [1, 1]);
+});
+
+test("where all places are taken the longest unused idle session goes, silent ones first", async (t) => {
+  const { ended, endpoint, open, alive } = createWorld(t, { maxSessions: 4 });
+  const [calling, listening, idle] = [await open(), await open(), await open()];
+  calling.call(1, "hold");
+  const stream = listening.get();
+  await until(() => endpoint.stats.running === 1 && stream.status === 200);
+  const silent = await shakeHands(endpoint);
+  const recent = await open();
+  deepEqual(ended, [silent], "whoever said nothing goes before whoever is idle");
+  const newest = await open();
+  deepEqual(ended, [silent, idle.id]);
+  equal(await alive(recent), true);
+  await open();
+  deepEqual(ended, [silent, idle.id, newest.id], "it was unused for longer");
+  for (const client of [calling, listening, recent]) equal(await alive(client), true);
+});
+
+test("a session is refused only where all others are at work", async (t) => {
+  const { endpoint, open, alive } = createWorld(t, { maxSessions: 2, sessionIdleMs: Number.POSITIVE_INFINITY });
+  const [calling, listening] = [await open(), await open()];
+  calling.call(1, "hold");
+  const stream = listening.get();
+  await until(() => endpoint.stats.running === 1 && stream.status === 200);
+  const refused = await status(endpoint.initialize(), 503);
+  equal(refused.headers["retry-after"], "30");
+  match(messages(refused)[0]?.error?.message ?? "", /limits\.maxSessions\)/);
+  stream.disconnect();
+  await settle();
+  await open();
+  equal(await alive(listening), false);
+  equal(await alive(calling), true);
+});
+
+test("a principal has a share: its own sessions go for its new ones", async (t) => {
+  const { ended, endpoint, open, alive, by } = createWorld(t, { maxSessions: 10, maxSessionsPerPrincipal: 2 });
+  const bob = await open("bob");
+  const [first, second] = [await open("ada"), await open("ada")];
+  await open("ada");
+  deepEqual(ended, [first.id]);
+  equal(await alive(bob), true);
+  equal(await alive(second), true);
+  for (const client of [second]) client.call(1, "hold");
+  await open("ada");
+  const streams = [second].map((client) => client.get());
+  await until(() => streams.every((stream) => stream.status === 200));
+  const last = await open("ada");
+  last.call(1, "hold");
+  await until(() => endpoint.stats.running === 2);
+  const refused = await status(endpoint.initialize("2025-11-25", by("ada")), 503);
+  match(messages(refused)[0]?.error?.message ?? "", /limits\.maxSessionsPerPrincipal/);
+  await open("bob");
+});
+
+test("10,000 handshakes lock nobody out", async (t) => {
+  const { endpoint, open, alive } = createWorld(t, { maxSessions: 100 });
+  const honest = await open();
+  for (let n = 0; n < 1_000; n++) await shakeHands(endpoint);
+  equal(await alive(honest), true);
+  equal(await alive(await open()), true);
+  equal(endpoint.stats.sessions, 100);
+});
+
+test("sessions of HTTP+SSE have their places in the same table", async (t) => {
+  const { clock, ended, endpoint, open, sse, by } = createWorld(t, { maxSessions: 3, maxSessionsPerPrincipal: 2 });
+  const idle = await open();
+  const [first, second] = [await sse("ada"), await sse("ada")];
+  deepEqual([first.status, second.status, endpoint.stats.sessions], [200, 200, 3]);
+  const refused = await sse("ada");
+  equal(refused.status, 503);
+  match(refused.body(), /limits\.maxSessionsPerPrincipal/);
+  const bobs = await sse("bob");
+  equal(bobs.status, 200);
+  deepEqual(ended, [idle.id], "an idle session goes for one that is not");
+  equal((await sse("eve")).status, 503);
+  equal((await status(endpoint.initialize("2025-11-25", by("eve")), 503)).headers["retry-after"], "30");
+  first.disconnect();
+  await open("eve");
+  clock.advance(SETUP_MS);
+  await Promise.all([second.done, bobs.done]);
+  equal(endpoint.stats.sessions, 1, "a stream whose client posts nothing is closed");
+});
+
+test("no more than one body waits for a session of HTTP+SSE that is being opened", async () => {
+  const runtime = new FakeServerHost();
+  runtime.limits = { ...runtime.limits, maxBodyBytes: 200 };
+  const endpoint = new SseEndpoint({
+    era: legacyServer,
+    runtime,
+    options: { sessions: { enabled: true }, keepAliveMs: 0 },
+    accept: () => new Promise(() => {}),
+    keepAlive: new KeepAlive(runtime.clock, 0),
+    paths: { stream: "/sse", messages: "/messages" },
+    table: { reserve: () => undefined, free: () => {} },
+  });
+  const stream = createArrayExchange({ method: "GET", url: "/sse" });
+  endpoint.serve(stream);
+  const url = /data: (\S+)/.exec(stream.body())?.[1] ?? "";
+  const post = async () => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }).padEnd(150);
+    const exchange = createArrayExchange({ url, headers: { "content-type": "application/json" }, body });
+    endpoint.serve(exchange);
+    await exchange.done;
+    return exchange;
+  };
+  equal((await post()).status, 202);
+  const refused = await post();
+  deepEqual([refused.status, refused.headers["retry-after"]], [503, "1"]);
+  stream.disconnect();
+});
+
+test("a session of HTTP+SSE whose authorization is over when it opens gives its place back", async () => {
+  const endpoint = new LegacyEndpoint({ sse: true, gate: () => ({ principal: "ada", lifeMs: 0 }) });
+  for (let n = 0; n < 3; n++) {
+    const stream = createArrayExchange({ method: "GET", url: "/sse" });
+    endpoint.server.handle(stream);
+    await stream.done;
+  }
+  equal(endpoint.stats.sessions, 0);
+  await endpoint.server.close();
+});
+
+test("a handshake that is under way keeps its place, whenever another comes", async (t) => {
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  for (let microtasks = 0; microtasks < 60; microtasks++) {
+    const { endpoint } = createWorld(t, { maxSessions: 1 });
+    const shake = async () =>
+      (await endpoint.server.fetch(new Request("http://localhost/mcp", { method: "POST", headers, body }))).status;
+    const first = shake();
+    for (let n = 0; n < microtasks; n++) await undefined;
+    const second = shake();
+    // The second is refused, or takes the place of the first, whose client has its answer by then.
+    match(`${await first} ${await second}`, /^200 (?:200|503)$|^503 200$/);
+  }
+});

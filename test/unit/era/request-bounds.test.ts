@@ -1,0 +1,122 @@
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { test } from "node:test";
+import { trackUrlElicitation } from "#src/era/url-elicitations.js";
+import { answer, LegacyEndpoint, messages, settle, status, textOf, until } from "../../support/legacy-endpoint.js";
+import { modernRequest } from "../../support/modern-request.js";
+
+function createEndpoint(limits = {}): LegacyEndpoint {
+  const endpoint = new LegacyEndpoint({}, { limits });
+  endpoint.server
+    .tool("look", {}, (_args, { client }) => JSON.stringify([client.capabilities, client.info]))
+    .resource("note://{id}", { name: "note" }, () => "");
+  return endpoint;
+}
+
+const handshake = (capabilities: object, clientInfo: object) => ({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities, clientInfo },
+});
+
+const me = { name: "c", version: "1" };
+
+test("a session keeps the known members of its client's description", async () => {
+  const endpoint = createEndpoint();
+  const known = {
+    experimental: { a: { b: 1 } },
+    roots: { listChanged: true },
+    sampling: { tools: {} },
+    elicitation: { form: {} },
+    tasks: {},
+    extensions: { "com.example/x": { depth: 2 } },
+  };
+  const info = {
+    ...me,
+    title: "C",
+    description: "d",
+    websiteUrl: "https://a.example",
+    icons: [{ src: "https://a/i" }],
+  };
+  const opened = await status(endpoint.post(handshake({ ...known, more: {} }, { ...info, more: 1 })), 200);
+  const session = opened.headers["mcp-session-id"];
+  const call = { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "look" } };
+  deepEqual(JSON.parse(textOf(await answer(endpoint.post(call, { session }))) as string), [known, info]);
+});
+
+test("a description that is longer than the limit is refused, icons alone are left out", async () => {
+  const endpoint = createEndpoint({ maxClientChars: 200 });
+  const refused = endpoint.post(handshake({ extensions: { "com.example/x": { text: "x".repeat(200) } } }, me));
+  await status(refused, 400);
+  equal(messages(refused)[0]?.error?.code, -32602);
+  match(messages(refused)[0]?.error?.message ?? "", /at most 200 characters.*limits\.maxClientChars/);
+  equal(endpoint.stats.sessions, 0);
+  const icons = [{ src: `data:image/png;base64,${"A".repeat(200)}` }];
+  const opened = await status(endpoint.post(handshake({}, { ...me, icons })), 200);
+  const session = opened.headers["mcp-session-id"];
+  const call = { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "look" } };
+  deepEqual(JSON.parse(textOf(await answer(endpoint.post(call, { session }))) as string), [{}, me]);
+});
+
+test("an id or a progress token that is longer than the limit is refused in both eras", async () => {
+  const endpoint = createEndpoint({ maxIdChars: 8 });
+  const client = await endpoint.open();
+  const long = "x".repeat(9);
+  const fits = "x".repeat(8);
+  const params = (progressToken: string) => ({ name: "look", _meta: { progressToken } });
+  const modern = (id: string, progressToken: string) => {
+    const { body, headers } = modernRequest("tools/call", { id, params: { name: "look" }, meta: { progressToken } });
+    return endpoint.send("POST", body, { headers });
+  };
+  for (const send of [
+    (id: string, token: string) => client.request(id, "tools/call", params(token)),
+    (id: string, token: string) => modern(id, token),
+  ]) {
+    const byId = await status(send(long, fits), 400);
+    equal(messages(byId)[0]?.error?.code, -32600);
+    match(messages(byId)[0]?.error?.message ?? "", /limits\.maxIdChars/);
+    const byToken = await status(send(fits, long), 400);
+    equal(messages(byToken)[0]?.error?.code, -32602);
+    match(messages(byToken)[0]?.error?.message ?? "", /progressToken.*limits\.maxIdChars/);
+    ok("result" in (messages(await status(send(fits, fits), 200)).at(-1) ?? {}));
+  }
+});
+
+test("a URI to subscribe to that is longer than the limit is refused", async () => {
+  const endpoint = createEndpoint({ maxUriChars: 10 });
+  const client = await endpoint.open();
+  const { error } = await answer(client.request(1, "resources/subscribe", { uri: "note://1234" }));
+  equal(error?.code, -32602);
+  match(error?.message ?? "", /limits\.maxUriChars/);
+  deepEqual((await answer(client.request(2, "resources/subscribe", { uri: "note://123" }))).result, {});
+});
+
+test("a subscription knows who asked for it, and not by which request", async () => {
+  const seen: unknown[] = [];
+  const gate = () => ({ auth: { user: "ada" }, principal: "ada" });
+  const endpoint = new LegacyEndpoint({ gate });
+  const visible = (ctx: { auth: unknown; principal?: unknown; meta: unknown; url?: unknown; sessionId?: unknown }) => {
+    seen.push([ctx.auth, ctx.principal, ctx.meta, ctx.url, ctx.sessionId]);
+    return true;
+  };
+  endpoint.server.resource("note://a", { name: "a", visible }, () => "");
+  const client = await endpoint.open();
+  const stream = client.get();
+  await until(() => stream.status === 200);
+  await answer(client.request(1, "resources/subscribe", { uri: "note://a", _meta: { "com.example/x": 1 } }));
+  seen.length = 0;
+  endpoint.server.changes.resourceUpdated("note://a");
+  await until(() => messages(stream).length === 1);
+  deepEqual(seen, [[{ user: "ada" }, "ada", undefined, "/mcp", client.id]]);
+  await settle();
+  await endpoint.server.close();
+});
+
+test("of too many pages that users were sent to, the oldest are forgotten", () => {
+  const forgotten: string[] = [];
+  const owner = { onUrlElicitationDone: () => {}, onUrlElicitationForgotten: (id: string) => forgotten.push(id) };
+  const keeper = { urlElicitations: new Map(), limits: { maxUrlElicitations: 2 } };
+  for (const id of ["a", "b", "a", "c"]) trackUrlElicitation(keeper, id, owner);
+  deepEqual([...keeper.urlElicitations.keys()], ["a", "c"]);
+  deepEqual(forgotten, ["a", "b"]);
+});

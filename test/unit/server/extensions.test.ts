@@ -1,0 +1,251 @@
+import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
+import { test } from "node:test";
+import { connect, RpcError } from "bowline/client";
+import { detachCall, McpServer, type RequestStrategy, ServerExtension } from "bowline/server";
+import { createChannelPair } from "bowline/testing";
+import * as z from "zod";
+import { gate } from "../../support/gate.js";
+import { enveloped } from "../../support/raw-client.js";
+
+const me = { name: "harbour", version: "2" };
+const ID = "com.example/jobs";
+const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
+const declared = { [CAPABILITIES]: { extensions: { [ID]: {} } } };
+
+type Heard = { readonly [key: string]: unknown };
+
+/** A client that writes frames by hand, and what it has heard so far. */
+async function byHand(server: McpServer) {
+  const [near, far] = createChannelPair();
+  const heard: Heard[] = [];
+  const watchers: (() => void)[] = [];
+  const connection = await server.accept(far);
+  await near.open({
+    onFrame: (frame) => {
+      heard.push(JSON.parse(frame));
+      for (const watcher of watchers) watcher();
+    },
+    onProblem: () => {},
+    onClose: () => {},
+  });
+  const until = (fits: () => boolean) =>
+    new Promise<void>((resolve) => {
+      const look = () => fits() && resolve();
+      watchers.push(look);
+      look();
+    });
+  return {
+    connection,
+    heard,
+    until,
+    send: (message: object) => near.send(JSON.stringify({ jsonrpc: "2.0", ...message })),
+  };
+}
+
+test("a topic is served after the acknowledgment and until the subscription ends", async (t) => {
+  const stopped = gate();
+  const extension = new ServerExtension(ID).topic("jobs", (wanted) => ({
+    honoured: (wanted as string[]).filter((id) => id !== "unknown"),
+    start(send) {
+      void send("notifications/com.example/job", { id: "a" });
+      return stopped.open;
+    },
+  }));
+  const server = new McpServer(me).extend(extension);
+  t.after(() => server.close());
+  const { heard, until, send } = await byHand(server);
+  send(enveloped(1, "subscriptions/listen", { notifications: { jobs: ["a", "unknown"] } }, declared));
+  await until(() => heard.length === 2);
+  deepEqual(
+    heard.map(({ method }) => method),
+    ["notifications/subscriptions/acknowledged", "notifications/com.example/job"],
+  );
+  const [acknowledged, job] = heard.map(({ params }) => params as Heard);
+  deepEqual(acknowledged?.notifications, { jobs: ["a"] });
+  deepEqual(job?._meta, { "io.modelcontextprotocol/subscriptionId": 1 });
+  send({ method: "notifications/cancelled", params: { requestId: 1 } });
+  await stopped.opened;
+});
+
+test("a topic of an extension that is the server's alone is served to clients that declare nothing", async (t) => {
+  const stopped = gate();
+  const topic = () => ({ honoured: true, start: () => stopped.open });
+  const server = new McpServer(me).extend(new ServerExtension(ID, { serverOnly: true }).topic("jobs", topic));
+  t.after(() => server.close());
+  const { heard, until, send } = await byHand(server);
+  send(enveloped(1, "subscriptions/listen", { notifications: { jobs: true } }));
+  await until(() => heard.length === 1);
+  equal(heard[0]?.method, "notifications/subscriptions/acknowledged");
+  deepEqual((heard[0]?.params as Heard | undefined)?.notifications, { jobs: true });
+  send({ method: "notifications/cancelled", params: { requestId: 1 } });
+  await stopped.opened;
+});
+
+test("an extension that is the server's alone has no types of results, which clients must know", () => {
+  throws(
+    () => new ServerExtension(ID, { serverOnly: true, results: { job: "tools/call" } }),
+    /com\.example\/jobs: use serverOnly or results/,
+  );
+});
+
+/** How many turns of the queue of microtasks a call of a tool takes. */
+async function turnsOf(extension?: ServerExtension): Promise<number> {
+  const server = new McpServer(me).tool("t", {}, () => "done");
+  if (extension !== undefined) server.extend(extension);
+  const { heard, send } = await byHand(server);
+  send(enveloped(1, "tools/call", { name: "t", arguments: {} }));
+  let turns = 0;
+  for (; turns < 100 && heard.length === 0; turns++) await Promise.resolve();
+  await server.close();
+  return turns;
+}
+
+test("an extension that is the server's alone and has methods only costs other calls nothing", async () => {
+  const methods = (serverOnly: boolean) =>
+    new ServerExtension(ID, { serverOnly }).method("com.example/get", {}, () => ({}));
+  const plain = await turnsOf();
+  equal(await turnsOf(methods(true)), plain);
+  ok((await turnsOf(methods(false))) > plain);
+});
+
+test("topics that throw leave no subscription behind", async (t) => {
+  const stopped: string[] = [];
+  const topic = (name: string, fails: string) => () => ({
+    honoured: true,
+    start() {
+      if (fails === "start") throw new Error(`${name} cannot start`);
+      return () => {
+        stopped.push(name);
+        if (fails === "stop") throw new Error(`${name} cannot stop`);
+      };
+    },
+  });
+  const extension = new ServerExtension(ID)
+    .topic("first", topic("first", "stop"))
+    .topic("second", topic("second", "start"))
+    .topic("third", topic("third", "never"));
+  const reports: string[] = [];
+  const server = new McpServer(me, { onError: (error) => void reports.push((error as Error).message) });
+  server.extend(extension);
+  t.after(() => server.close());
+  const { heard, until, send } = await byHand(server);
+  send(enveloped(1, "subscriptions/listen", { notifications: { second: 1, third: 1 } }, declared));
+  await until(() => heard.some(({ error }) => error !== undefined));
+  equal(server.stats().subscriptions, 0);
+  send(enveloped(2, "subscriptions/listen", { notifications: { first: 1, third: 1 } }, declared));
+  await until(() => heard.filter(({ method }) => method !== undefined).length === 2);
+  equal(server.stats().subscriptions, 1);
+  send({ method: "notifications/cancelled", params: { requestId: 2 } });
+  while (server.stats().subscriptions !== 0) await new Promise(setImmediate);
+  deepEqual(stopped, ["first", "third"]);
+  deepEqual(reports, ["second cannot start", "first cannot stop"]);
+});
+
+test("a subscription that is called off before it begins is not counted", async (t) => {
+  const [held, go] = [gate(), gate()];
+  const server = new McpServer(me, {
+    interceptors: [
+      async (call, next) => {
+        held.open();
+        await go.opened;
+        return next(call);
+      },
+    ],
+  });
+  t.after(() => server.close());
+  const { connection, send } = await byHand(server);
+  send(enveloped(1, "subscriptions/listen", { notifications: {} }));
+  await held.opened;
+  send({ method: "notifications/cancelled", params: { requestId: 1 } });
+  await new Promise(setImmediate);
+  go.open();
+  while (connection.running !== 0) await new Promise(setImmediate);
+  equal(server.stats().subscriptions, 0);
+});
+
+test("a topic is refused to a client that did not declare the extension", async (t) => {
+  const server = new McpServer(me).extend(new ServerExtension(ID).topic("jobs", () => undefined));
+  t.after(() => server.close());
+  const { heard, until, send } = await byHand(server);
+  send(enveloped(1, "subscriptions/listen", { notifications: { jobs: [] } }));
+  await until(() => heard.length === 1);
+  deepEqual(
+    heard.map(({ error }) => (error as Heard).code),
+    [-32021],
+  );
+});
+
+test("a call may go on after its answer, and ask its questions elsewhere", async (t) => {
+  const begun = gate();
+  const work: Promise<unknown>[] = [];
+  const asker: RequestStrategy = {
+    ask: async (_request, { check }) => {
+      const answer = { action: "accept", content: { name: "Ada" } };
+      equal(await check?.(answer), undefined);
+      return answer;
+    },
+    push: () => Promise.reject(new Error("nobody is there")),
+    step: async (_name, run) => run(),
+  };
+  const extension = new ServerExtension(ID, { results: { job: "tools/call" } }).use(async (call, next) => {
+    if (call.method !== "tools/call") return next(call);
+    const detached = detachCall(call, asker);
+    const going = next(detached);
+    going.catch(() => {});
+    work.push(going);
+    if (call.params.name === "endless") {
+      await begun.opened;
+      detached.end.abort("enough");
+    }
+    return { resultType: "job", id: "j1" };
+  });
+  const server = new McpServer(me)
+    .tool("greet", {}, async (_, ctx) => {
+      ctx.progress(1);
+      const answer = await ctx.elicit("Who?", z.object({ name: z.string() }));
+      return `hello ${answer.content?.name}`;
+    })
+    .tool("endless", {}, (_, ctx) => {
+      begun.open();
+      return new Promise((_, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason)));
+    })
+    .extend(extension);
+  t.after(() => server.close());
+  const client = await connect(server, {
+    era: "modern",
+    extensions: {
+      [ID]: {
+        results: { job: { method: "tools/call", resolve: ({ id }) => ({ content: [], structuredContent: id }) } },
+      },
+    },
+  });
+  t.after(() => client.close());
+  equal((await client.callTool("greet")).structured, "j1");
+  deepEqual(((await work[0]) as Heard).content, [{ type: "text", text: "hello Ada" }]);
+  equal((await client.callTool("endless")).structured, "j1");
+  await rejects(work[1] as Promise<unknown>, (reason) => reason === "enough");
+});
+
+test("a result of a type that is not the extension's is an error of the server", async (t) => {
+  const reported: string[] = [];
+  const extension = new ServerExtension(ID, { results: { job: "tools/call" } }).use(async (call, next) => {
+    return call.method === "prompts/get" ? { resultType: "job" } : next(call);
+  });
+  const server = new McpServer(me, { onError: (error) => reported.push(String(error)) })
+    .prompt("p", {}, () => "hi")
+    .extend(extension);
+  t.after(() => server.close());
+  const client = await connect(server, { era: "modern", capabilities: { extensions: { [ID]: {} } }, cache: false });
+  t.after(() => client.close());
+  await rejects(client.getPrompt("p"), (error) => error instanceof RpcError && error.rpcCode === -32603);
+  match(
+    reported.join(),
+    /com\.example\/jobs: prompts\/get returned a result of type "job", which no extension declares/,
+  );
+});
+
+test("an extension learns of the server it belongs to", () => {
+  const names: string[] = [];
+  new McpServer(me).extend(new ServerExtension(ID).onInstall(({ info }) => names.push(info.name)));
+  deepEqual(names, ["harbour"]);
+});
