@@ -48,9 +48,10 @@ export const usualGuardedFetch = createUsualGuardedFetch();
  * names resolves names itself; then only the host in the URL is checked. Redirects are not followed.
  */
 export function createGuardedFetch(options: GuardedFetchOptions = {}): Fetch {
-  const { lookup = systemLookup, allowLoopback = false } = options;
+  const { lookup: given, allowLoopback = false } = options;
   const isRefused = (host: string) => isPrivate(host) && !(allowLoopback && isLoopback(host));
   const guarded: NonNullable<RequestOptions["lookup"]> = (hostname, options, done) => {
+    const lookup: LookupAll = given ?? systemLookup; // read here: a program may replace the resolver after this
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
       const [first] = addresses ?? [];
       if (error !== null || first === undefined) return done(error ?? new Error(`${hostname} has no address`), "", 4);

@@ -105,8 +105,8 @@ test("an address is asked only over HTTP, without credentials, and where the pol
   equal(await problem("ftp://example.com/"), "ftp: is not HTTP");
   equal(await problem("http://example.com/"), "it is not https");
   equal(await problem("http://example.com/", { allowInsecure: true }), undefined);
-  equal(await problem("https://user@example.com/"), "it carries credentials");
-  equal(await problem("https://:word@example.com/"), "it carries credentials");
+  equal(await problem("https://user@example.com/"), "it contains credentials");
+  equal(await problem("https://:word@example.com/"), "it contains credentials");
   equal(await problem("https://10.0.0.1/"), "it is a private address");
   equal(await problem("https://10.0.0.1/", { allowPrivate: true }), undefined);
   equal(await problem("https://10.0.0.1/", { named: ["https://10.0.0.1"] }), undefined);
@@ -115,6 +115,6 @@ test("an address is asked only over HTTP, without credentials, and where the pol
   equal(await problem("http://127.0.0.1/"), "it is a private address");
   const resolve = async (name: string) => (name === "inside.example" ? ["8.8.8.8", "10.0.0.1"] : ["8.8.8.8"]);
   equal(await problem("https://outside.example/", { resolve }), undefined);
-  equal(await problem("https://inside.example/", { resolve }), "its name stands for a private address");
+  equal(await problem("https://inside.example/", { resolve }), "its host name resolves to a private address");
   equal(await problem("https://inside.example/", { resolve, allowPrivate: true }), undefined);
 });

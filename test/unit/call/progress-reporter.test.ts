@@ -31,7 +31,12 @@ test("progress grows, and is finite; anything else is the author's mistake and i
   deepEqual(sent, [-1, 2, 3]);
   deepEqual(
     misuse.map((message) => message.replace("Invalid progress: ", "")),
-    ["it must grow, but 2 follows 2", "it must grow, but 1 follows 2", "it must be finite", "it must be finite"],
+    [
+      "progress must increase, but 2 follows 2",
+      "progress must increase, but 1 follows 2",
+      "progress and total must be finite",
+      "progress and total must be finite",
+    ],
   );
 });
 

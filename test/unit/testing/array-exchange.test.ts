@@ -29,7 +29,7 @@ test("an answer is whole, comes once, and has no body where the status has none"
   exchange.reply(200, { a: "1" }, "text");
   deepEqual([exchange.answered, exchange.status, exchange.headers, exchange.body()], [true, 200, { a: "1" }, "text"]);
   await exchange.done;
-  throws(() => exchange.reply(500, {}), /answered twice: 200, then 500/);
+  throws(() => exchange.reply(500, {}), /answered twice: with status 200, then with 500/);
   const empty = createArrayExchange();
   empty.reply(204, {}, "text");
   deepEqual(empty.chunks, []);
