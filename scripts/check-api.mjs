@@ -3,7 +3,7 @@ import { alone } from "./lib/check.mjs";
 import { Declarations } from "./lib/declarations.mjs";
 import { at, filesBelow, packageEntries, shown } from "./lib/project.mjs";
 
-/** The public interface as committed in api/*.md must be what the build declares; `--update` rewrites the files. */
+/** Compares the public interface in `api/*.md` with the declarations of the build. `--update` rewrites the files. */
 export const api = {
   name: "api",
   async run() {

@@ -4,14 +4,14 @@ import { alone } from "./lib/check.mjs";
 import { importsOf } from "./lib/imports.mjs";
 import { at, packageEntries, shown } from "./lib/project.mjs";
 
-/** The seams of a server: questions by replay with the seal, and the checks of values by JSON Schema. */
+/** Parts of a server that are loaded on demand: questions by replay with sealed state, and JSON Schema validation. */
 const lateInServer = [
   "dist/era/modern/server/replay.js",
   "dist/server/state/seal.js",
   "dist/schema/json-schema/validator.js",
 ];
 
-/** Parts of dist that an entry must not load; `node:` stands for node's own modules. */
+/** Parts of `dist` that an entry must not load. `node:` stands for the modules of Node. */
 const forbidden = {
   ".": ["dist/node/", "node:"],
   "./client": [
@@ -31,7 +31,7 @@ const forbidden = {
     "node:",
   ],
   "./json-schema": ["dist/client/", "dist/server/", "dist/era/", "dist/node/", "node:"],
-  // What costs node milliseconds is loaded by those who use it, not by every server on stdio.
+  // Modules that take Node milliseconds to load. Only programs that use them load them, not every server on stdio.
   "./node": ["dist/auth/client/oauth.js", "node:http", "node:child_process", "node:crypto"],
   "./auth/client": ["dist/server/", "dist/client/", "dist/auth/server/", "dist/auth/issuer/", "dist/node/", "node:"],
   "./auth/server": [
@@ -57,7 +57,7 @@ const forbidden = {
   "./testing": [],
 };
 
-/** Packages that an entry may need: optional peers, which only its users install. */
+/** Packages that an entry may import: optional peers, which only its users install. */
 const peers = {
   "./auth/client": ["oauth4webapi"],
   "./auth/server": ["jose"],
@@ -66,7 +66,7 @@ const peers = {
   "./otel": ["@opentelemetry/api"],
 };
 
-/** What each entry loads when it is imported, by the static imports of the built files. */
+/** Checks which modules each entry loads by static imports of the built files. */
 export const bleed = {
   name: "bleed",
   async run() {
@@ -86,7 +86,7 @@ export const bleed = {
   },
 };
 
-/** Everything an import of the file loads, each with the chain that leads to it. */
+/** Returns all modules that an import of the file loads, each with the chain of imports that leads to it. */
 export function reach(start) {
   const found = new Map([[start, [start]]]);
   for (const [file, chain] of found) {

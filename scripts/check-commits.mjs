@@ -4,8 +4,8 @@ import { exec, lines } from "./lib/exec.mjs";
 const form = /^(feat|fix|perf|refactor|test|docs|build|ci)\([a-z0-9-]+\)!?: \S.*[^.\s]$/;
 
 /**
- * Subjects of commits: `node scripts/check-commits.mjs [range]`, by default all since `origin/main`; merges are left out. No
- * part of `npm run check`, since a clone may have no history.
+ * Checks the subjects of commits: `node scripts/check-commits.mjs [range]`. The default range is `origin/main..HEAD`;
+ * merges are ignored. Not a part of `npm run check`, since a clone may have no history.
  */
 export const commits = {
   name: "commits",

@@ -8,16 +8,16 @@ import { fetchProgram } from "./lib/fetch.mjs";
 import { at, packageEntries, readJson, shown } from "./lib/project.mjs";
 import { stagePackage } from "./package.mjs";
 
-/** The programs are in `scripts/declarations`: `harbour` exports servers, `host` exports clients of these. */
+/** Programs in `scripts/declarations`: `harbour` exports servers, `host` exports clients of them. */
 const PACKAGES = ["harbour", "host"];
 
-/** Packages that the programs import beside this one. */
+/** Packages that the programs import besides this one. */
 const COMPANIONS = ["@opentelemetry/api", "@types/node", "@valibot/to-json-schema", "arktype", "jose", "oauth4webapi"];
 
-/** It is not in node_modules, where its `tsc` would take the place of the project's own. */
+/** Older TypeScript. It is not in node_modules, where its `tsc` would replace the project's own. */
 const OLDER = "5.9.3";
 
-/** Types that signatures name and users have no use for: no entry exports them or what only they name. */
+/** Types that signatures name but users do not need. No entry exports them, or types that only they name. */
 const INTERNAL = new Set([
   "AbortSwitch",
   "EraSession",
@@ -43,9 +43,9 @@ const settings = {
 };
 
 /**
- * Looks for types in public signatures that no entry exports. Then compiles packages that export a server and a client with
- * declarations, against the package as users install it. The second package sees only the declarations of the first. Both are
- * compiled by the TypeScript of this project and by an older one.
+ * Looks for types in public signatures that no entry exports. Then compiles packages that export a server and a client,
+ * with declarations, against the package as users install it. The second package sees only the declarations of the
+ * first. Both are compiled by the project's TypeScript and by an older one.
  */
 export const declarations = {
   name: "declarations",
@@ -60,8 +60,8 @@ export const declarations = {
 };
 
 /**
- * A function or class names only types of its own entry, since a program may import no other. Interfaces and aliases may
- * name types of any entry.
+ * Finds types that a program cannot import. A function or class may name only types of its own entry. Interfaces and
+ * aliases may name types of any entry.
  */
 function unnameable() {
   const declarations = new Declarations();
@@ -100,7 +100,7 @@ async function inHome(version, compile) {
   }
 }
 
-/** The packages and all that these depend on, without optional peers. */
+/** Returns the packages and all their dependencies, without optional peers. */
 function closure(names) {
   const found = new Set(names);
   for (const name of found) {
@@ -110,7 +110,7 @@ function closure(names) {
   return found;
 }
 
-/** Compiles a package; other packages find nothing but its declarations. */
+/** Compiles a package. Other packages see only its declarations. */
 async function publish(home, name, compile) {
   const source = join(home, name);
   const installed = join(home, "node_modules", name);

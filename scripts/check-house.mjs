@@ -6,7 +6,10 @@ import { at, filesBelow, shown } from "./lib/project.mjs";
 
 const limits = { lines: 450, files: 23, seams: 5 };
 
-/** Every dynamic import of our own code, by its seam: `[importing file, imported file]`, below `src`. See `src/call/lazy.ts`. */
+/**
+ * Allowed dynamic imports of our own code, by seam: `[importing file, imported file]`, below `src`. See
+ * `src/call/lazy.ts`.
+ */
 const seams = {
   "the handshake era of a server": [["entry/server.ts", "era/legacy/server/era.ts"]],
   "the handshake era of a client": [["era/legacy/client/era.ts", "era/legacy/client/connect.ts"]],
@@ -28,7 +31,7 @@ const seams = {
   ],
 };
 
-/** The measures of the source: lines of a file, files of a folder, and the seams where code is loaded on demand. */
+/** Checks the lines of each file, the number of files of each folder, and the dynamic imports of `src`. */
 export const house = {
   name: "house",
   async run() {
@@ -36,7 +39,7 @@ export const house = {
   },
 };
 
-/** `allowed` has the imports of each seam by its name. */
+/** Returns the problems of a source folder. `allowed` has the imports of each seam by its name. */
 export function measure(source, allowed) {
   const problems = [];
   const filesIn = new Map();

@@ -12,7 +12,7 @@ const settings = {
   files: ["two-hundred-tools.ts"],
 };
 
-/** What the types of a server with 200 tools cost its author's compiler, against scripts/budgets.json. */
+/** Compares the cost of the types of a server with 200 tools with `scripts/budgets.json`. */
 export const instantiations = {
   name: "instantiations",
   async run() {

@@ -1,7 +1,10 @@
 import { alone } from "./lib/check.mjs";
 import { execTool, lines } from "./lib/exec.mjs";
 
-/** Files, exports and dependencies that nothing uses, and dependencies that nobody lists: knip, by knip.json. */
+/**
+ * Finds files, exports and dependencies that nothing uses, and dependencies that are not listed. Runs knip with
+ * knip.json.
+ */
 export const unused = {
   name: "knip",
   async run() {

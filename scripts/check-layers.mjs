@@ -8,8 +8,8 @@ const eraWords = /legacy|modern|\b20\d\d-\d\d-\d\d\b/i;
 const knowsEras = new Set(["era", "entry"]);
 
 /**
- * Adds to the linter, which checks the arrows between layers, cycles and `node:`, the parts that it has no rule for:
- * files that no row of biome-layers.json covers, packages that users do not have, and the words of the eras.
+ * Checks rules for which the linter has none: files that no row of biome-layers.json covers, packages that users do not
+ * have, and names of eras. The linter checks the order of layers, cycles and `node:`.
  */
 export const layers = {
   name: "layers",
@@ -34,7 +34,7 @@ export function examine(source, packages) {
   return { problems, note: `${files.length} files` };
 }
 
-/** A row is written for one layer and one depth, since the linter sees a relative path as text. */
+/** A row is for one layer and one depth of folders, since the linter compares relative paths as text. */
 function unknown(path, rows) {
   const folders = path.split("/").slice(0, -1);
   const row = ["src", ...folders.map((name, depth) => (depth === 0 ? name : "*")), "*.ts"].join("/");
@@ -46,7 +46,7 @@ function unseen({ specifier, kind }, packages) {
     return `takes a type by import("${specifier}"), which the linter does not see: use import type`;
   if (specifier.startsWith("node:")) return undefined;
   if (specifier.startsWith(".")) {
-    // The linter takes `./../server` or `../schema/../server` for another folder.
+    // The linter treats `./../server` and `../schema/../server` as other folders.
     const isShortest = posix.normalize(specifier) === specifier.replace(/^\.\/(?!\.)/, "");
     return isShortest ? undefined : `imports ${specifier}, which is not the shortest path`;
   }

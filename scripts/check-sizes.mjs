@@ -5,8 +5,8 @@ import { startSize } from "./lib/start-size.mjs";
 import { stagePackage } from "./package.mjs";
 
 /**
- * Bundles a small program per budget (scripts/budgets.json) with the package as users install it; what counts is
- * minified, gzipped and loaded at start.
+ * Bundles a small program per budget of `scripts/budgets.json` with the package as users install it. Counts the code
+ * that is loaded at start, minified and gzipped.
  */
 export const sizes = {
   name: "sizes",

@@ -15,12 +15,12 @@ import { format, packageLint, resolvedTypes, types } from "./lib/tools.mjs";
 import { requirements } from "./requirements.mjs";
 
 /**
- * Runs the checks: `node scripts/check.mjs [name ...] [--json]`. Without names it runs all; a name is a part of a check's
- * name, such as `format` or `layers`.
+ * Runs the checks: `node scripts/check.mjs [name ...] [--json]`. Without names it runs all. A name is a part of the
+ * name of a check, such as `format` or `layers`.
  */
 const names = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
 
-/** All tests, in a process of their own. */
+/** Runs all tests in another process. */
 const tests = {
   name: "tests",
   async run() {
@@ -33,7 +33,7 @@ const tests = {
   },
 };
 
-/** In this order: what is cheap and most often wrong comes first; the gate reads what the tests have proved. */
+/** Order of the checks: quick ones that fail often come first. The requirements check reads the proofs of the tests. */
 const source = [format, types, layers, house, unused];
 const built = [
   bleed,
@@ -66,7 +66,7 @@ function isUnbuilt(check) {
   return built.includes(check) && results.some(({ name, ok }) => name === types.name && !ok);
 }
 
-/** Every test counts, and every other check as one. */
+/** Counts each test, and each other check as one. */
 function totalsOf() {
   const others = results.filter(({ name }) => name !== tests.name);
   const good = others.filter(({ ok }) => ok).length;

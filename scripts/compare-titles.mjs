@@ -4,15 +4,16 @@ import { lines } from "./lib/exec.mjs";
 import { filesBelow, readJson } from "./lib/project.mjs";
 
 /**
- * Compares the titles of two full runs: `node scripts/compare-titles.mjs <old> <new>`, each the build/test-titles.json of a
- * run or its folder build/test-events. A test that moved to another file is the same test. Lost titles make it fail.
+ * Compares the titles of two full runs: `node scripts/compare-titles.mjs <old> <new>`. Each argument is the
+ * `build/test-titles.json` of a run or its folder `build/test-events`. A test that moved to another file is not a
+ * difference. Fails if titles are lost.
  */
 export function compareTitles(before, after) {
   const [old, now] = [countsOf(before), countsOf(after)];
   return { lost: more(old, now), added: more(now, old) };
 }
 
-/** How often each title occurs, since one title may be that of several tests. */
+/** Counts how often each title occurs. Several tests may have the same title. */
 function countsOf(titlesByFile) {
   const counts = new Map();
   for (const title of Object.values(titlesByFile).flat()) counts.set(title, (counts.get(title) ?? 0) + 1);

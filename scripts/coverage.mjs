@@ -5,9 +5,10 @@ import { CoverageReport } from "monocart-coverage-reports";
 import { at, shown } from "./lib/project.mjs";
 
 /**
- * Runs tests and tells how much of `src` they ran: `node scripts/coverage.mjs [arguments of scripts/test.mjs]`. Without
- * arguments it takes unit tests, scenarios and faults; the tests of memory and of the hot path measure what coverage changes.
- * Child processes count. Prints statements and branches per folder; build/coverage has `index.html` and `lcov.info`.
+ * Runs tests and reports how much of `src` they execute: `node scripts/coverage.mjs [arguments of scripts/test.mjs]`.
+ * Without arguments it runs unit tests, scenarios and faults. It leaves out tests of memory and of the hot path, since
+ * coverage changes what they measure. Child processes count. Prints statements and branches per folder and writes
+ * `index.html` and `lcov.info` to `build/coverage`.
  */
 const chosen = process.argv.slice(2);
 const filters = chosen.length > 0 ? chosen : ["test/unit/", "test/scenarios/", "test/faults/"];

@@ -1,9 +1,10 @@
 /**
- * Runs the required tests of the JSON-Schema-Test-Suite, of each dialect, against the built validator.
- * Usage: node scripts/json-schema-suite.mjs <folder of the suite>
+ * Runs the required tests of the JSON-Schema-Test-Suite, for each dialect, against the built validator: `node
+ * scripts/json-schema-suite.mjs <folder of the suite>`.
  *
- * The suite's remote documents of 2020-12 are put into `$defs`, since references are never fetched. Tests that need more than
- * that are in `refRemote.json` of older dialects, or listed in REFUSED: the validator must refuse their schemas. Anything else that fails, fails the run.
+ * The remote documents of 2020-12 are put into `$defs`, since references are never fetched. The validator must refuse
+ * the schemas of tests that need more than that: `refRemote.json` of older dialects, and the tests in REFUSED. Any
+ * other failure fails the run.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -11,13 +12,13 @@ import { JSON_SCHEMA_DIALECTS } from "../dist/schema/json-schema/dialect.js";
 import { createValidator } from "../dist/schema/json-schema/validator.js";
 
 const REFUSED = new Set([
-  // A document known by another address than its own $id.
+  // A document whose address differs from its $id.
   "remote HTTP ref with different $id",
   "remote HTTP ref with different URN $id",
-  // The metaschema of the dialect, which is not shipped.
+  // The metaschema of the dialect, which is not included.
   "validate definition against metaschema",
   "remote ref, containing refs itself",
-  // A dialect of the schema's own.
+  // A dialect that the schema itself defines.
   "schema that uses custom metaschema with with no validation vocabulary",
   "ignore unrecognized optional vocabulary",
 ]);
@@ -38,7 +39,7 @@ addRemotes(join(folder, "remotes", "draft2020-12"), "http://localhost:1234/draft
 
 const validator = createValidator();
 
-/** Compiles a schema, adding each remote document that it turns out to need. */
+/** Compiles a schema. Adds each remote document that it needs. */
 function compile(schema) {
   for (let bundle = schema; ; ) {
     try {
@@ -58,7 +59,7 @@ function compile(schema) {
   }
 }
 
-/** The folder of each dialect. */
+/** Folders of the suite, one per dialect. */
 const DIALECTS = ["draft2020-12", "draft2019-09", "draft7", "draft6", "draft4"];
 const counts = { passed: 0, refused: 0, failed: 0 };
 const groups = DIALECTS.flatMap((dialect, index) => {

@@ -8,14 +8,15 @@ import { judged, ledgerOf, told } from "./mutants/report.mjs";
 import { allMutants, makeTree, testFiles } from "./mutants/tree.mjs";
 
 /**
- * Measures the tests by mutants, which are small faults in the built code: `node scripts/mutants.mjs [--layer <layer>] [--only
- * <id>] [--sample <n>] [--seed <seed>] [--workers <n>] [--files <n>] [--update] [--json]`. All mutants are written into
- * one copy of the build, build/mutants/tree; BOWLINE_MUTANT turns one on. Tests run once without a mutant to learn which
- * files reach which mutants, and only these files run on a mutant, until one fails.
+ * Measures the tests with mutants, which are small faults in the built code: `node scripts/mutants.mjs [--layer
+ * <layer>] [--only <id>] [--sample <n>] [--seed <seed>] [--workers <n>] [--files <n>] [--update] [--json]`. All mutants
+ * are written into one copy of the build, build/mutants/tree; BOWLINE_MUTANT turns one on. Tests first run without a
+ * mutant, to record which files reach which mutants. Only these files run on a mutant, until one fails.
  *
- * mutants/survivors.json has the seed, and the survivors, those that change no behaviour with a `reason`. The command fails
- * if a layer is below the bound there, or if a mutant survives that is not in the list. `--update` writes the list anew,
- * for the layers that ran. `--sample` takes the first of each layer; `--seed` tries others and fails nothing.
+ * mutants/survivors.json has the seed and the survivors. A survivor that changes no behaviour has a `reason`. The
+ * command fails if a layer is below the bound in that file, or if a mutant survives that it does not list. `--update`
+ * rewrites the list for the layers that ran. `--sample` takes the first mutants of each layer. `--seed` chooses other
+ * mutants and never fails.
  */
 const { values } = parseArgs({
   options: {

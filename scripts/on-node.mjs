@@ -4,9 +4,9 @@ import { fetchNode } from "./lib/fetch.mjs";
 import { at } from "./lib/project.mjs";
 
 /**
- * Runs a script of the project on another version of Node, fetched once into runtimes/cache:
- * `node scripts/on-node.mjs <version> [script [argument ...]]`. Without a script it runs all checks. What the script starts
- * runs on that version too.
+ * Runs a script of the project on another version of Node, fetched once into runtimes/cache: `node scripts/on-node.mjs
+ * <version> [script [argument ...]]`. Without a script it runs all checks. Processes that the script starts use that
+ * version too.
  */
 const [version, script = "scripts/check.mjs", ...args] = process.argv.slice(2);
 if (!/^\d+(\.\d+){0,2}$/.test(version ?? "")) {

@@ -16,9 +16,9 @@ import { importsOf } from "./lib/imports.mjs";
 import { at, filesBelow, shown, wantsJson } from "./lib/project.mjs";
 
 /**
- * Compares the requirement catalogue with what the last full test run proved. `--json` prints the whole account,
- * `--update-pending` rewrites requirements/pending.yaml so that it lists exactly what is not proved, `--cases [part of ids]`
- * prints the cases that each `check` names beside the tests that prove the entry.
+ * Compares the requirement catalogue with the proofs of the last full test run. `--json` prints everything as JSON.
+ * `--update-pending` rewrites requirements/pending.yaml with all ids that are not proved. `--cases [part of ids]`
+ * prints the cases of each `check` beside the tests that prove it.
  */
 export const requirements = {
   name: "requirements",
@@ -29,7 +29,7 @@ export const requirements = {
   },
 };
 
-/** The state of each requirement, and everything the gate refuses. */
+/** Returns the state of each requirement, and all problems. */
 export function account() {
   const catalogue = readCatalogue();
   const problems = [];
@@ -46,7 +46,7 @@ export function account() {
   return { problems, states, totals: totalsOf(states), hasRun: proofs !== undefined };
 }
 
-/** The wires each requirement was proved on; a requirement that some test failed to prove has none. */
+/** Returns the wires on which each requirement is proved. A requirement with a failed test has none. */
 function gather(proofs, catalogue, problems) {
   const wires = new Map();
   const failed = new Set();
@@ -94,7 +94,7 @@ function state(entry, evidence, pending, excluded, problems) {
   return { ...base, state: "pending", area: pending.get(id)?.area ?? file, missing };
 }
 
-/** Scenario files register tests by `verifies` and `proves` alone, which take ids; node:test takes none. */
+/** Finds scenario files that import node:test. They must use `verifies` and `proves`, which take ids. */
 function withoutIds() {
   return filesBelow(at("test/scenarios"), ".test.ts")
     .filter((file) =>

@@ -5,9 +5,9 @@ import { exec, execTsc } from "./lib/exec.mjs";
 import { at, filesBelow } from "./lib/project.mjs";
 
 /**
- * Compares the code of `src` at a commit with the work tree, comments aside: `node scripts/same-code.mjs [commit]`.
- * Both are compiled with `--removeComments`; JavaScript and declarations must be equal. A commit that rewrites comments
- * is reviewed as prose alone when this passes.
+ * Compares the code of `src` at a commit with the work tree, without comments: `node scripts/same-code.mjs [commit]`.
+ * Both are compiled with `--removeComments`; JavaScript and declarations must be equal. If this passes, a commit
+ * changes only comments.
  */
 const commit = process.argv[2] ?? "HEAD";
 const folder = mkdtempSync(join(tmpdir(), "bowline-same-code-"));

@@ -6,13 +6,13 @@ import { runTestFile } from "./lib/test-file.mjs";
 import { affectedBy, watchAndBuild } from "./lib/watch-tests.mjs";
 
 /**
- * Runs the built tests, two files at a time: `node scripts/test.mjs [filter ...] [--title <part>] [--wire <wire>] [--watch]
- * [--json]`. A filter is a part of a file's path, or, when no file has it, a part of tests' titles; `--title` is a part of a
- * title in any case. `--wire` chooses a wire (`modern-stdio`), an era or a transport. `--watch` builds after each change and
- * runs again: the chosen files, or, when none are chosen, the files that import the change.
+ * Runs the built tests, two files at a time: `node scripts/test.mjs [filter ...] [--title <part>] [--wire <wire>]
+ * [--watch] [--json]`. A filter is a part of a file's path or, if no file has it, a part of a title. `--title` is
+ * always a part of a title. `--wire` chooses a wire (`modern-stdio`), an era or a transport. `--watch` builds and runs
+ * again after each change: the chosen files or, if none are chosen, the files that import the change.
  *
- * A run without filters is a full run: it replaces the proofs in build/proofs, which the requirements gate reads, and
- * build/test-titles.json, which scripts/compare-titles.mjs reads; a filtered run leaves them alone.
+ * A run without filters is a full run. It replaces the proofs in build/proofs, which the requirements check reads, and
+ * build/test-titles.json, which scripts/compare-titles.mjs reads. A filtered run does not change them.
  */
 const { values: options, positionals: filters } = parseArgs({
   allowPositionals: true,
@@ -49,7 +49,7 @@ function selection() {
   return { files: options.wire === undefined ? files : files.filter(hasWires), patterns };
 }
 
-/** True if the tests of the file can have a wire: only `verifies` and `proves` write one into a title. */
+/** True if the tests of the file can have a wire. Only `verifies` and `proves` add one to a title. */
 function hasWires(file) {
   return readFileSync(file, "utf8").includes("/support/verifies.js");
 }

@@ -4,9 +4,9 @@ import { chunksOf, reach } from "./chunks.mjs";
 import { at, packageEntries, root } from "./project.mjs";
 
 /**
- * Bundles the sources of the package's entries into a folder, with source maps. Each entry is at the path at which tsc
- * writes it, so that `exports` fits. Each module is in exactly one file, so that there is one class of each name however
- * many entries a process imports. Other packages stay outside.
+ * Bundles the sources of the package's entries into a folder, with source maps. Each entry has the path at which tsc
+ * writes it, so that `exports` is valid. Each module is in exactly one file, so that classes exist once however many
+ * entries a process imports. Other packages are not bundled.
  */
 export async function bundle(outdir) {
   const graph = new Map();
@@ -50,13 +50,13 @@ const sources = at("src");
 const sourceOf = (code) => join(sources, relative(at("dist"), code)).replace(/\.js$/, ".ts");
 const nameOf = (source) => relative(sources, source).replaceAll("\\", "/").replace(/\.ts$/, "");
 
-/** The path of a source as the package's folder would have it, which is not the folder it is staged in. */
+/** Returns the path of a source relative to the package's own folder, not to the folder in which it is staged. */
 function fromPackage(source, map, outdir) {
   const place = join(at("dist"), relative(outdir, dirname(map)));
   return relative(place, join(dirname(map), source)).replaceAll("\\", "/");
 }
 
-/** The modules, sorted: the order in which they are read differs from run to run. */
+/** Returns the modules, sorted, since the order in which they are read differs between runs. */
 function readGraph(context) {
   const isOwn = (id) => id.startsWith(sources);
   const ids = [...context.getModuleIds()].filter(isOwn).sort();
@@ -73,7 +73,7 @@ function readGraph(context) {
   });
 }
 
-/** Proves that no entry loads a package, or a part of node, that its modules by themselves would not load. */
+/** Throws if an entry loads a package, or a module of Node, that its own modules would not load. */
 function proveOutside(graph, output) {
   const files = new Map(output.filter(({ type }) => type === "chunk").map((chunk) => [chunk.fileName, chunk]));
   for (const { isEntry, facadeModuleId, fileName } of files.values()) {

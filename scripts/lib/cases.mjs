@@ -1,4 +1,6 @@
-/** The cases that a requirement's `check` names: its clauses. A rough cut, for a reader who compares them with the tests. */
+/**
+ * Splits the `check` of a requirement into its clauses. The result is approximate; a reader compares it with the tests.
+ */
 export function casesOf(check = "") {
   return check
     .replaceAll(/\([^)]*\)/g, "")
@@ -7,7 +9,9 @@ export function casesOf(check = "") {
     .filter((text) => text !== "");
 }
 
-/** Entries with two cases or more, and the tests that prove them, sorted by id: `[{ id, level, cases, tests }]`. */
+/**
+ * Returns entries with two or more cases and the tests that prove them, sorted by id: `[{ id, level, cases, tests }]`.
+ */
 export function entriesWithCases(catalogue, proofs, filter = "") {
   const tests = new Map();
   for (const { id, test } of proofs) tests.set(id, (tests.get(id) ?? new Set()).add(test.replace(/ \[[\w-]+\]$/, "")));

@@ -5,7 +5,7 @@ import { at, filesBelow, shown } from "./project.mjs";
 
 const lists = new Set(["pending.yaml", "not-applicable.yaml"]);
 
-/** The requirement catalogue: `id -> { id, level, role, since?, until?, transports?, file }`. */
+/** Reads the requirement catalogue: `id -> { id, level, role, since?, until?, transports?, file }`. */
 export function readCatalogue() {
   const entries = new Map();
   for (const file of filesBelow(at("requirements"), ".yaml")) {
@@ -19,13 +19,13 @@ export function readCatalogue() {
   return entries;
 }
 
-/** requirements/pending.yaml: area to ids, read as `[{ id, area }]`. */
+/** Reads requirements/pending.yaml, which maps areas to ids, as `[{ id, area }]`. */
 export function readPending() {
   const areas = readYaml("requirements/pending.yaml") ?? {};
   return Object.entries(areas).flatMap(([area, ids]) => (ids ?? []).map((id) => ({ id, area })));
 }
 
-/** requirements/not-applicable.yaml: `[{ id, reason }]`. */
+/** Reads requirements/not-applicable.yaml: `[{ id, reason }]`. */
 export const readNotApplicable = () => readYaml("requirements/not-applicable.yaml") ?? [];
 
 function readYaml(path) {
@@ -33,8 +33,8 @@ function readYaml(path) {
 }
 
 /**
- * What the tests of the last full run recorded: `[{ id, wire?, traffic, test, passed }]`, where `traffic` is what passed
- * during the test; undefined before the first run.
+ * Reads the proofs of the last full run: `[{ id, wire?, traffic, test, passed }]`. `traffic` lists the wires on which
+ * messages passed during the test. Undefined before the first run.
  */
 export function readProofs() {
   if (!existsSync(at("build/proofs/run.json"))) return undefined;
@@ -48,7 +48,7 @@ export function readProofs() {
 
 const turn = "2026-07-28";
 
-/** The eras in which a requirement holds. */
+/** Returns the eras in which a requirement holds. */
 export function erasOf({ since, until }) {
   const eras = [];
   if (since === undefined || since < turn) eras.push("legacy");
@@ -58,22 +58,25 @@ export function erasOf({ since, until }) {
 
 const spelled = /^(?:(legacy|modern)(?:-|$))?(memory|stdio|node|fetch|http|sse)?$/;
 
-/** A wire's parts. A proof's wire may leave out the era, and one that counts for a test without a wire the transport. */
+/**
+ * Splits a wire into era and transport. The wire of a proof may lack the era. The wire of a test without a wire lacks
+ * the transport.
+ */
 function partsOf(wire) {
   const [, era, transport] = spelled.exec(wire ?? "") ?? [];
   return { era, transport };
 }
 
-/** How a test may name its wire: `[era-]transport`, or not at all. */
+/** True if a test may name this wire: `[era-]transport`, or undefined. */
 export const isWire = (wire) => wire === undefined || partsOf(wire).transport !== undefined;
 
-/** What counts as traffic on a transport: `http` is spoken to any host, and by a client of whatever answers. */
+/** Recorded transports that count for a transport. `http` counts for any HTTP host. */
 const seenAs = { http: new Set(["http", "node", "fetch"]) };
 
 /**
- * The wires that a proof counts for: those that its test names and on which messages of that era passed. A name without an
- * era stands for the eras that were seen, or for both if what passed has none (an authorization server knows no eras);
- * the same holds for a test without a wire. Empty for a test that names a wire it did not use.
+ * Returns the wires that a proof counts for: the wire of the test, if messages of its era passed on it. A wire without
+ * an era counts for the eras that were seen, or for both if the traffic has none (as with an authorization server). The
+ * same applies to a test without a wire. Empty if the test names a wire that it did not use.
  */
 export function provedWires({ wire, traffic }) {
   const { era, transport } = partsOf(wire);
@@ -84,7 +87,7 @@ export function provedWires({ wire, traffic }) {
   return era === undefined && (wire === undefined || seen.length > 0) ? [wire] : [];
 }
 
-/** Why a proof is refused; undefined if it counts for something. */
+/** Returns the reason why a proof is refused, or undefined if it counts. */
 export function refusalOf({ wire, traffic, test }) {
   if (provedWires({ wire, traffic }).length > 0) return undefined;
   const told = traffic.length === 0 ? "it had no traffic" : `its traffic was ${traffic.join(", ")}`;
@@ -94,9 +97,9 @@ export function refusalOf({ wire, traffic, test }) {
 const isOn = (named, seen) => named === undefined || (seenAs[named]?.has(seen) ?? named === seen);
 
 /**
- * The wires a requirement still lacks, given those it was proved on (undefined: a test that uses no wire).
- * Without `transports`: one proof in each era. With `transports`: one proof on each in each era, where `http` takes both
- * HTTP hosts (`node` and `fetch`) or one test that declares itself HTTP-specific; `sse` exists in the legacy era alone.
+ * Returns the wires on which a requirement is not yet proved, given those on which it is (undefined: a test without a
+ * wire). Without `transports` it needs one proof in each era. With `transports` it needs one proof on each in each era.
+ * `http` needs both hosts (`node` and `fetch`) or one test of the wire `http`. `sse` exists in the legacy era only.
  */
 export function missingWires(entry, wires) {
   const proved = (era, transport) =>

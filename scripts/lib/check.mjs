@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url";
 import { wantsJson } from "./project.mjs";
 
 /**
- * A check is `{ name, run }`; `run` gives `{ problems, note }`: one line per problem (none: the check passes) and a
- * remark for its line in the report. A check that throws has failed.
+ * Runs a check. A check is `{ name, run }`. `run` returns `{ problems, note }`: one line per problem, none if the check
+ * passes, and a remark for the report. A check that throws has failed.
  */
 export async function perform(check) {
   const start = performance.now();
@@ -19,7 +19,7 @@ export function line(result) {
   return `${mark} ${result.name.padEnd(16)} ${(result.ms / 1000).toFixed(1).padStart(6)} s  ${remark}`;
 }
 
-/** Runs the check when its file is the program. */
+/** Runs the check if its file was started as a program. */
 export async function alone(url, check) {
   if (process.argv[1] === undefined || realpathSync(process.argv[1]) !== fileURLToPath(url)) return;
   const result = await perform(check);

@@ -1,16 +1,16 @@
-/** Modules that are needed together, and weigh less than this many characters of TypeScript, get no chunk of their own. */
+/** Modules that are needed together get no chunk of their own if they have fewer characters of TypeScript than this. */
 const LIGHT = 10_000;
 
 /**
- * Divides the modules of a package into chunks: a `Map` of each module's id to the name of its chunk, which is the id of a
- * root or `shared-` and a number. `graph` is a `Map` of ids to `{ imports, late, outside, isEntry, size }`.
+ * Divides the modules of a package into chunks. Returns a `Map` of each module's id to the name of its chunk, which is
+ * the id of a root or `shared-` and a number. `graph` is a `Map` of ids to `{ imports, late, outside, isEntry, size }`.
  *
- * A root is a module that loading begins with: an entry, or what a dynamic import names. Modules that the same roots need
- * are one chunk. Most of these sets are light, and each file costs a runtime time. So a light set joins a larger one:
- * some roots load a little that they do not use.
+ * A root is a module that loading begins with: an entry, or the target of a dynamic import. Modules that the same roots
+ * need are one chunk. Most of these sets are small, and each file costs a runtime some time. So a small set joins a
+ * larger one, and some roots load a little code that they do not use.
  *
  * An import leads from a module to one that the same roots need, or more of them, and joining keeps that order. So the
- * imports between chunks form no cycle.
+ * imports between chunks have no cycle.
  */
 export function chunksOf(graph) {
   const roots = rootsOf(graph);
@@ -21,8 +21,9 @@ export function chunksOf(graph) {
 }
 
 /**
- * Each module's set of roots, or the part that all heavy sets around a light one have in common. The sets of the roots
- * themselves stay as they are. So do modules that need a package or a part of node: no other root may load that too.
+ * Returns the set of roots of each module. A small set is replaced by the part that all larger sets around it have in
+ * common. The sets of the roots themselves do not change. Neither do modules that need a package or a module of Node,
+ * since no other root may load that.
  */
 function joinLight(graph, roots, needs) {
   const weights = new Map();
@@ -41,7 +42,7 @@ function namesOf(roots, needs, sets) {
   return names;
 }
 
-/** What a module loads at once, itself included; with `late`, also what it can load later. */
+/** Returns all modules that a module loads at once, itself included. With `late`, also those that it can load later. */
 export function reach(graph, id, { late = false } = {}) {
   const found = new Set([id]);
   for (const one of found) {
@@ -57,8 +58,9 @@ function rootsOf(graph) {
 }
 
 /**
- * The roots of each module, as a set of bits. What every entry that can come to a late root has loaded before counts as
- * needed by that root: it costs nothing there, and the part that the late root uses gets no chunk of its own.
+ * Returns the roots that need each module, as a set of bits. A module that every entry has loaded before it reaches a
+ * late root counts as needed by that root. It costs nothing there, and the part that the late root uses gets no chunk
+ * of its own.
  */
 function needsOf(graph, roots) {
   const entries = roots.filter((root) => graph.get(root).isEntry);

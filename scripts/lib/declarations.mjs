@@ -3,13 +3,13 @@ import { dirname, join } from "node:path";
 import { withoutComments } from "./imports.mjs";
 
 /**
- * Reads declaration files as tsc writes them: each top-level statement begins in the first column and its further lines
- * are indented or close it. TypeScript 7 offers no stable interface to its parser, and this much is all a report needs.
+ * Reads declaration files as tsc writes them: each top-level statement begins in the first column, and its further
+ * lines are indented or close it. TypeScript 7 has no stable interface to its parser, and a report needs no more.
  */
 export class Declarations {
   #modules = new Map();
 
-  /** The names a module exports, each with the module and name that declare it. */
+  /** Returns the names that a module exports, each with the module and name that declare it. */
   exportsOf(file) {
     const found = new Map();
     for (const { text } of this.#read(file).statements) {
@@ -32,20 +32,20 @@ export class Declarations {
     return found;
   }
 
-  /** The text of a declaration (all overloads and merged parts), without comments. */
+  /** Returns the text of a declaration (all overloads and merged parts), without comments. */
   textOf({ file, name }) {
     const parts = this.#read(file).statements.filter(({ text }) => declaredName(text) === name);
     return parts.map(({ text }) => text.replace(/^(export |declare )+/, "")).join("\n");
   }
 
-  /** Whether a declaration is of a class, a function or another value. */
+  /** True if a declaration is a class, a function or another value. */
   isValue(origin) {
     return /^(abstract )?(class|function|const|let|var) /.test(this.textOf(origin));
   }
 
   /**
-   * The declarations that a user meets in a declaration: neither constructors nor hidden members count, and an alias that its
-   * module keeps to itself stands for the declarations that it names.
+   * Returns the declarations that a user sees in a declaration. Constructors and hidden members do not count. An alias
+   * that its module does not export stands for the declarations that it names.
    */
   signatureReferencesOf(origin, seen = new Set([origin.name])) {
     const hidden = /^ {4}(constructor\(|private |protected )/;
@@ -65,7 +65,7 @@ export class Declarations {
     );
   }
 
-  /** The declarations of the same package that a declaration's text names. */
+  /** Returns the declarations of the same package that the text of a declaration names. */
   referencesOf(origin, text = this.textOf(origin)) {
     const { imports, statements } = this.#read(origin.file);
     const local = new Set(statements.map(({ text }) => declaredName(text)));

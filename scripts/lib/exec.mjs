@@ -3,8 +3,8 @@ import { createInterface } from "node:readline";
 import { at } from "./project.mjs";
 
 /**
- * Runs a program to its end and gives what it wrote. A program that outlives `timeoutMs` is killed and counts as failed.
- * `onLine` gets each whole line of its stdout as it comes.
+ * Runs a program and returns its output. A program that exceeds `timeoutMs` is killed and counts as failed. `onLine`
+ * gets each whole line of stdout as it arrives.
  * @returns {Promise<{ code: number, stdout: string, stderr: string, output: string }>}
  */
 export function exec(command, args, options = {}) {
@@ -37,7 +37,7 @@ export function exec(command, args, options = {}) {
   });
 }
 
-/** Runs a program written in JavaScript on the node that runs this script. */
+/** Runs a program written in JavaScript on the Node that runs this script. */
 export const execNode = (args, options) => exec(process.execPath, args, options);
 
 /** Runs a development tool by its file inside node_modules. */
@@ -45,7 +45,7 @@ export const execTool = (file, args, options) => execNode([at("node_modules", fi
 
 export const execTsc = (args, options) => execTool("typescript/bin/tsc", args, options);
 
-/** npm by the file that runs this script, else by name. */
+/** Runs npm by the file that runs this script, or else by name. */
 export function execNpm(args, options) {
   const npm = process.env.npm_execpath;
   return npm?.endsWith(".js") ? execNode([npm, ...args], options) : exec("npm", args, options);
@@ -53,5 +53,5 @@ export function execNpm(args, options) {
 
 const needsShell = (command) => process.platform === "win32" && command === "npm";
 
-/** The lines of a program's output that say something. */
+/** Returns the lines of a text that are not blank. */
 export const lines = (text) => text.split("\n").filter((line) => line.trim() !== "");

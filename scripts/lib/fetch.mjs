@@ -4,21 +4,23 @@ import { exec, execNpm, lines } from "./exec.mjs";
 import { at, readJson } from "./project.mjs";
 
 /**
- * What is too heavy for the lockfile, or would get in the way in node_modules: each is fetched once, at an exact version,
- * into a cache beside what uses it. No script of a package runs, and no folder is left half full. All throw with the
- * reason when it cannot be had.
+ * Fetches programs and packages that are too large for the lockfile, or would cause conflicts in node_modules. Each is
+ * fetched once, at an exact version, into a cache. Scripts of packages do not run, and no folder is left incomplete.
+ * All functions throw with the reason if the fetch fails.
  */
 
-/** A machine without network is told so soon. */
+/** Options that let a machine without network fail soon. */
 const PATIENCE = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000"];
 
-/** Packages and their dependencies are resolved as of this day, so that they do not change under a pinned version. */
+/**
+ * Packages and their dependencies are resolved as of this day, so that dependencies of a pinned version do not change.
+ */
 const RESOLVED_AS_OF = "2026-11-15";
 
 const { platform, arch } = process;
 export const exe = platform === "win32" ? ".exe" : "";
 
-/** Where Node of a version comes from: a package for this platform that holds the program alone. */
+/** Package for this platform that contains the program of a version of Node. */
 export const nodeSource = (version) => ({
   source: `node-${platform === "win32" ? "win" : platform}-${arch}@${version}`,
   file: `bin/node${exe}`,
@@ -26,7 +28,7 @@ export const nodeSource = (version) => ({
 
 export const fetchNode = (version) => fetchProgram(nodeSource(version));
 
-/** The path of a file in a package; its dependencies are not fetched. */
+/** Returns the path of a file in a package. Its dependencies are not fetched. */
 export async function fetchProgram({ source, file }) {
   const folder = folderOf("runtimes/cache", source);
   const program = join(folder, "package", file);
@@ -35,7 +37,7 @@ export async function fetchProgram({ source, file }) {
   return program;
 }
 
-/** The folder of an installed package `name@version`, with its dependencies beside it. */
+/** Returns the folder of an installed package `name@version`, with its dependencies beside it. */
 export async function fetchPackage(source) {
   const [, name, version] = /^(.+)@(.+)$/.exec(source);
   const folder = folderOf("interop/cache", source);

@@ -1,6 +1,6 @@
 /**
- * Removes comments from TypeScript or JavaScript and keeps line breaks and everything else. Strings and templates are
- * known, so that `//` inside one stays; a regular expression literal that holds a quote or `//` is not.
+ * Removes comments from TypeScript or JavaScript and keeps line breaks. Recognizes strings and templates, so that `//`
+ * inside them stays. Does not recognize a regular expression that contains a quote or `//`.
  */
 export function withoutComments(code) {
   let out = "";
@@ -45,8 +45,8 @@ const statement =
 const call = /(\btypeof\s+)?\bimport\s*\(\s*["']([^"']+)["']\s*\)?(\s*\.\s*(?!then\b|catch\b|finally\b)\w)?/g;
 
 /**
- * What a module imports: `{ specifier, kind: "static" | "type" | "dynamic" | "inline" }`, re-exports included. `inline` is a
- * type in place: `typeof import("./a.js")`, `import("./a.js").A`.
+ * Returns the imports and re-exports of a module: `{ specifier, kind: "static" | "type" | "dynamic" | "inline" }`.
+ * `inline` is a type such as `typeof import("./a.js")` or `import("./a.js").A`.
  */
 export function importsOf(code) {
   const text = withoutComments(code);

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { at, filesBelow, shown } from "./project.mjs";
 
-/** The project's own pages: those in its folder and in docs/. */
+/** Returns the pages of the project: those in its root folder and in docs/. */
 export function pages() {
   const top = readdirSync(at()).filter((name) => name.endsWith(".md"));
   return [...top.map((name) => at(name)), ...filesBelow(at("docs"), ".md")];
@@ -11,8 +11,8 @@ export function pages() {
 const fence = /^(?<directive><!-- docs:(?<rule>[\s\S]*?)-->\n+)?```(?<info>[^\n]*)\n(?<code>[\s\S]*?)^```$/gm;
 
 /**
- * The TypeScript blocks of a page: `{ place, info, code, rule }`. A comment `<!-- docs: ... -->` right above a block is
- * its rule: `continue` puts the block before it in front, anything else is code that goes in front.
+ * Returns the TypeScript blocks of a page: `{ place, info, code, rule }`. The rule is a comment `<!-- docs: ... -->`
+ * right above the block. `continue` prepends the previous block; any other text is code that is prepended.
  */
 export function blocksOf(page) {
   const text = readFileSync(page, "utf8");
@@ -40,7 +40,7 @@ export function outputAfter(page, code) {
 
 const target = /(\]\(|<img src=")(?![a-z]+:|#)([^)"#]+)/g;
 
-/** A page's text with each link to a file replaced by what `lead(path, link)` gives; anchors stay. */
+/** Returns the text of a page with each link to a file replaced by the result of `lead(path, link)`. Anchors stay. */
 export function withLinks(page, lead) {
   return readFileSync(page, "utf8").replace(
     target,
@@ -48,20 +48,20 @@ export function withLinks(page, lead) {
   );
 }
 
-/** The paths of the files that a page links to. */
+/** Returns the paths of the files that a page links to. */
 export function linksOf(page) {
   return [...readFileSync(page, "utf8").matchAll(target)].map(([, , link]) => join(dirname(page), link));
 }
 
 const anchored = /\]\((?![a-z]+:)([^)#]*)#([^)]+)\)/g;
 
-/** The links of a page to headings, its own or another page's: `{ path, anchor }`. */
+/** Returns the links of a page to headings of any page: `{ path, anchor }`. */
 export function anchorsOf(page) {
   const links = [...readFileSync(page, "utf8").matchAll(anchored)];
   return links.map(([, link, anchor]) => ({ path: link === "" ? page : join(dirname(page), link), anchor }));
 }
 
-/** The anchors of a page's headings, made as GitHub makes them. */
+/** Returns the anchors of a page's headings, in the form of GitHub. */
 export function headingsOf(page) {
   const text = readFileSync(page, "utf8").replace(fence, "");
   const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { stagePackage } from "../package.mjs";
 import { execNpm } from "./exec.mjs";
 
-/** Packs what users install into an empty temporary folder, hands over the folder and the tarball, and removes both. */
+/** Packs the package into a temporary folder, passes the folder and the tarball to `use`, then removes both. */
 export async function withTarball(use) {
   const folder = mkdtempSync(join(tmpdir(), "bowline-pack-"));
   try {

@@ -2,17 +2,19 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The project's folder; every path in a report is relative to it. */
+/** Folder of the project. All paths in reports are relative to it. */
 export const root = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 
 export const at = (...parts) => join(root, ...parts);
 
-/** The path as reports spell it: from the project's folder, with forward slashes. */
+/** Returns a path as reports show it: relative to the project, with forward slashes. */
 export const shown = (path) => relative(root, path).split(sep).join("/");
 
 export const readJson = (path) => JSON.parse(readFileSync(path, "utf8"));
 
-/** All files below a folder whose name ends in one of the endings, sorted; none when the folder does not exist. */
+/**
+ * Returns all files below a folder whose name ends in one of the endings, sorted. Empty if the folder does not exist.
+ */
 export function filesBelow(folder, ...endings) {
   if (!existsSync(folder)) return [];
   const found = [];
@@ -24,7 +26,7 @@ export function filesBelow(folder, ...endings) {
   return found.sort();
 }
 
-/** The package's entries: what `exports` names, without package.json. */
+/** Returns the entries of the package: those that `exports` names, without package.json. */
 export function packageEntries() {
   const { name, exports } = readJson(at("package.json"));
   return Object.entries(exports)
@@ -37,5 +39,7 @@ export function packageEntries() {
     }));
 }
 
-/** `npm run x --json` reaches the script as an environment variable, `npm run x -- --json` as an argument. */
+/**
+ * True if JSON is wanted. `npm run x --json` sets an environment variable; `npm run x -- --json` passes an argument.
+ */
 export const wantsJson = () => process.argv.includes("--json") || process.env.npm_config_json === "true";

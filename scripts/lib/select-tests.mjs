@@ -1,10 +1,11 @@
 import { shown } from "./project.mjs";
 
 /**
- * Chooses test files and titles for a run: `{ files, patterns }`. A filter that is a part of some file's path chooses files;
- * any other filter, and each of `titles`, is a part of a title. A file is known by its source (`test/unit/a.test.ts`) and by
- * its built path. `wire` is a wire (`modern-stdio`), an era or a transport. `patterns` are regular expressions for
- * `--test-name-pattern`; a test runs if it matches one of them, and all tests run if there are none.
+ * Chooses test files and titles for a run: `{ files, patterns }`. A filter that is a part of some file's path chooses
+ * files. Any other filter, and each of `titles`, is a part of a title. A file matches by its source
+ * (`test/unit/a.test.ts`) or by its built path. `wire` is a wire (`modern-stdio`), an era or a transport. `patterns`
+ * are regular expressions for `--test-name-pattern`. A test runs if it matches one of them; all tests run if there are
+ * none.
  */
 export function selectTests(all, { filters = [], titles = [], wire }) {
   const has = (file, part) => [shown(file), sourceOf(file)].some((path) => path.includes(part));
@@ -14,7 +15,7 @@ export function selectTests(all, { filters = [], titles = [], wire }) {
   return { files, patterns: patternsOf(words, wire) };
 }
 
-/** The path of the TypeScript that a built test comes from. */
+/** Returns the path of the TypeScript source of a built test. */
 export function sourceOf(file) {
   return shown(file)
     .replace(/^build\//, "")

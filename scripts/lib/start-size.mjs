@@ -1,12 +1,12 @@
 import { gzipSync } from "node:zlib";
 
-/** What a file takes from the others, and gives to them. */
+/** Matches imports and exports between the files of a bundle. */
 const BETWEEN_FILES = /import\{[^{}]*\}from"\.\/chunk-\w+\.js";|export\{[^{}]*\};\s*$/g;
 
 /**
- * The bytes, gzipped, of what a bundle of esbuild's loads at start: `isEntry` tells the output that it begins with. What a
- * dynamic import brings is paid for when it is used. All is gzipped as one file: bundlers differ in how many they make of
- * what is loaded together, and esbuild makes some thirty, with imports between them that are left out here.
+ * Returns the gzipped size of the code that a bundle of esbuild loads at start. `isEntry` identifies the output that is
+ * loaded first. Code behind dynamic imports does not count. All files are gzipped as one: bundlers differ in how many
+ * files they make, and esbuild makes about thirty. The imports between them are left out.
  */
 export function startSize({ outputFiles, metafile }, isEntry) {
   const { outputs } = metafile;

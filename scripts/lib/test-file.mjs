@@ -5,12 +5,12 @@ import { at, shown } from "./project.mjs";
 
 const reporter = pathToFileURL(at("scripts/lib/test-reporter.mjs")).href;
 
-/** A file that takes longer has a test that hangs or something left open, and fails. */
+/** Maximum time of a file. A file that exceeds it has a test that hangs, or keeps something open, and fails. */
 const limitMs = 300_000;
 
 /**
- * Runs one test file in a process of its own: `{ file, tests: [{ title, nesting, ms, error? }], written }`. A file that
- * fails outside of its tests (at load, by a late error, by not ending) has a failed test that says so.
+ * Runs one test file in its own process: `{ file, tests: [{ title, nesting, ms, error? }], written }`. A file that
+ * fails outside of its tests (while loading, by a late error, by not ending) gets a failed test that says so.
  */
 export async function runTestFile(path, { number, patterns, proofs }) {
   const events = at("build/test-events", `${number}.jsonl`);
@@ -31,10 +31,10 @@ export async function runTestFile(path, { number, patterns, proofs }) {
   return { file: shown(path), tests: tests.filter((test) => test !== undefined), written };
 }
 
-/** Stack traces name the lines of the sources, except where a test measures memory or counts what a call makes. */
+/** Stacks name lines of the sources, except in tests that measure memory or count promises. */
 const sourceMaps = (path) => (/\/(leaks|hot-path)\//.test(shown(path)) ? [] : ["--enable-source-maps"]);
 
-/** With a title filter node 20 reports the tests that were not chosen as skipped; they are no part of the result. */
+/** With a title filter, Node 20 reports the other tests as skipped. They are left out of the result. */
 function state({ name, nesting, ms, isLeftOut, error }, patterns) {
   if (isLeftOut && patterns.length > 0) return undefined;
   const problem = isLeftOut ? "a test may be neither skipped nor to do" : error;

@@ -1,6 +1,8 @@
 import { inspect } from "node:util";
 
-/** A reporter for node:test that writes one JSON line per ended test, and per warning of the runner. */
+/**
+ * Reporter for node:test that writes a line of JSON for each test that has ended and for each warning of the runner.
+ */
 export default async function* reporter(source) {
   for await (const { type, data } of source) {
     if (type === "test:diagnostic" && /^(Error|Warning):/.test(data.message)) {

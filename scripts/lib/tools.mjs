@@ -7,7 +7,7 @@ import { execTool, execTsc, lines } from "./exec.mjs";
 import { withTarball } from "./pack.mjs";
 import { at, filesBelow, readJson } from "./project.mjs";
 
-/** One formatter and linter for all code: biome, with warnings as errors. */
+/** Runs Biome, the formatter and linter. Warnings count as errors. */
 export const format = {
   name: "format, lint",
   async run() {
@@ -20,7 +20,7 @@ const sources = ["src", "test", "conformance", "interop", "examples", "runtimes"
 const outputs = ["dist", "build/test", ...sources.slice(2).map((workspace) => `${workspace}/dist`)];
 const infos = ["build/src.tsbuildinfo", "build/test.tsbuildinfo"];
 
-/** Builds everything from nothing, so that no file of a deleted source is left to be tested or packed. */
+/** Builds everything from scratch, so that no output of a deleted source is tested or packed. */
 export const types = {
   name: "types",
   async run() {
@@ -31,7 +31,7 @@ export const types = {
   },
 };
 
-/** publint on the staged package.json and the files it names; suggestions count too. */
+/** Runs publint on the staged package. Suggestions count too. */
 export const packageLint = {
   name: "publint",
   async run() {
@@ -42,7 +42,7 @@ export const packageLint = {
   },
 };
 
-/** Whether the types of the packed package resolve for every kind of importer that an ESM-only package serves. */
+/** Checks that the types of the packed package resolve for every kind of importer that an ESM-only package supports. */
 export const resolvedTypes = {
   name: "attw",
   run: () =>

@@ -4,12 +4,13 @@ import { execTsc } from "./exec.mjs";
 import { importsOf } from "./imports.mjs";
 import { at, filesBelow, packageEntries, readJson } from "./project.mjs";
 
-/** Changes that come within this time of each other are built together. */
+/** Changes within this time are built together. */
 const quietMs = 100;
 
 /**
- * Builds after each change below `src` and `test`, and calls `onBuilt` with the built files that changed. A build that fails
- * is printed, and its changes stay for the next one. Never resolves: the watch ends with the process.
+ * Builds after each change below `src` and `test`, and calls `onBuilt` with the built files that changed. If a build
+ * fails, its output is printed and its changes are kept for the next one. Never resolves: the watch ends with the
+ * process.
  */
 export async function watchAndBuild(onBuilt) {
   let changed = deferred();
@@ -36,7 +37,7 @@ export async function watchAndBuild(onBuilt) {
   }
 }
 
-/** The test files that import one of the changed files, at any depth. */
+/** Returns the test files that import one of the changed files, directly or indirectly. */
 export function affectedBy(changed, files) {
   const reaches = new Map();
   const follow = (file) => {

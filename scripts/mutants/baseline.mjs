@@ -9,8 +9,8 @@ const kept = at("build/mutants/baseline.json");
 const timeoutMs = 300_000;
 
 /**
- * Runs every test file without a mutant: `{ path, name, ms, reached, failure? }`, where `reached` are the ids of the mutants
- * whose code it runs. The results of files whose digest is the same are kept from the run before.
+ * Runs every test file without a mutant: `{ path, name, ms, reached, failure? }`. `reached` has the ids of the mutants
+ * whose code it runs. Results of files with an unchanged digest are reused.
  */
 export async function baseline(files, { workers, tell }) {
   const known = existsSync(kept) ? readJson(kept) : {};

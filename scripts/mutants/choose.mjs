@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** The layers of `src` that are measured, each by the start of its paths; the first that fits counts. */
+/** Layers of `src` that are measured, each by the beginning of its paths. The first match counts. */
 export const layers = [
   ["protocol", "protocol/"],
   ["call", "call/"],
@@ -23,12 +23,13 @@ export const layers = [
 
 export const layerOf = (file) => layers.find(([, start]) => file.startsWith(start))?.[0];
 
-/** How many turns an operator has for one of another: conditions and lost statements are the common mistakes. */
+/** Turns of an operator for one turn of another. Wrong conditions and lost statements are the most common mistakes. */
 const turns = { negate: 3, drop: 3, logic: 2, return: 2 };
 
 /**
- * Chooses `count` mutants of each layer by the seed. Mutants of an operator are ordered by a digest of seed and id, and the
- * operators take turns, so that no operator fills a layer, and a change of the sources changes the choice only where it is.
+ * Chooses `count` mutants of each layer by the seed. Mutants of an operator are ordered by a digest of seed and id, and
+ * the operators take turns. So no operator dominates a layer, and a change of the sources changes the choice only
+ * locally.
  */
 export function chooseMutants(all, { seed, count }) {
   return layers.flatMap(([layer]) => {

@@ -3,9 +3,10 @@ import { parse } from "acorn";
 import { withoutComments } from "../lib/imports.mjs";
 
 /**
- * A mutant is one change of the built code: `{ id, operator, start, end, text, kind }`. `text` is the code that takes the
- * place of `start` to `end`; `kind` is `expression`, or `statement` for one that is left out. The id is a digest of file,
- * operator, enclosing function and code without comments and texts, so that it stays while other lines change.
+ * Finds all mutants of a file of the build. A mutant is one change: `{ id, operator, start, end, text, kind }`. `text`
+ * replaces the code from `start` to `end`. `kind` is `expression`, or `statement` for one that is left out. The id is a
+ * digest of the file, the operator, the enclosing function and the code without comments and strings, so it is stable
+ * while other lines change.
  */
 export function findMutants(file, code) {
   const tree = parse(code, { ecmaVersion: "latest", sourceType: "module" });
@@ -29,10 +30,10 @@ const flipped = { "<": "<=", "<=": "<", ">": ">=", ">=": ">" };
 const opposite = { "===": "!==", "!==": "===", "==": "!=", "!=": "==" };
 const reckoned = { "-": "+", "*": "/", "%": "*", "/": "*" };
 const assigned = { "+=": "-=", "-=": "+=" };
-/** A literal beyond this is a time or a size, where one more is no other behaviour. */
+/** A larger literal is a time or a size, where an increase by one does not change the behaviour. */
 const largestLiteral = 1000;
 
-/** The changes that begin at a node. */
+/** Yields the changes that begin at a node. */
 function* changesOf(node, parents, code) {
   const parent = parents.at(-1);
   const raw = (part) => code.slice(part.start, part.end);
@@ -118,7 +119,7 @@ function isDroppable(expression) {
   return !(call.type === "CallExpression" && call.callee.type === "Super");
 }
 
-/** True for `return await` that no `try` of the function can catch or follow: the promise is returned either way. */
+/** True for a `return await` outside of any `try`. Without `await` the behaviour is the same. */
 function isLast(parents) {
   const start = parents.findLastIndex(({ type }) => /Function/.test(type));
   const isWatched = parents.some(
@@ -128,11 +129,11 @@ function isLast(parents) {
   return /^(Return|Arrow)/.test(parents.at(-1).type) && !isWatched;
 }
 
-/** True in the step of a `for`, where a change is a loop without end and costs only time. */
+/** True in the step of a `for`. A change there makes an endless loop, which only costs time. */
 const isLoopStep = (parents, node) =>
   parents.some((parent, index) => parent.type === "ForStatement" && parent.update === (parents[index + 1] ?? node));
 
-/** Where the arguments of a call open: the callee may have parentheses of its own. */
+/** Returns the position of the parenthesis that opens the arguments of a call. The callee may have parentheses too. */
 function opening(call, code) {
   let at = call.callee.end;
   while (code[at] !== "(") at += 1;
@@ -149,7 +150,7 @@ function functionOf(parents) {
   return names.join(".");
 }
 
-/** Code without comments, texts and spaces: a change of words is no other mutant. */
+/** Removes comments, strings and spaces, so that a change of texts does not make another mutant. */
 const plain = (code) =>
   withoutComments(code)
     .replace(/"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g, '""')

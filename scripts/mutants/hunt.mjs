@@ -6,9 +6,9 @@ import { folderFor } from "./tree.mjs";
 const kept = at("build/mutants/killers.json");
 
 /**
- * Looks for a test that fails with each mutant: `{ ...mutant, killer?, reached, ran }`, where `reached` and `ran` count files.
- * The files that reach a mutant run in the order of {@link orderOf} until one fails, or until `most` of them ran.
- * A file that also fails without the mutant kills nothing.
+ * Looks for a test that fails with each mutant: `{ ...mutant, killer?, reached, ran }`. `reached` and `ran` count
+ * files. The files that reach a mutant run in the order of {@link orderOf} until one fails, or until `most` of them
+ * ran. A file that also fails without the mutant is ignored.
  */
 export async function hunt(mutants, files, { workers, most, tell }) {
   const killers = existsSync(kept) ? readJson(kept) : {};
@@ -39,8 +39,8 @@ async function killed(mutant, files) {
 }
 
 /**
- * The killer of the run before comes first; then the quick and near ones. A file is near if much of what it reaches is in the
- * mutant's folder, and if it shares words of the path: a unit test goes before a scenario that passes by.
+ * Orders the test files for a mutant: the killer of the previous run first, then quick and near ones. A file is near if
+ * much of the code that it reaches is in the mutant's folder, and if its path has words of the mutant's path.
  */
 function orderOf({ file }, files, killer, folders) {
   const words = wordsOf(file);

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { SourceMap } from "node:module";
 
-/** The module that every changed file imports; see {@link switchModule}. */
+/** Module that every changed file imports. See {@link switchModule}. */
 export const switchFile = "mutant-switch.js";
 
 /**
- * Writes a file with all of its mutants in it, each behind a call: `$m("id") ? changed : original`. Mutants may be inside
- * each other; the changed code has none in it, since at most one is on.
+ * Writes a file with all of its mutants, each behind a call: `$m("id") ? changed : original`. Mutants may be nested.
+ * The changed code contains no other mutants, since at most one is on.
  */
 export function instrument(code, mutants, depth) {
   const sorted = [...mutants].sort((a, b) => a.start - b.start || b.end - a.end);
@@ -36,9 +36,9 @@ function switched(code, { id, start, end, text, kind }, inside) {
 }
 
 /**
- * The code of the switch. It turns one mutant on, by BOWLINE_MUTANT, and writes the ids that are reached into the folder
- * BOWLINE_REACHED, each at once, since a child may be killed. A child that is given an environment of its own gets both.
- * Imports nothing: some tests look at what a module imports.
+ * Code of the switch. It turns on the mutant that BOWLINE_MUTANT names. It writes each id that is reached into the
+ * folder BOWLINE_REACHED at once, since a child process may be killed. Child processes with their own environment get
+ * both variables. It imports nothing, since some tests check the imports of a module.
  */
 export const switchModule = `
 const { ChildProcess } = process.getBuiltinModule("node:child_process");
@@ -63,7 +63,7 @@ ChildProcess.prototype.spawn = function (options) {
 };
 `;
 
-/** Line and code of a mutant in the TypeScript sources. */
+/** Returns the line and code of a mutant in the TypeScript sources. */
 export function placeOf(mutant, built, code) {
   const before = code.slice(0, mutant.start).split("\n");
   const map = new SourceMap(JSON.parse(readFileSync(`${built}.map`, "utf8")));

@@ -1,8 +1,9 @@
 import { layers } from "./choose.mjs";
 
 /**
- * What the results say beside the list of known survivors: kills per layer, the survivors that are not in the list, the listed
- * ones that are killed now, and `problems`, each a line. A survivor with a `reason` changes no behaviour and does not count.
+ * Compares the results with the list of known survivors. Returns kills per layer, survivors that are not listed, listed
+ * ones that are killed now, and `problems`, one line each. A survivor with a `reason` changes no behaviour and does not
+ * count.
  */
 export function judged(results, { bound, survivors }) {
   const known = new Map(survivors.map((survivor) => [survivor.id, survivor]));
@@ -27,7 +28,10 @@ export function judged(results, { bound, survivors }) {
   return { rates, alive: alive.map(entryOf), gone: gone.map(({ id }) => id), problems };
 }
 
-/** The list after these results: their survivors, and the listed ones of `chosen` that did not run, all with their reasons. */
+/**
+ * Returns the list after these results: their survivors, and the listed ones of `chosen` that did not run, with their
+ * reasons.
+ */
 export function ledgerOf(results, ledger, chosen) {
   const reasons = new Map(ledger.survivors.map(({ id, reason }) => [id, reason]));
   const ran = new Set(results.map(({ id }) => id));
@@ -62,7 +66,7 @@ const percent = (rate) => `${Math.floor(rate * 100)} %`;
 const lineOf = ({ id, file, line, operator, from, text, kind }) =>
   `${id} ${file}:${line} ${operator}: ${entryOf({ from, text, kind }).change}`;
 
-/** The report as text. */
+/** Returns the report as text. */
 export function told({ rates, alive, gone, problems }) {
   const rows = rates.map(({ layer, mutants, killed, equivalent, rate }) =>
     [

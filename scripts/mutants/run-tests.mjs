@@ -3,8 +3,8 @@ import { createInterface } from "node:readline";
 import { tree } from "./tree.mjs";
 
 /**
- * Runs a test file in the copy and stops at its first failure: `{ ms, failure? }`, where `failure` is the title of the test, or
- * the reason. A file that outlives `timeoutMs` has failed: a change that makes a test wait for ever is noticed by it.
+ * Runs a test file in the copy until its first failure: `{ ms, failure? }`. `failure` is the title of the test, or the
+ * reason. A file that exceeds `timeoutMs` has failed, since a mutant may let a test wait for ever.
  */
 export function runTests(path, { env = {}, timeoutMs }) {
   const begun = performance.now();
@@ -33,7 +33,7 @@ export function runTests(path, { env = {}, timeoutMs }) {
   });
 }
 
-/** Does the work for each item, `workers` at a time. */
+/** Calls `work` for each item, `workers` at a time. */
 export async function eachOf(items, workers, work) {
   const queue = [...items];
   const worker = async () => {

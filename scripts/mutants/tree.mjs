@@ -5,26 +5,26 @@ import { at, filesBelow } from "../lib/project.mjs";
 import { findMutants } from "./find.mjs";
 import { instrument, placeOf, switchFile, switchModule } from "./instrument.mjs";
 
-/** The copy of the project in which mutants run. */
+/** Copy of the project in which mutants run. */
 export const tree = at("build/mutants/tree");
 
 /**
- * The tests that run on mutants, by the start of their paths. The others measure memory and time, or look at the project's
- * files; the test of limits compares the constants of the build with the pages.
+ * Tests that run on mutants, by the start of their paths. The others measure memory and time, or check files of the
+ * project. The test of limits compares the constants of the build with the pages.
  */
 const suites = ["unit/", "scenarios/", "faults/", "project/limits"];
 
-/** Copied, since node follows links to the project's own `dist`; everything else is linked. */
+/** Parts that are copied, since Node follows links to the project's own `dist`. Everything else is linked. */
 const copied = ["package.json", "dist", "build", "examples", "node_modules"];
 
-/** Every mutant of the build, without its place in the sources. */
+/** Returns every mutant of the build, without its place in the sources. */
 export function allMutants() {
   return filesBelow(at("dist"), ".js").flatMap((file) =>
     findMutants(relative(at("dist"), file).split(sep).join("/"), readFileSync(file, "utf8")),
   );
 }
 
-/** Makes the copy with these mutants in it. Returns the mutants with file and line of the sources. */
+/** Makes the copy with these mutants. Returns the mutants with the file and line of their sources. */
 export function makeTree(mutants) {
   rmSync(tree, { recursive: true, force: true });
   mkdirSync(join(tree, "build"), { recursive: true });
@@ -49,7 +49,7 @@ export function makeTree(mutants) {
   });
 }
 
-/** The packages by links, and Bowline itself by the copy. */
+/** Links the packages, and Bowline itself to the copy. */
 function linkModules() {
   mkdirSync(join(tree, "node_modules"));
   for (const name of readdirSync(at("node_modules"))) {
@@ -58,7 +58,7 @@ function linkModules() {
   }
 }
 
-/** The test files of the copy, each with a digest of all that its verdict depends on. */
+/** Returns the test files of the copy, each with a digest of everything that its result depends on. */
 export function testFiles(mutants) {
   const shared = createHash("sha256").update(mutants.map(({ id }) => id).join(" "));
   for (const file of [...filesBelow(at("dist"), ".js"), ...filesBelow(at("build/test/support"), ".js")]) {

@@ -41,7 +41,7 @@ export const parcels = new ServerExtension("com.example/parcels", {
   .method("com.example/parcels/track", { params: z.object({ id: z.string() }) }, ({ id }) => ({ id }))
   .onNotification("notifications/com.example/lost", {}, () => undefined);
 
-/** Everything that a server may have, in one chain. */
+/** Server with every kind of definition, in one chain. */
 export const server = new McpServer(
   { name: "harbour", version: "1.0.0" },
   { http: { gate }, validator: createValidator() },
@@ -86,7 +86,7 @@ export const server = new McpServer(
 
 export const modern = new ModernServer({ name: "modern", version: "1.0.0" }).tool("plain", {}, () => "text");
 
-/** Inferred types of all kinds, which the compiler must be able to name. */
+/** Members with inferred types of all kinds. The compiler must be able to name them. */
 export class Harbour {
   readonly server = server;
   readonly clock = new FakeClock();

@@ -20,7 +20,7 @@ export const store = new MemoryCacheStore();
 export const group = createGroup<{ harbour: typeof server; modern: typeof modern }>({ mcpServers: {} });
 export const faulty = withFaults(new Harbour().pair[0], {});
 
-/** The types of a server come through its declarations. */
+/** Uses the types of a server through its declarations. */
 export async function useServer() {
   const forecast = await client.callTool("zod", { city: "Oslo" });
   isExactly<typeof forecast.structured, { celsius: number }>(true);
@@ -43,7 +43,7 @@ export async function useServer() {
   return { forecast, group: await group.callTool("harbour__zod", { city: "Oslo" }) };
 }
 
-/** Inferred types of all kinds, which the compiler must be able to name. */
+/** Values with inferred types of all kinds. The compiler must be able to name them. */
 export const uses = {
   tools: () => client.tools(),
   list: () => client.listTools(),
