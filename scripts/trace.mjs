@@ -1,20 +1,20 @@
 /**
  * Follows one warm `tools/call` per wire and side through the source and counts
  *
- * - files: the distinct files of src whose functions are entered;
+ * - files: the files of src whose functions are entered;
  * - changes: how often the call goes from one file of src to another, by a call or by a return;
- * - entries: the function entries, and how many pairs of consecutive ones lie in different files ("at entries").
+ * - entries: the function entries, and how many consecutive pairs are in different files ("at entries").
  *
- * The call is that of an echo tool with a JSON Schema as its input and a handler that answers at once, after some hundred
- * calls of the same kind. On the server it begins with the arrival of the request and ends with the response, on the client
- * it begins with `callTool` and ends with its result; what the end sets off in the same turn or the next counts. One side
- * is instrumented, in a process of its own; the other side runs in this process without instruments.
+ * The tool echoes its input, which has a JSON Schema, and its handler returns a value at once. Some hundred calls run
+ * before. On the server the call begins with the arrival of the request and ends with the response. On the client it
+ * begins with `callTool` and ends with its result. Work that the end starts in the same turn or the next one counts
+ * too. One side is instrumented, in its own process. The other side runs in this process without instruments.
  *
- * Every function with a body counts, whether it is a declaration, an arrow function, a method, an accessor or a
- * constructor. What has no body of its own does not: the top level of a module, field initialisers, static blocks.
- * Functions that are not of src (the handler, packages, the engine) do not count either: a call through them goes from
- * the function of src before them to the one after them. A function that goes on after a wait is not entered again. From
- * one turn of the event loop to the next the call goes from where the first began to where the next begins.
+ * Every function with a body counts: declarations, arrow functions, methods, accessors, constructors. Code without a
+ * function body does not count: the top level of a module, field initialisers, static blocks. Functions outside of src
+ * (the handler, packages, the engine) do not count either. A call through them leads from the function of src before
+ * them to the one after them. A function that continues after `await` is not entered again. Between two turns of the
+ * event loop, the call goes from the place where the first turn began to the place where the next one begins.
  *
  * Usage: npm run trace -- [words of a name, such as "http modern server"] [--list] [--check] [--json]
  */
@@ -28,7 +28,7 @@ import { openClient, openServer } from "./trace/subject.mjs";
 
 const CLIENT_LIMITS = { files: 26 };
 
-/** The most that a call may count, by the name of its trace; what is not named has no limit. */
+/** Maximum counts of a call, by the name of its trace. Other traces have no limit. */
 const LIMITS = {
   "http modern server": { files: 28, changes: 110 },
   "http legacy server": { files: 34, changes: 130 },
@@ -38,14 +38,16 @@ const LIMITS = {
   "memory legacy client": CLIENT_LIMITS,
 };
 
-/** The most lines that a file and a function on a path may have. */
+/** Maximum lines of a file and of a function on a path. */
 const FILE_LINES = 300;
 const FUNCTION_LINES = 60;
 
 const WARM_CALLS = 300;
 const TRACED_CALLS = 9;
 const TIMEOUT_MS = 60_000;
-/** Keeps traced calls apart, so that what is shared by calls within a millisecond, such as a timer, is made by each. */
+/**
+ * Pause between traced calls, so that they do not share parts such as a timer that calls within a millisecond share.
+ */
 const PAUSE_MS = 10;
 
 const traces = ["server", "client"].flatMap((side) =>
@@ -53,7 +55,7 @@ const traces = ["server", "client"].flatMap((side) =>
 );
 const nameOf = ({ wire, era, side }) => `${wire} ${era} ${side}`;
 
-/** Counts every call and refuses those over a limit. */
+/** Counts every call and reports those over a limit. */
 export const paths = {
   name: "trace",
   async run() {
@@ -63,7 +65,7 @@ export const paths = {
   },
 };
 
-/** Measures the traces whose names have all of the words. */
+/** Measures the traces whose names contain all of the words. */
 async function measureAll(words) {
   const chosen = traces.filter((trace) => words.every((word) => nameOf(trace).split(" ").includes(word)));
   if (chosen.length === 0) throw new Error(`no trace is named so; there are: ${traces.map(nameOf).join(", ")}`);
@@ -91,7 +93,7 @@ function judge(name, entries) {
 
 const placeOf = ({ file, line, name }) => `${file}:${line} ${name}`;
 
-/** Makes warm calls and gives the entries of one. */
+/** Makes warm calls and returns the entries of one. */
 async function record({ wire, era, side }) {
   const child = fork(at("scripts/trace/subject.mjs"), [wire, era, side], { timeout: TIMEOUT_MS });
   try {
@@ -125,7 +127,7 @@ async function serverOf(traced, channel) {
   return { call: () => traced("call"), close: () => server.close() };
 }
 
-/** Sends commands to the traced process; each gives a promise of its outcome. */
+/** Sends commands to the traced process. Each returns a promise of its outcome. */
 function commandsOf(child) {
   const waiting = new Map();
   child.on("message", ({ id, value, error }) => {
@@ -146,7 +148,7 @@ function commandsOf(child) {
     });
 }
 
-/** A channel whose frames travel to the traced process and from there. */
+/** Returns a channel whose frames go to and come from the traced process. */
 function relayTo(child) {
   return {
     open(events) {

@@ -5,7 +5,7 @@ import { exec, execTsc } from "../lib/exec.mjs";
 import { at } from "../lib/project.mjs";
 
 /**
- * The `dist` folder of a commit, built once into `build/oracle/<sha>` with the packages that are installed here.
+ * Returns the `dist` folder of a commit, built once into `build/oracle/<sha>` with the installed packages.
  * @param {string} ref
  */
 export async function buildBase(ref) {
@@ -17,7 +17,7 @@ export async function buildBase(ref) {
   return join(folder, "dist");
 }
 
-/** Builds beside the folder and moves it there when it is whole, so that an interrupted build leaves no half of one. */
+/** Builds in another folder and moves the result when it is complete, so that an interrupted build leaves nothing. */
 async function build(sha, folder) {
   const draft = `${folder}.${process.pid}`;
   mkdirSync(draft, { recursive: true });

@@ -1,11 +1,11 @@
-/** Lines around a change that are shown with it. */
+/** Number of lines that are shown around a change. */
 const AROUND = 2;
-/** Longer parts are compared line by line without looking for the longest common part. */
+/** Maximum number of lines for which the longest common part is searched. Longer texts are compared line by line. */
 const MOST_LINES = 2000;
 
 /**
- * The difference of two transcripts for reading. Texts that are JSON are laid open, so that a change in one is a line; a
- * difference that is only in the bytes of such texts is shown in the texts as they are.
+ * Returns the readable difference of two transcripts. Texts that are JSON are expanded, so that a change in one is a
+ * line. If only the bytes of such a text differ, the text is shown as it is.
  * @param {string | undefined} base
  * @param {string | undefined} next
  */
@@ -31,7 +31,7 @@ function layOpen(value) {
 }
 
 /**
- * The lines that differ, with `-` for the base and `+` for the new build.
+ * Returns the lines that differ, with `-` for the base and `+` for the new build.
  * @param {readonly string[]} base
  * @param {readonly string[]} next
  */
@@ -49,7 +49,7 @@ function diffLines(base, next) {
   return shown;
 }
 
-/** Both lists in one, by their longest common part. */
+/** Aligns two lists by their longest common part. */
 function alignLines(base, next) {
   let start = 0;
   while (start < base.length && start < next.length && base[start] === next[start]) start++;

@@ -7,8 +7,8 @@ import { at } from "../lib/project.mjs";
 const CHILD = fileURLToPath(new URL("play/child.mjs", import.meta.url));
 
 /**
- * Plays the corpus against a build in a process of its own.
- * @param {string} side the name of the transcript
+ * Plays the corpus against a build in its own process.
+ * @param {string} side name of the transcript
  * @param {string} dist
  * @param {{ seed: number, count: number, only?: string }} corpus
  * @returns {Promise<Map<string, string>>} the transcript of each scenario, as it was written

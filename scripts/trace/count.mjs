@@ -1,9 +1,9 @@
 /**
- * Collects which functions are entered while it is on. Instrumented modules find one as `globalThis.recorder`.
+ * Records which functions are entered while it is on. Instrumented modules find it as `globalThis.recorder`.
  *
- * @typedef {{ file: string, name: string | null }} Frame a function that is under way, by the engine's name for it
- * @typedef {{ file: string, fileLines: number, name: string, line: number, lines: number, stack: Frame[] }} Entry
- *   a function that is entered; the stack begins with the outermost function of an instrumented file and ends with this one
+ * @typedef {{ file: string, name: string | null }} Frame a function on the stack, by the engine's name for it
+ * @typedef {{ file: string, fileLines: number, name: string, line: number, lines: number, stack: Frame[] }} Entry a
+ * function that is entered; the stack begins with the outermost function of an instrumented file and ends with this one
  */
 export class Recorder {
   #modules = new Map();
@@ -11,7 +11,7 @@ export class Recorder {
   #entries = [];
   #on = false;
 
-  /** Takes what an instrumented module says about itself. */
+  /** Takes the description that an instrumented module gives of itself. */
   describe(url, { file, lines, functions }) {
     this.#modules.set(url, file);
     this.#files.set(file, { lines, functions });
@@ -38,7 +38,7 @@ export class Recorder {
   }
 
   /**
-   * Ends the recording and gives the functions that were entered, in order.
+   * Ends the recording and returns the functions that were entered, in order.
    * @returns {Entry[]}
    */
   stop() {
@@ -49,7 +49,7 @@ export class Recorder {
     });
   }
 
-  /** Functions that wait for a promise are not under way, and functions of other files are left out. */
+  /** Leaves out functions that wait for a promise, and functions of other files. */
   #stackOf(sites) {
     return sites
       .filter((site) => !site.isAsync() && this.#modules.has(site.getFileName()))
@@ -88,8 +88,8 @@ export function count(entries) {
 const changesIn = (files) => files.filter((file, index) => index > 0 && file !== files[index - 1]).length;
 
 /**
- * The files in which the call stands, one after the other: each entry leads into a file, and each return leads back into
- * the file of the caller.
+ * Returns the files that the call visits, in order. Each entry leads into a file, and each return leads back to the
+ * file of the caller.
  */
 function walk(entries) {
   const files = [];
@@ -102,7 +102,7 @@ function walk(entries) {
   return [...files, ...returns(before, 0)];
 }
 
-/** The files that returns lead to until only `depth` functions are under way. */
+/** Returns the files that returns lead to until only `depth` functions are on the stack. */
 function returns(stack, depth) {
   return stack
     .slice(Math.max(depth - 1, 0), -1)
@@ -115,7 +115,7 @@ function sharedLength(a, b) {
   return differs === -1 ? b.length : differs;
 }
 
-/** The call that occurs most often among several, so that a timer that fires during one of them does not count. */
+/** Returns the most frequent of several calls, so that a timer that fires during one of them does not count. */
 export function mostCommon(calls) {
   const times = new Map();
   for (const call of calls) {

@@ -6,9 +6,9 @@ import { parse } from "acorn";
 import { at, shown } from "../lib/project.mjs";
 
 /**
- * Puts a probe at the start of each function's body, so that the module tells the global `recorder` which function is
- * entered. Positions come from the source map. Code that runs outside of function bodies has no probe: the top level of
- * a module, field initialisers, static blocks and the defaults of parameters.
+ * Puts a probe at the start of each function body, so that the module tells the global `recorder` which function is
+ * entered. Positions come from the source map. Code outside of function bodies has no probe: the top level of a module,
+ * field initialisers, static blocks and defaults of parameters.
  * @param {string} code a module of the build
  * @param {import("node:module").SourceMapPayload} map its source map
  * @param {string} file the name of its source in reports
@@ -45,7 +45,9 @@ function withInserts(code, inserts) {
   return out + code.slice(from);
 }
 
-/** Gives each function below a node with its name: that of the function around it, if there is one, and its own. */
+/**
+ * Yields each function below a node with its name: the name of the enclosing function, if there is one, and its own.
+ */
 function* functionsIn(node, around = "", given = undefined) {
   let inner = around;
   let named = given;
@@ -68,7 +70,7 @@ function* childrenOf(node) {
   }
 }
 
-/** The name that a node gives to a function or class in its member `key`. */
+/** Returns the name that a node gives to a function or class in its member `key`. */
 function nameOf(node, key, given) {
   switch (`${node.type}.${key}`) {
     case "VariableDeclarator.init":
@@ -98,7 +100,7 @@ function textOf(node) {
 
 const built = pathToFileURL(at("dist/")).href;
 
-/** Instruments the modules of the build while they are loaded, as a hook of `module.register`. */
+/** Instruments the modules of the build while they are loaded. Hook of `module.register`. */
 export async function load(url, context, next) {
   if (!url.startsWith(built) || !url.endsWith(".js")) return next(url, context);
   const path = fileURLToPath(url);

@@ -1,7 +1,7 @@
 /**
- * The two sides of a traced call. As a program (`node subject.mjs <wire> <era> <side>`), it is the traced side: it
- * instruments the build, takes commands from its parent, and over memory also the frames of the other side, which the
- * parent plays without instruments.
+ * Both sides of a traced call. As a program (`node subject.mjs <wire> <era> <side>`) it is the traced side: it
+ * instruments the build and takes commands from its parent. Over memory it also gets the frames of the other side,
+ * which the parent runs without instruments.
  */
 import { register } from "node:module";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -11,7 +11,10 @@ import { Recorder } from "./count.mjs";
 const me = { name: "trace", version: "1.0.0" };
 const input = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
 
-/** Serves an echo tool on a channel, or else over HTTP. Gives the address, if there is one, and a way to end. */
+/**
+ * Serves an echo tool on a channel, or over HTTP if there is none. Returns the address, if there is one, and a function
+ * that ends it.
+ */
 export async function openServer(channel) {
   const { McpServer } = await import("bowline/server");
   const server = new McpServer(me).tool("echo", { input }, ({ text }) => text);
@@ -23,7 +26,7 @@ export async function openServer(channel) {
   return serveHttp(server);
 }
 
-/** Connects to the server at an address or behind a channel. */
+/** Connects to the server at an address or on a channel. */
 export async function openClient(target, era) {
   const { connect } = await import("bowline/client");
   const client = await connect(target, { era });
@@ -49,7 +52,7 @@ async function runTraced([wire, era, side]) {
     },
     call: () => open.call(),
     start: () => recorder.start(),
-    /** Waits for what follows the end of a response, such as its `close` event. */
+    /** Waits for events that follow the end of a response, such as its `close`. */
     stop: async () => {
       await nextTurn();
       await nextTurn();
@@ -70,7 +73,7 @@ async function runTraced([wire, era, side]) {
   });
 }
 
-/** One end of a memory channel, whose other end is relayed to the parent. What the other end does is not recorded. */
+/** Returns one end of a memory channel whose other end is relayed to the parent. The other end is not recorded. */
 async function createRelayedChannel(recorder) {
   const { createChannelPair } = await import("bowline/testing");
   const [near, far] = createChannelPair();

@@ -1,4 +1,4 @@
-/** What clients ask, in the words that both eras share: the method and its params. */
+/** Requests of clients that both eras share: the method and its params. */
 
 const ARGUMENTS = {
   echo: [{ text: "hello" }, { text: "é\u2028😀\n" }, {}, { text: 5 }, { text: "a", more: true }],
@@ -18,7 +18,7 @@ export const WAITING = ["wait", "slow", "single", "detach"];
 
 const call = (name, args) => ["tools/call", { name, ...(args !== undefined && { arguments: args }) }];
 
-/** Calls of tools that need nothing more from the client. */
+/** Calls of tools that ask the client nothing. */
 export const TOOL_CALLS = [
   ...Object.entries(ARGUMENTS).flatMap(([name, all]) => all.map((args) => call(name, args))),
   ...SIMPLE.flatMap((name) => [call(name), call(name, {})]),
@@ -104,7 +104,7 @@ export const OTHER_CALLS = [
 
 export const CALLS = [...TOOL_CALLS, ...OTHER_CALLS];
 
-/** Notifications, with what is wrong with some of them. */
+/** Notifications, some of them invalid. */
 export const NOTIFICATIONS = [
   ["notifications/cancelled", { requestId: 1, reason: "changed my mind" }],
   ["notifications/cancelled", { requestId: "none" }],
@@ -121,7 +121,7 @@ export const NOTIFICATIONS = [
   ["jobs/heard", { n: 1 }],
 ];
 
-/** Answers to a server's question: good, negative and wrong ones. */
+/** Answers to a server's question: accepted, declined and invalid ones. */
 export const ANSWERS = {
   accept: { result: { action: "accept", content: { name: "Ada", sure: true, which: "this" } } },
   decline: { result: { action: "decline" } },

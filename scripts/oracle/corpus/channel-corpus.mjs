@@ -5,13 +5,13 @@ import { mutateFrame } from "./mutate.mjs";
 import { enveloped, INITIALIZED, initializeMessage, LEGACY } from "./requests.mjs";
 
 const ERAS = ["modern", ...LEGACY];
-/** How many calls of the catalogue one script has. */
+/** Calls of the catalogue in one script. */
 const CALLS_EACH = 8;
 
 /**
- * The scripts of frames.
+ * Returns the scripts of frames.
  * @param {import("./random.mjs").Random} random
- * @param {number} count how many scripts are spoilt
+ * @param {number} count number of scripts with faults
  */
 export function channelCorpus(random, count) {
   const scripts = ERAS.flatMap((era) => [...flawless(era), ...channelStories(era)]).concat(
@@ -44,7 +44,7 @@ function flawless(era) {
   return scripts;
 }
 
-/** How a conversation may begin. */
+/** Returns the possible openings of a connection. */
 function openings() {
   const list = request(1, "tools/list", {});
   const modern = request(2, "tools/list", enveloped());

@@ -1,7 +1,7 @@
 import { ANSWERS, ASKING } from "./catalogue.mjs";
 import { cancel, wordsOf } from "./channel-words.mjs";
 
-/** Scripts of frames that belong together, written by hand. */
+/** Returns hand-written scripts of frames that belong together. */
 export function channelStories(era) {
   const { opening, ask } = wordsOf(era);
   const call = (id, name, args = {}) => ask(id, "tools/call", { name, arguments: args }, { progressToken: id });
@@ -179,7 +179,7 @@ export function channelStories(era) {
   return scripts.map(([name, ...rest]) => [`${era} ${name}`, ...rest]);
 }
 
-/** Answers a question twice: the second answer comes too late, or is for a second question. */
+/** Answers a question twice. The second answer is late, or is for a second question. */
 function answers(era, ask, tool, answer) {
   if (era !== "modern") return [1, 2].map(() => ({ send: { jsonrpc: "2.0", id: "{{question}}", ...answer } }));
   const inputResponses = { "{{key0}}": answer.result ?? answer };

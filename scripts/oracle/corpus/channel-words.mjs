@@ -12,7 +12,7 @@ export const notification = (method, params) => ({ jsonrpc: "2.0", method, ...(p
 export const cancel = (requestId, reason) =>
   notification("notifications/cancelled", { requestId, ...(reason && { reason }) });
 
-/** What one era puts around its messages. */
+/** Returns the functions that wrap messages in the form of an era. */
 export function wordsOf(era) {
   if (era === "modern") {
     return {

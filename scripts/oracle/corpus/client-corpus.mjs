@@ -5,12 +5,12 @@ import { clientQuestions } from "./client-questions.mjs";
 import { CALL, complete, discovered, initialized, said, script } from "./client-words.mjs";
 import { LEGACY, MODERN } from "./requests.mjs";
 
-/** Where clients are tried: a wire, and the version that the server speaks. */
+/** Wires, and versions that the server speaks, on which clients are tried. */
 const WORLDS = ["http", "memory"].flatMap((wire) =>
   [MODERN, ...LEGACY].map((version) => ({ wire, version, isModern: version === MODERN })),
 );
 
-/** The scripts of clients. */
+/** Returns the scripts of clients. */
 export function clientCorpus() {
   const scripts = WORLDS.flatMap((world) => [
     ...flawless(world),
@@ -33,7 +33,7 @@ const TOOL = {
   outputSchema: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
 };
 
-/** Every method of a client, answered well. */
+/** Returns a script that calls every method of a client, with valid responses. */
 function flawless(world) {
   const cached = { ttlMs: 60_000, cacheScope: "public" };
   const list = (member, items) => ({ result: complete(world, { [member]: items, ...(world.isModern && cached) }) });

@@ -2,7 +2,7 @@ import { CALL, complete, openingOf, said } from "./client-words.mjs";
 
 const LIST = { call: "tools" };
 
-/** Answers that no server should give, and answers of HTTP that are not 200. */
+/** Returns scripts with invalid responses, and with HTTP statuses other than 200. */
 export function clientFaults(world) {
   const replies = {
     ...wrongMessages(world),

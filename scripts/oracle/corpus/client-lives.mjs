@@ -1,11 +1,11 @@
 import { CALL, complete, said, script } from "./client-words.mjs";
 
-/** How calls, watches and connections of a client end. */
+/** Returns scripts in which calls, watches and connections of a client end. */
 export function clientLives(world) {
   return [...lives(world), ...watches(world), ...delays(world)];
 }
 
-/** How calls and connections end. */
+/** Returns scripts in which calls and connections end. */
 function lives(world) {
   const held = [
     { on: "tools/call", once: true, reply: { hold: true } },
@@ -106,7 +106,7 @@ function lives(world) {
   return stories;
 }
 
-/** Watches, and how they end. */
+/** Returns scripts of watches and their ends. */
 function watches(world) {
   const note = (method, params) => {
     const message = { jsonrpc: "2.0", method, params };
@@ -180,7 +180,7 @@ function watches(world) {
   ];
 }
 
-/** Delays of whoever tries again, seen by a clock that goes in small steps. */
+/** Returns scripts about the delays of retries, with a clock that advances in small steps. */
 function delays(world) {
   const isHttp = world.wire === "http";
   const filter = { toolsListChanged: true, resources: ["note://1"] };

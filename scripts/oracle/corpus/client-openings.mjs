@@ -1,7 +1,7 @@
 import { discovered, initialized } from "./client-words.mjs";
 import { MODERN } from "./requests.mjs";
 
-/** How servers of all sorts answer whoever connects. */
+/** Returns scripts in which servers of all kinds respond to a connecting client. */
 export function clientOpenings() {
   const probes = {
     "not found": { status: 404, text: "Not found" },
@@ -72,7 +72,7 @@ export function clientOpenings() {
   return [...scripts, ...oldTransport()];
 }
 
-/** The HTTP+SSE transport of 2024-11-05: answers come on the stream of a GET. */
+/** Returns scripts for the HTTP+SSE transport of 2024-11-05, where responses come on the stream of a GET. */
 function oldTransport() {
   const endpoint = (data) => ({ on: "GET", reply: { sse: [`event: endpoint\ndata: ${data}\n\n`], open: true } });
   const refusals = ["server/discover", "initialize"].map((on) => ({

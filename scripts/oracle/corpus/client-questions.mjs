@@ -1,6 +1,6 @@
 import { CALL, said, script } from "./client-words.mjs";
 
-/** What servers ask. */
+/** Returns scripts in which servers ask questions. */
 export function clientQuestions(world) {
   const requestedSchema = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
   const asked = {

@@ -1,6 +1,6 @@
 import { MODERN } from "./requests.mjs";
 
-/** The words of scripted servers. */
+/** Messages of scripted servers. */
 
 const CAPABILITIES = {
   tools: { listChanged: true },
@@ -27,11 +27,11 @@ export const initialized = (version, more) => ({
   serverInfo: SERVER,
   ...more,
 });
-/** A result as a server of the world writes it. */
+/** Returns a result in the form of the world's era. */
 export const complete = ({ isModern }, result) => (isModern ? { resultType: "complete", ...result } : result);
 export const said = (world, text) => complete(world, { content: [{ type: "text", text }] });
 
-/** How a server of the world answers whoever connects. */
+/** Returns the rules by which a server of the world responds to a connecting client. */
 export function openingOf({ isModern, version }) {
   if (isModern) return [{ on: "server/discover", reply: { result: discovered() } }];
   const unknown = { code: -32_601, message: "Method not found" };
@@ -41,7 +41,7 @@ export function openingOf({ isModern, version }) {
   ];
 }
 
-/** A script against a server of the world; its own rules come before those of the opening. */
+/** Returns a script against a server of the world. Its own rules come before those of the opening. */
 export const script = (world, name, rules, steps, more) => ({
   name: `${world.wire} ${world.version} ${name}`,
   wire: world.wire,

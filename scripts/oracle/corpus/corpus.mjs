@@ -4,7 +4,7 @@ import { httpCorpus } from "./http-corpus.mjs";
 import { Random } from "./random.mjs";
 
 /**
- * All scenarios of a seed: the same list in every process.
+ * Returns all scenarios of a seed. The list is the same in every process.
  * @param {{ seed: number, count: number, only?: string }} options
  */
 export function createCorpus({ seed, count, only }) {
@@ -17,7 +17,7 @@ export function createCorpus({ seed, count, only }) {
   return only === undefined ? all : all.filter(({ name }) => name.includes(only));
 }
 
-/** How many of each kind there are; every request of an HTTP script counts. */
+/** Counts the scenarios of each kind. Each request of an HTTP script counts. */
 export function countCorpus(corpus) {
   const of = (kind) => corpus.filter((one) => one.kind === kind);
   const exchanges = of("http").flatMap(({ steps }) =>

@@ -1,6 +1,6 @@
 import { getStream, handshake, LEGACY, legacyRequest, modernPost } from "./requests.mjs";
 
-/** Gates: tokens, keys, and the documents of a protected server. */
+/** Returns scripts about gates: tokens, keys, and the documents of a protected server. */
 export function gateStories() {
   const tokens = ["good", "admin", "narrow", "old", "other", "endless", "refused", "broken", "none"];
   const values = [
@@ -96,7 +96,7 @@ export function gateStories() {
   return stories;
 }
 
-/** Origins, hosts and preflight requests. */
+/** Returns scripts about origins, hosts and preflight requests. */
 export function browserStories() {
   const origins = [
     "https://app.example.com",

@@ -3,7 +3,7 @@ import { httpStories } from "./http-stories.mjs";
 import { mutate } from "./mutate.mjs";
 import { ALL_CAPABILITIES, handshake, LEGACY, legacyPost, legacyRequest, modernPost } from "./requests.mjs";
 
-/** Kinds of servers on which the whole catalogue is asked; the others have a part of it. */
+/** Kinds of servers that get the whole catalogue. The others get a part of it. */
 const MODERN_KINDS = ["plain", "options", "extended", "intercepted", "modern-entry", "mode-sse", "mode-json", "bare"];
 const LEGACY_KINDS = ["plain", "options", "prefer-json", "no-sessions", "resumable", "extended"];
 const MUTATED_KINDS = [
@@ -24,15 +24,15 @@ const MUTATED_KINDS = [
 ];
 
 /**
- * The scripts of HTTP requests.
+ * Returns the scripts of HTTP requests.
  * @param {import("./random.mjs").Random} random
- * @param {number} count how many requests are spoilt
+ * @param {number} count number of requests with faults
  */
 export function httpCorpus(random, count) {
   return [...flawless(), ...httpStories(), ...spoilt(random, count)];
 }
 
-/** The catalogue as good clients ask it. The wire changes from request to request. */
+/** Returns the catalogue as valid requests. The wire changes from request to request. */
 function flawless() {
   const scenarios = [];
   const add = (name, server, steps, at) => {
@@ -90,14 +90,17 @@ function flawless() {
   return scenarios;
 }
 
-/** A listening request, or one to a tool that waits, never ends by itself: only a wire in memory knows that it waits. */
+/**
+ * True for a request that never ends by itself: a subscription, or a call of a tool that waits. Only a wire in memory
+ * can tell that it waits.
+ */
 function isWaiting({ body }) {
   const { method, params } = body ?? {};
   const names = [...WAITING_CALLS, ...ASKING_CALLS].map(([, { name }]) => name);
   return method === "subscriptions/listen" || (method === "tools/call" && names.includes(params?.name));
 }
 
-/** Requests with one or two faults. */
+/** Returns requests with one or two faults. */
 function spoilt(random, count) {
   const calls = [...TOOL_CALLS, ...TOOL_CALLS, ...CALLS, ...ASKING_CALLS];
   const scenarios = [];
@@ -125,7 +128,7 @@ function spoilt(random, count) {
   return scenarios;
 }
 
-/** What a server with a gate wants to see, most of the time. */
+/** Returns valid credentials for a server with a gate, most of the time. */
 function credentials(server, random) {
   if (server === "gate")
     return { "x-key": random.pick(["ada", "ada", "admin", "short", "broken", "reported", undefined]) };

@@ -1,6 +1,6 @@
 import { getStream, handshake, LEGACY, legacyRequest, modernPost } from "./requests.mjs";
 
-/** Headers that repeat what the body says. */
+/** Returns scripts about headers that repeat members of the body. */
 export function headerStories() {
   const values = ["eu", "us", "=?base64?ZXU=?=", "=?base64?!!?=", "", " eu ", "EU", ["eu", "eu"], undefined];
   const region = (args, headers) => modernPost("tools/call", { name: "region", arguments: args }, { headers });
@@ -46,7 +46,7 @@ export function headerStories() {
   ];
 }
 
-/** What only bytes on a socket can show. */
+/** Returns scripts that need exact bytes on a socket. */
 export function socketStories() {
   const good = modernPost("tools/call", { name: "echo", arguments: { text: "t" } });
   const with_ = (headers) => ({ ...good, headers: { ...good.headers, ...headers } });

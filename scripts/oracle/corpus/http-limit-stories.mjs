@@ -1,6 +1,6 @@
 import { ALL_CAPABILITIES, getStream, handshake, LEGACY, legacyPost, legacyRequest, modernPost } from "./requests.mjs";
 
-/** Bounds of time, size and number. */
+/** Returns scripts about limits of time, size and number. */
 export function limitStories() {
   const long = "x".repeat(700);
   const version = LEGACY[0];

@@ -11,7 +11,7 @@ import {
 
 const capabilities = ALL_CAPABILITIES;
 
-/** Batches, in versions that have them and in others. */
+/** Returns scripts about batches, in versions that have them and in others. */
 export function batchStories() {
   const request = (id, method, params) => ({ jsonrpc: "2.0", id, method, ...(params && { params }) });
   const bodies = {
@@ -47,7 +47,7 @@ export function batchStories() {
   ]);
 }
 
-/** The HTTP+SSE transport of 2024-11-05. */
+/** Returns scripts for the HTTP+SSE transport of 2024-11-05. */
 export function oldTransportStories() {
   const stream = (url, headers) => ({
     method: "GET",

@@ -5,7 +5,7 @@ const capabilities = ALL_CAPABILITIES;
 const call = (name, more) => legacyRequest("tools/call", { name, arguments: {} }, more);
 const say = (message, version) => legacyPost({ jsonrpc: "2.0", ...message }, { version });
 
-/** What handlers ask, answered in each way. */
+/** Returns scripts in which handlers ask questions, answered in each way. */
 export function questionStories() {
   const stories = [];
   for (const tool of ASKING) {

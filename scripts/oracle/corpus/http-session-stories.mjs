@@ -12,7 +12,7 @@ const capabilities = ALL_CAPABILITIES;
 const call = (name, more) => legacyRequest("tools/call", { name, arguments: {} }, more);
 const say = (message, version) => legacyPost({ jsonrpc: "2.0", ...message }, { version });
 
-/** Sessions, the GET stream, resumption, cancellation. */
+/** Returns scripts about sessions, the GET stream, resumption and cancellation. */
 export function sessionStories() {
   const stories = [];
   for (const version of LEGACY) {

@@ -6,7 +6,9 @@ import { questionStories } from "./http-question-stories.mjs";
 import { sessionStories } from "./http-session-stories.mjs";
 import { subscriptionStories } from "./http-subscription-stories.mjs";
 
-/** Scripts of several requests that belong together, written by hand: a name, a kind of server, steps, and a wire. */
+/**
+ * Returns hand-written scripts of several requests that belong together: a name, a kind of server, steps, and a wire.
+ */
 export function httpStories() {
   const stories = [
     ...questionStories(),

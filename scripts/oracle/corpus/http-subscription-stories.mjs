@@ -2,7 +2,7 @@ import { ALL_CAPABILITIES, modernPost } from "./requests.mjs";
 
 const capabilities = ALL_CAPABILITIES;
 
-/** Subscriptions of the modern era, and its calls that wait. */
+/** Returns scripts about subscriptions of the modern era and its calls that wait. */
 export function subscriptionStories() {
   const filter = {
     toolsListChanged: true,

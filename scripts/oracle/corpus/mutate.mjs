@@ -1,4 +1,4 @@
-/** Spoils good requests: one change each, chosen by the generator. */
+/** Changes valid requests into invalid ones: one fault each, chosen by the generator. */
 
 const JUNK = [
   null,
@@ -76,7 +76,7 @@ const EXTRA_HEADERS = [
 ];
 
 /**
- * A copy of a request with one fault.
+ * Returns a copy of a request with one fault.
  * @param {any} step
  * @param {import("./random.mjs").Random} random
  */
@@ -95,7 +95,7 @@ export function mutate(step, random) {
   return random.pick(kinds)(structuredClone(step), random);
 }
 
-/** A copy of a frame, as text, with one fault. */
+/** Returns a copy of a frame, as text, with one fault. */
 export function mutateFrame(message, random) {
   const step = { body: structuredClone(message) };
   const { body } = random.chance(0.75) ? mutateBody(step, random) : mutateText(step, random);
@@ -114,13 +114,13 @@ function mutateBody(step, random) {
   return step;
 }
 
-/** Every member of a value, however deep. */
+/** Returns every member of a value, at any depth. */
 function placesOf(value) {
   if (typeof value !== "object" || value === null) return [];
   return Object.keys(value).flatMap((key) => [{ holder: value, key }, ...placesOf(value[key])]);
 }
 
-/** The same value as another type, or in another case. */
+/** Returns a value of another type, or text in another case, made from the value. */
 function twist(value) {
   if (typeof value === "number") return String(value);
   if (typeof value === "string") return value === value.toUpperCase() ? [value] : value.toUpperCase();

@@ -1,4 +1,4 @@
-/** A small generator of pseudorandom numbers (mulberry32): the same seed gives the same corpus on every machine. */
+/** Generator of pseudorandom numbers (mulberry32). The same seed gives the same corpus on every machine. */
 export class Random {
   #state;
 
@@ -7,7 +7,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** A number from 0 to 1, without 1. */
+  /** Returns a number from 0 to 1, excluding 1. */
   next() {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -16,12 +16,12 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   }
 
-  /** An integer from 0 to `below`, without `below`. */
+  /** Returns an integer from 0 to `below`, excluding `below`. */
   below(below) {
     return Math.floor(this.next() * below);
   }
 
-  /** Whether an event of this probability happens. */
+  /** True with the given probability. */
   chance(probability) {
     return this.next() < probability;
   }

@@ -1,4 +1,4 @@
-/** Requests as flawless clients of both eras write them. */
+/** Valid requests of clients of both eras. */
 
 export const MODERN = "2026-07-28";
 export const LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -12,7 +12,7 @@ export const ALL_CAPABILITIES = {
 
 const PREFIX = "io.modelcontextprotocol/";
 
-/** The params of a modern request, with its envelope. */
+/** Returns the params of a modern request, with its envelope. */
 export function enveloped(params = {}, { capabilities = {}, meta = {} } = {}) {
   return {
     ...params,
@@ -26,10 +26,11 @@ export function enveloped(params = {}, { capabilities = {}, meta = {} } = {}) {
 }
 
 /**
- * A modern request over HTTP.
+ * Returns a modern request over HTTP.
  * @param {string} method
  * @param {Record<string, any>} [params]
- * @param {{ id?: string | number, capabilities?: object, meta?: object, headers?: Record<string, string | string[] | undefined> }} [more]
+ * @param {{ id?: string | number, capabilities?: object, meta?: object, headers?: Record<string, string | string[] |
+ * undefined> }} [more]
  */
 export function modernPost(method, params = {}, more = {}) {
   const name = method === "completion/complete" ? undefined : (params.name ?? params.uri);
@@ -55,7 +56,7 @@ export function initializeMessage(version = LEGACY[0], capabilities = {}, id = "
 
 export const INITIALIZED = { jsonrpc: "2.0", method: "notifications/initialized" };
 
-/** A POST of the era with sessions; the session is the scenario's latest. */
+/** Returns a POST of the legacy era in the latest session of the scenario. */
 export function legacyPost(body, { version, headers } = {}) {
   return {
     method: "POST",
@@ -71,7 +72,7 @@ export function legacyPost(body, { version, headers } = {}) {
   };
 }
 
-/** The steps that open a session. */
+/** Returns the steps that open a session. */
 export function handshake(version, capabilities = {}, headers = {}) {
   const first = legacyPost(initializeMessage(version, capabilities), {
     headers: { "mcp-session-id": undefined, ...headers },

@@ -5,10 +5,10 @@ import { during, quiet } from "./quiet.mjs";
 import { sortedStats, Values } from "./values.mjs";
 
 /**
- * Plays a script of frames against a fresh server, over a channel in memory or over byte streams.
+ * Plays a script of frames against a new server, over a channel in memory or over byte streams.
  *
- * A step is `{ send }` with a message or a text, `{ together }` with several that come in one turn, `{ act }` for the
- * server's author, or `{ end: true }` when the client goes.
+ * A step is `{ send }` with a message or a text, `{ together }` with several in one turn, `{ act }` for an action of
+ * the server's author, or `{ end: true }` for the end of the client.
  * @param {Record<string, any>} sdk
  * @param {any} scenario
  */

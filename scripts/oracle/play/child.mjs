@@ -7,7 +7,10 @@ import { Mask } from "./mask.mjs";
 import { prepareProcess } from "./quiet.mjs";
 import { loadSdk } from "./sdk.mjs";
 
-/** Plays the whole corpus against one build, and writes a transcript: one line for each scenario, its name and what came of it as JSON. */
+/**
+ * Plays the whole corpus against one build and writes a transcript: a line of JSON per scenario, with its name and
+ * outcome.
+ */
 const { dist, file, corpus: options } = JSON.parse(process.argv[2]);
 const PLAYERS = { http: playHttp, channel: playChannel, client: playClient };
 

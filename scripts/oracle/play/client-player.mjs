@@ -4,8 +4,8 @@ import { quiet, settles } from "./quiet.mjs";
 import { ChannelPeer, HttpPeer } from "./scripted-peer.mjs";
 
 /**
- * Plays a script of calls with a client of a build, against a scripted server, and writes down what the client sends and
- * how its calls end.
+ * Plays a script of calls with a client of a build against a scripted server. Records the messages of the client and
+ * the outcomes of its calls.
  *
  * A step is `{ call, args, options, as }`, `{ abort }` and `{ unwatch }` for a call by its name, `{ advance }` for the
  * clock, or `{ push }`, `{ finish }`, `{ cut }` for the server.
@@ -58,7 +58,7 @@ class Play {
     return { version, era, server, session, prior };
   }
 
-  /** Begins a call and writes down its end, whenever that comes. */
+  /** Begins a call and records its outcome when it ends. */
   begin(name, run) {
     const ended = (async () => run())().then(
       (result) => this.#journal.saw(`${name} ends`, result ?? null),
@@ -141,7 +141,7 @@ const ELICITED = {
   },
 };
 
-/** What the client's author has to say, as far as a scenario asks for it. */
+/** Returns the handlers and options of the client's author that a scenario asks for. */
 function handlers(sdk, journal, clock, { answering, hears, retries, intercepts }) {
   const answer = (what, value) => (question) => {
     journal.saw(what, question ?? null);

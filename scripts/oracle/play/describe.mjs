@@ -1,4 +1,4 @@
-/** Members of errors that are part of what callers see. */
+/** Members of errors that callers can see. */
 const MEMBERS = [
   "code",
   "rpcCode",
@@ -13,7 +13,7 @@ const MEMBERS = [
   "issues",
 ];
 
-/** An error as JSON: its name, message, members and causes; no stack. */
+/** Returns an error as JSON: its name, message, members and causes, without the stack. */
 export function describeError(error, depth = 0) {
   if (!(error instanceof Error)) return { thrown: describeValue(error) };
   const described = { name: error.name, message: error.message };
@@ -22,7 +22,7 @@ export function describeError(error, depth = 0) {
   return described;
 }
 
-/** Any value as JSON. */
+/** Returns any value as JSON. */
 export function describeValue(value) {
   if (value === undefined) return "<undefined>";
   const seen = new Set();

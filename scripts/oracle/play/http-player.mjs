@@ -5,10 +5,11 @@ import { sendBySocket, startListener } from "./sockets.mjs";
 import { sortedStats, Values } from "./values.mjs";
 
 /**
- * Plays a script of HTTP requests against a fresh server and writes down every answer.
+ * Plays a script of HTTP requests against a new server and records every response.
  *
- * A step is a request (`{ method, url, headers, body }`), with `open: true` for one that stays open while the script goes
- * on, or `{ act }` for the server's author, `{ leave: n }` for the client of the n-th request.
+ * A step is a request (`{ method, url, headers, body }`), with `open: true` if it stays open while the script
+ * continues, `{ act }` for an action of the server's author, or `{ leave: n }` when the client of the n-th request
+ * leaves.
  * @param {Record<string, any>} sdk
  * @param {any} scenario
  */
@@ -33,7 +34,7 @@ export async function playHttp(sdk, scenario) {
   return journal;
 }
 
-/** How each wire sends; `leave` gives up what is still open. */
+/** Functions that send on each wire. `leave` aborts requests that are still open. */
 const WIRES = {
   async handle(sdk, server) {
     return {
@@ -107,7 +108,7 @@ async function end(server) {
   await quiet(3);
 }
 
-/** What HTTP makes of headers that come several times. */
+/** Joins repeated headers as HTTP does. */
 function flat(headers) {
   const merged = {};
   for (const [name, value] of Object.entries(headers ?? {}))

@@ -1,18 +1,18 @@
 import { describeError, describeValue } from "./describe.mjs";
 
-/** What one scenario brings about: answers in their order, and beside them what was reported and what handlers saw. */
+/** Record of one scenario: responses in order, reports, and calls of handlers. */
 export class Journal {
-  /** What came over the wire, in the order of the script. */
+  /** Messages that came over the wire, in the order of the script. */
   answers = [];
-  /** What `onError` and the logger were told. */
+  /** Calls of `onError` and of the logger. */
   reports = [];
-  /** What handlers and listeners of the author saw. */
+  /** Calls of the author's handlers and listeners. */
   seen = [];
-  /** The port that the system chose, if there is one. */
+  /** Port that the system chose, if there is one. */
   port;
   #now;
 
-  /** The options of a server or client that write here. */
+  /** Options of a server or client that write to this journal. */
   get options() {
     const log = (level) => (message, fields) => {
       this.reports.push(fields === undefined ? { level, message } : { level, message, fields: describeValue(fields) });

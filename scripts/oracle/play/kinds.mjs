@@ -1,12 +1,12 @@
 import { define } from "./definitions.mjs";
 
 const INFO = { name: "oracle", version: "1.0.0", title: "Oracle" };
-/** The time at which tokens are judged, in milliseconds. */
+/** Time at which tokens are verified, in milliseconds. */
 const NOW = 1_800_000_000_000;
 const RESOURCE = "https://api.example.com/mcp";
 const ISSUER = "https://issuer.example.com";
 
-/** The options of each kind of server that scenarios name. */
+/** Options of each kind of server that scenarios name. */
 const KINDS = {
   plain: () => ({}),
   bare: () => ({ capabilities: { tools: true } }),
@@ -84,7 +84,7 @@ const KINDS = {
 };
 
 /**
- * A server of a kind, on a clock that only scripts move.
+ * Creates a server of a kind, with a clock that only scripts advance.
  * @param {Record<string, any>} sdk
  * @param {string} kind
  * @param {import("./journal.mjs").Journal} journal
@@ -114,7 +114,7 @@ export function createServer(sdk, kind, journal) {
   };
 }
 
-/** What a script does on the side of the server's author. */
+/** Runs an action of the server's author. */
 function act(server, clock, release, action) {
   const [verb, ...args] = Array.isArray(action) ? action : [action];
   const acts = {
@@ -231,7 +231,7 @@ function createProtection({ protect, InvalidTokenError }, more = {}) {
   });
 }
 
-/** A log of the author's own, whose answers are promises. */
+/** Creates an event log of the author's own, whose methods return promises. */
 function createEventLog(journal) {
   const rows = [];
   return {

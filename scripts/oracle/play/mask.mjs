@@ -1,11 +1,11 @@
 const UUID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
-/** A sealed state, also inside a text that is JSON inside JSON. */
+/** Sealed state, also in JSON inside of JSON. */
 const STATE = /(requestState\\*":\\*")([A-Za-z0-9_\-.~+/=]{40,})/g;
 const DATE = /\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT/g;
-/** A file of a build or of these scripts, in a stack. */
+/** File of a build or of these scripts, in a stack. */
 const PLACE = /file:\/\/\/[^\s"'\\)]*\/(?:dist|scripts)\/[^\s"'\\)]*/g;
 
-/** Puts stable placeholders in the place of what is made by chance: the same value gets the same placeholder. */
+/** Replaces random values by stable placeholders. The same value gets the same placeholder. */
 export class Mask {
   #names = new Map();
   #counts = new Map();

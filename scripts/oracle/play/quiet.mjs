@@ -10,12 +10,15 @@ const ASYNC_CRYPTO = [
   "generateKey",
   "importKey",
 ];
-/** Turns of the event loop without any work after which a build is taken to wait for its peer or its clock. */
+/** Turns of the event loop without any work after which a build is considered to wait for its peer or its clock. */
 const STILL_TURNS = 6;
 
 let working = 0;
 
-/** Counts what runs outside the event loop, and takes chance out of what both builds compute. Called once a process. */
+/**
+ * Counts work outside of the event loop, and makes random results and their order deterministic. Called once per
+ * process.
+ */
 export function prepareProcess() {
   const { prototype } = globalThis.SubtleCrypto ?? crypto.subtle.constructor;
   for (const name of [...ASYNC_CRYPTO, "sign", "verify"]) {
@@ -29,7 +32,7 @@ export function prepareProcess() {
 
 let line = Promise.resolve();
 
-/** Gives results of other threads in the order in which they were asked for, each in a turn of its own. */
+/** Delivers results of other threads in the order of their requests, each in its own turn. */
 function inOrder(promise) {
   const over = () => nextTurn();
   line = line.then(() => promise).then(over, over);
@@ -46,12 +49,12 @@ export function during(promise) {
   return promise;
 }
 
-/** Resolves when nothing runs any more that is not waiting for the outside. */
+/** Resolves when nothing runs except for work that waits for the peer or the clock. */
 export async function quiet(turns = STILL_TURNS) {
   for (let still = 0; still < turns; still = working === 0 ? still + 1 : 0) await nextTurn();
 }
 
-/** Resolves with whether a promise settled before the process became quiet. */
+/** Resolves with true if a promise settles before the process becomes quiet. */
 export async function settles(promise) {
   let settled = false;
   const mark = () => {

@@ -1,6 +1,6 @@
 /**
- * A server that a script plays. Rules say what it answers: `{ on, reply }` with the name of a method of JSON-RPC, or of
- * HTTP for requests without a message. A rule with `once` counts once. The first rule that fits wins.
+ * Server that a script controls. Rules give its responses: `{ on, reply }` with a method of JSON-RPC, or of HTTP for
+ * requests without a message. A rule with `once` applies once. The first rule that matches applies.
  */
 class ScriptedPeer {
   #rules;
@@ -17,10 +17,10 @@ class ScriptedPeer {
   }
 }
 
-/** What the platform's `fetch` knows; other members are between the parts of a client. */
+/** Members that the platform's `fetch` knows. Other members are passed between parts of a client. */
 const INIT_MEMBERS = ["cache", "credentials", "duplex", "keepalive", "mode", "redirect", "referrer", "referrerPolicy"];
 
-/** A text with the slots of a request filled: `{{id}}` and `{{token}}` stand for those of the request. */
+/** Fills the slots of a value: `{{id}}` and `{{token}}` stand for those of the request. */
 function fill(value, request) {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const token = request?.params?._meta?.progressToken;
@@ -35,7 +35,7 @@ function toMessage(reply, request) {
   return fill({ jsonrpc: "2.0", id: "{{id}}", ...(error === undefined ? { result } : { error }) }, request);
 }
 
-/** The server's end of a channel. */
+/** Server on a channel. */
 export class ChannelPeer extends ScriptedPeer {
   #channel;
   #last;
@@ -55,7 +55,7 @@ export class ChannelPeer extends ScriptedPeer {
     return {};
   }
 
-  /** Sends something that answers nothing, or answers the latest request. */
+  /** Sends a message that is no response, or that responds to the latest request. */
   push({ frame }) {
     this.#send(fill(frame, this.#last));
   }
@@ -81,9 +81,9 @@ export class ChannelPeer extends ScriptedPeer {
   }
 }
 
-/** A server behind `fetch`. */
+/** Server behind `fetch`. */
 export class HttpPeer extends ScriptedPeer {
-  /** The streams that are open, in the order in which they were opened. */
+  /** Open streams, in the order in which they were opened. */
   #streams = [];
   #last;
 

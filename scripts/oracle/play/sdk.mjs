@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 /**
- * The only file that names what the SDK exports. A public name that changes is listed here with all its spellings, the
- * newest first; each build has one of them.
+ * Names of the SDK's exports. This is the only file that has them. A public name that changes is listed with all its
+ * spellings, the newest first; each build has one of them.
  */
 const SURFACE = {
   server: {
@@ -36,7 +36,7 @@ const SURFACE = {
 
 /**
  * Loads the public entries of a build.
- * @param {string} dist the folder with `entry/`
+ * @param {string} dist folder that contains `entry/`
  * @returns {Promise<Record<string, any>>}
  */
 export async function loadSdk(dist) {
@@ -53,7 +53,7 @@ export async function loadSdk(dist) {
   return sdk;
 }
 
-/** Loads every file of a build, so that no scenario waits for a file: what is loaded late is in memory already. */
+/** Loads every file of a build, so that no scenario waits for a file that is loaded on demand. */
 async function loadLateParts(dist) {
   const files = readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".js"));
   await Promise.all(files.sort().map((file) => import(pathToFileURL(join(dist, file)).href)));

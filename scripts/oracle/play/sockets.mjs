@@ -1,18 +1,20 @@
 import { connect } from "node:net";
 
-/** How long a connection may stay silent before it is written down as hanging. */
+/** Time without data after which a connection is recorded as hanging. */
 const PATIENCE_MS = 3000;
 
-/** Serves on a free port of this machine. */
+/** Serves on a free port of 127.0.0.1. */
 export async function startListener(sdk, server) {
   const running = await sdk.serveHttp(server, { port: 0, host: "127.0.0.1" });
   return { port: running.port, close: () => running.close() };
 }
 
 /**
- * Sends a request over a bare socket, header lines exactly as given, and reads until the server ends the connection.
+ * Sends a request over a plain socket, with the header lines exactly as given, and reads until the server closes the
+ * connection.
  * @param {number} port
- * @param {{ method?: string, url?: string, headers?: Record<string, string | string[] | undefined>, body?: unknown, raw?: string }} step
+ * @param {{ method?: string, url?: string, headers?: Record<string, string | string[] | undefined>, body?: unknown,
+ * raw?: string }} step
  */
 export function sendBySocket(port, step) {
   const socket = connect(port, "127.0.0.1");
@@ -37,7 +39,7 @@ export function sendBySocket(port, step) {
   socket.write(step.raw ?? toBytes(step), "latin1");
   return {
     done,
-    /** Resolves when so many events came, or the connection has ended. */
+    /** Resolves when this many events have arrived, or the connection has ended. */
     heard: (events) =>
       new Promise((resolve) => {
         const look = () => {
@@ -74,7 +76,7 @@ function toBytes({ method = "POST", url = "/mcp", headers = {}, body }) {
   return `${method} ${url} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n${text}`;
 }
 
-/** The parts of an answer; pieces of a chunked body are joined, since the system cuts them as it likes. */
+/** Returns the parts of a response. Chunks of the body are joined, since their boundaries are arbitrary. */
 function parseAnswer(bytes) {
   const end = bytes.indexOf("\r\n\r\n");
   if (end < 0) return { status: null, headers: [], chunks: [bytes] };

@@ -1,10 +1,13 @@
 const SLOT = /\{\{(\w+)\}\}/g;
 
-/** What the server made and a later step needs: `{{session}}` and the like in a step stand for the latest of each. */
+/**
+ * Values that the server created and a later step needs. `{{session}}` and similar slots in a step stand for the latest
+ * value of each.
+ */
 export class Values {
   #values = {};
 
-  /** Takes what an answer holds: `{ headers, chunks }`, or frames as chunks. */
+  /** Takes the values of a response: `{ headers, chunks }`, or frames as chunks. */
   take({ headers = {}, chunks = [] }) {
     const pairs = Array.isArray(headers) ? headers : Object.entries(headers);
     for (const [name, value] of pairs) if (name.toLowerCase() === "mcp-session-id") this.#values.session = value;
@@ -12,7 +15,7 @@ export class Values {
   }
 
   /**
-   * A copy of a value with every slot filled; a slot without a value stays as it is.
+   * Returns a copy of a value with every slot filled. A slot without a value stays.
    * @template T
    * @param {T} value
    * @returns {T}
@@ -24,7 +27,7 @@ export class Values {
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [this.fill(key), this.#fillMember(inner)]));
   }
 
-  /** A value that is one slot keeps its type: ids are numbers too. */
+  /** A value that is a single slot keeps its type, since ids may be numbers. */
   #fillMember(value) {
     const whole = typeof value === "string" ? /^\{\{(\w+)\}\}$/.exec(value) : null;
     return whole === null ? this.fill(value) : (this.#values[whole[1]] ?? value);
@@ -52,7 +55,7 @@ function parse(text) {
   }
 }
 
-/** The counts of a server, by name: their order says nothing. */
+/** Returns the counts of a server sorted by name, since their order has no meaning. */
 export function sortedStats(server) {
   return Object.fromEntries(Object.entries(server.stats()).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
