@@ -5,15 +5,15 @@ import { createProgress } from "./lib/terminal.mjs";
 import { measurePairs } from "./measure/pairs.mjs";
 import { wires } from "./workload/wires.mjs";
 
-/** The difference that is accepted: 3 % more CPU time per call. */
+/** Accepted difference: 3 % more CPU time per call. */
 const accepted = 0.03;
 
-/** Code is routine to the newest engines after 20,000 runs. */
+/** The newest engines have compiled code for good after 20,000 runs. */
 const form = { pairsPerStart: 8, windowMs: 200, warmUp: { calls: 20_000, ms: 1000 } };
 
 /**
- * Compares the build of the working tree with that of `options.base`, wire by wire. It takes nothing of the peers. Gives
- * the document: which builds they are, and per wire the CPU time per call of each and how they differ.
+ * Compares the build of the working tree with the build of `options.base`, wire by wire, without peers. Returns the
+ * document: the two builds, and per wire the CPU time per call of each and their difference.
  */
 export async function compare(options) {
   const chosen = chooseWires(options.only);
@@ -46,7 +46,7 @@ function chooseWires(only) {
   return chosen;
 }
 
-/** Gives the figures of a wire, and the pairs that they are made of. */
+/** Returns the figures of a wire and the pairs that they are computed from. */
 export function summarize(groups) {
   const differences = groups.map((group) => pairedDifferences(group.map((pair) => [pair.old, pair.new])));
   const difference = groupedMedian(differences);

@@ -3,7 +3,7 @@ import { execNpm, lines } from "../scripts/lib/exec.mjs";
 import { at } from "../scripts/lib/project.mjs";
 import { stagePackage } from "../scripts/package.mjs";
 
-/** Installs the peers, and links the package beside them as its users get it. */
+/** Installs the peers, and links the package beside them as users install it. */
 export async function install() {
   await installPeers();
   const link = at("bench/node_modules/bowline");
@@ -11,7 +11,7 @@ export async function install() {
   symlinkSync(await stagePackage(), link, "junction");
 }
 
-/** On the first run, and again when the lock file is newer. */
+/** Installs on the first run, and again if the lock file is newer. */
 async function installPeers() {
   const installed = at("bench/node_modules/.package-lock.json");
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(at("bench/package-lock.json")).mtimeMs) return;

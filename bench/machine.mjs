@@ -1,7 +1,7 @@
 import { cpus } from "node:os";
 import { at, readJson } from "../scripts/lib/project.mjs";
 
-/** What ran where: the numbers mean nothing without. */
+/** Returns the machine and the versions. The numbers are meaningless without them. */
 export function describeMachine() {
   const versions = {
     bowline: readJson(at("package.json")).version,

@@ -39,7 +39,7 @@ export function parseOptions(args) {
   if (values.base !== undefined && foreign.length > 0) leave(2, `--base goes without --${foreign.join(" and --")}`);
   const pairs = Number(values.pairs ?? 40);
   if (!Number.isInteger(pairs) || pairs < 1) leave(2, "--pairs takes a whole number from 1");
-  // Whatever else runs on a machine comes and goes by the second: turns that are short and many see the same of it.
+  // Other programs are busy for seconds at a time. With many short turns, all subjects are disturbed alike.
   const form = values.short ? FORMS.short : values.targets ? FORMS.targets : FORMS.whole;
   const rounds = Number(values.rounds ?? form.rounds);
   if (!Number.isInteger(rounds) || rounds < 1) leave(2, "--rounds takes a whole number from 1");

@@ -13,7 +13,10 @@ import { toMarkdown } from "./report/markdown.mjs";
 import { toSvg } from "./report/svg.mjs";
 import { judge, readTargets, toLines } from "./report/targets.mjs";
 
-/** Measures Bowline against its peers and the floors, or against another build of itself. `npm run bench -- --help` tells the options. */
+/**
+ * Compares Bowline with its peers and with plain Node, or with another build of itself. `npm run bench -- --help`
+ * prints the options.
+ */
 const options = parseOptions(process.argv.slice(2));
 
 process.on("exit", endChildren);
@@ -35,7 +38,7 @@ const progress = createProgress(chosen.length);
 const run = {
   ...options,
   progress,
-  /** How long to wait for a quiet machine, over the whole run. */
+  /** Maximum time to wait for a quiet machine, over the whole run. */
   patience: { ms: options.short ? 0 : 60_000 },
   windows: { all: 0, noisy: 0, again: 0 },
   remark: (text) => results.remarks.push({ section: progress.current(), text }),
@@ -52,7 +55,7 @@ for (const { name, at, measure } of chosen) {
     progress.say(`${name} failed: ${error.stack}`);
   }
   document = { run: describeRun(), targets: judge(readTargets(), results), ...results };
-  save(); // a run that is interrupted keeps what it has
+  save(); // an interrupted run keeps its results so far
 }
 progress.say(`${document.run.seconds} s; results.json, results.md and results.svg are in ${options.out}`);
 if (run.windows.noisy > run.windows.all / 5) {
@@ -64,7 +67,7 @@ if (options.docs) writeDocs(document);
 const told = options.json ? toJson(document) : toLines(document.targets).join("\n");
 process.stdout.write(`${told}\n`, () => process.exit(results.failures.length === 0 ? 0 : 1));
 
-/** Compares two builds of Bowline in place of everything else. The peers are not needed, so they are not installed. */
+/** Compares two builds of Bowline and does nothing else. The peers are not needed, so they are not installed. */
 async function endWithComparison() {
   try {
     const { compare } = await import("./compare.mjs");

@@ -10,8 +10,8 @@ import { wires } from "./workload/wires.mjs";
 const networked = Object.keys(wires).filter((wire) => wires[wire].transport !== "memory");
 
 /**
- * Everything that is measured: a name to choose it by, where its result goes in the document, and how. What is `aside` has no
- * target; that and what is `long` is left out of the short form.
+ * Everything that is measured: a name to choose it by, its place in the document, and its function. A section with
+ * `aside` has no target. Sections with `aside` or `long` are left out of the short form.
  */
 export const sections = [
   ...Object.keys(wires).map((wire) => ({

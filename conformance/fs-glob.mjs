@@ -1,6 +1,6 @@
 /**
- * Lets the conformance suite load on Node 20: it imports `globSync` from `fs`, which exists from Node 22 on, for a command
- * that is not used here. The hook gives the suite's own modules an `fs` with that name; everything else is untouched.
+ * Lets the conformance suite load on Node 20. It imports `globSync` from `fs`, which exists from Node 22 on, for a
+ * command that is not used here. The hook gives the suite's own modules an `fs` with that name.
  */
 import { register } from "node:module";
 

@@ -3,8 +3,8 @@ import { at, readJson } from "../scripts/lib/project.mjs";
 const expected = readJson(at("conformance/expected.json"));
 
 /**
- * The scenarios to pass: `[{ role, revision, scenario, least }]`, with those of the pending areas that are asked for.
- * `least` is how many checks have to succeed, so that a check that stops being made does not go unnoticed.
+ * Returns the scenarios that must pass: `[{ role, revision, scenario, least }]`, with those of the given pending areas.
+ * `least` is the number of checks that must succeed, so that a check that disappears is noticed.
  */
 export function readExpected(areas) {
   const found = [];
@@ -24,8 +24,8 @@ function* legs() {
 }
 
 /**
- * One verdict per expected scenario. It passes when it ran, its runner ended well, no check is a FAILURE or WARNING and
- * enough are a SUCCESS. In a complete run a scenario that expected.json does not know is a failure as well.
+ * Returns one verdict per expected scenario. A scenario passes if it ran, its runner ended without an error, no check
+ * is a FAILURE or WARNING, and enough are a SUCCESS. In a complete run, a scenario that is not in expected.json fails.
  */
 export function judge(chosen, outcomes, { complete }) {
   const key = ({ role, revision, scenario }) => `${role} ${revision} ${scenario}`;

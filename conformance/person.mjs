@@ -1,4 +1,4 @@
-/** A person at a browser without scripts: opens the address, presses Allow, and goes where that leads. */
+/** Acts as a person with a browser without scripts: opens the address, presses Allow, and follows the redirect. */
 export async function approve(address) {
   const page = await fetch(address, { redirect: "manual" });
   const text = await page.text();

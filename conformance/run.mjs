@@ -5,9 +5,9 @@ import { approve } from "./person.mjs";
 import { reports, runClientScenario, runIssuerLeg, runServerLeg } from "./suite.mjs";
 
 /**
- * Runs the official conformance suite on the two fixtures and holds the result to a stricter rule than the suite's own:
- * `node conformance/run.mjs [filter ...] [--json] [--<area>]`. A filter is a part of `<role> <revision> <scenario>`;
- * `--auth` (or another area of expected.json) runs that area's pending scenarios too.
+ * Runs the official conformance suite on the fixtures and applies stricter rules than the suite: `node
+ * conformance/run.mjs [filter ...] [--json] [--<area>]`. A filter is a part of `<role> <revision> <scenario>`. `--auth`
+ * (or another area of expected.json) also runs the pending scenarios of that area.
  */
 const flags = process.argv.slice(2).filter((argument) => argument.startsWith("--"));
 const filters = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
@@ -19,7 +19,7 @@ const chosen = planned.filter(({ role, revision, scenario }) => {
   return filters.length === 0 || filters.some((filter) => name.includes(filter));
 });
 
-/** What went wrong outside any scenario. */
+/** Failures outside of any scenario. */
 const broken = [];
 rmSync(reports, { recursive: true, force: true });
 const outcomes = [...(await runServers()), ...(await runIssuers()), ...(await runClients())];
@@ -34,7 +34,9 @@ function runIssuers() {
   return runLegs("authorization", (revision) => runIssuerLeg(revision, approve));
 }
 
-/** A leg runs whole, whatever is chosen: it takes seconds, and the suite reports it per scenario. */
+/**
+ * Runs all scenarios of a role and revision, whatever is chosen: it takes seconds, and the suite reports each scenario.
+ */
 async function runLegs(wanted, runLeg) {
   const found = [];
   for (const revision of new Set(chosen.filter(({ role }) => role === wanted).map(({ revision }) => revision))) {
@@ -48,7 +50,7 @@ async function runLegs(wanted, runLeg) {
   return found;
 }
 
-/** Each client scenario alone: only then does the suite look at the client's exit code and at timeouts. */
+/** Runs each client scenario alone. Only then does the suite check the client's exit code and timeouts. */
 async function runClients() {
   const queue = chosen.filter(({ role }) => role === "client");
   const found = [];

@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 import { execNode, lines } from "../scripts/lib/exec.mjs";
 import { at, filesBelow, readJson } from "../scripts/lib/project.mjs";
 
-/** Where the suite's reports are kept. */
+/** Folder of the suite's reports. */
 export const reports = at("build/conformance");
 
 const require = createRequire(import.meta.url);
@@ -17,16 +17,16 @@ const program = join(dirname(require.resolve("@modelcontextprotocol/conformance/
 const isOldNode = Number(process.versions.node.split(".")[0]) < 22;
 const preload = isOldNode ? ["--import", pathToFileURL(at("conformance/fs-glob.mjs")).href] : [];
 
-/** Runs the suite on the node that runs this script; the fixtures' `node` is the same one. */
+/** Runs the suite on the Node that runs this script. The fixtures use the same one. */
 function suite(args, timeoutMs = 300_000, onLine = undefined) {
   const path = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
   return execNode([...preload, program, ...args], { env: { ...process.env, PATH: path }, timeoutMs, onLine });
 }
 
-/** Revisions without a frozen list of required scenarios run all that apply to them. */
+/** Versions without a list of required scenarios. All scenarios that apply to them run. */
 const unfrozen = ["2025-03-26", "2025-06-18"];
 
-/** Starts the server fixture and runs all scenarios of a revision on it: `[{ role, revision, scenario, checks }]`. */
+/** Starts the server fixture and runs all scenarios of a version on it: `[{ role, revision, scenario, checks }]`. */
 export async function runServerLeg(revision) {
   const server = await startFixture("server.js", "--port", "0");
   try {
@@ -43,7 +43,7 @@ export async function runServerLeg(revision) {
   }
 }
 
-/** Runs one client scenario; a runner that does not end with 0 is an error even when all checks are good. */
+/** Runs one client scenario. An exit code other than 0 is an error even if all checks pass. */
 export async function runClientScenario(revision, scenario) {
   const folder = join(reports, `client-${revision}`, scenario.replaceAll("/", "-"));
   const command = ["--command", "node conformance/dist/client.js"];
@@ -56,7 +56,7 @@ export async function runClientScenario(revision, scenario) {
   return { role: "client", revision, scenario, checks, ...(error === undefined ? {} : { error }) };
 }
 
-/** Runs both scenarios of authorization servers; what the suite asks a person to do, the browser given does. */
+/** Runs both scenarios of authorization servers. `browse` does what the suite asks a person to do. */
 export async function runIssuerLeg(revision, browse) {
   const issuer = await startFixture("issuer.js");
   try {
@@ -86,7 +86,7 @@ export async function runIssuerLeg(revision, browse) {
   }
 }
 
-/** The suite names the folder of a report by role, scenario and time. */
+/** Returns the scenario of a report. The suite names the folder of a report by role, scenario and time. */
 function scenarioOf(file, role) {
   return basename(dirname(file))
     .replace(`${role}-`, "")
@@ -102,7 +102,7 @@ async function freePort() {
   return port;
 }
 
-/** A fixture prints one line with its address when it listens. */
+/** Starts a fixture, which prints one line with its address when it listens. */
 async function startFixture(file, ...args) {
   const child = spawn(process.execPath, [at("conformance/dist", file), ...args], {
     cwd: at(),
@@ -114,7 +114,7 @@ async function startFixture(file, ...args) {
   return { url, stop: () => stop(child, ended, file) };
 }
 
-/** A fixture that is told to stop has to let go of everything: one that lingers is a failure. */
+/** Stops a fixture. It must close everything and end by itself. */
 async function stop(child, ended, file) {
   child.kill();
   const impatience = setTimeout(() => child.kill("SIGKILL"), 10_000);

@@ -3,8 +3,8 @@ import { McpServer } from "bowline/server";
 const form = { type: "object", properties: { sure: { type: "boolean" } }, required: ["sure"] } as const;
 
 /**
- * The server of the suite. What became of `wait` is asked with `seen`, again and again: some runtimes let no request wait
- * for what another one does.
+ * Creates the server of the suite. Clients poll the state of `wait` with `seen`, since some runtimes do not let one
+ * request wait for another.
  */
 export function createHarbour() {
   const seen = { started: false, stopped: false };

@@ -5,7 +5,9 @@ const system = platform === "win32" ? "windows" : platform;
 
 const node = (version) => ({ name: `node ${version.split(".")[0]}`, kind: "node", ...nodeSource(version) });
 
-/** The runtimes, each from a package for this platform that holds the program alone. The first is the one that runs this. */
+/**
+ * Runtimes, each from a package for this platform that contains only the program. The first is the Node that runs this.
+ */
 export const runtimes = [
   { name: `node ${process.versions.node.split(".")[0]} (this)`, kind: "node" },
   node("22.23.3"),
@@ -30,7 +32,7 @@ export const runtimes = [
   },
 ];
 
-/** The path of a runtime's program, fetched once; throws with the reason when it cannot be had. */
+/** Returns the path of a runtime's program, fetched once. Throws with the reason if the fetch fails. */
 export async function programOf({ source, file }) {
   return source === undefined ? process.execPath : fetchProgram({ source, file });
 }

@@ -5,9 +5,9 @@ import { hostProgram, stageSuite } from "./stage.mjs";
 import { runInWorkerd } from "./workerd.mjs";
 
 /**
- * Runs the suite, with the package as users install it, on each runtime: `node runtimes/run.mjs [filter ...] [--json]`. A filter is a part of a runtime's name.
- * A runtime that cannot be fetched for this platform is reported and is no failure. What fails by a runtime's own nature
- * is in known.json, with a reason.
+ * Runs the suite on each runtime, with the package as users install it: `node runtimes/run.mjs [filter ...] [--json]`.
+ * A filter is a part of a runtime's name. A runtime that cannot be fetched for this platform is reported and is not a
+ * failure. known.json lists what a runtime cannot do, with a reason.
  */
 const filters = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
 const json = wantsJson();

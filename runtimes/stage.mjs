@@ -4,7 +4,7 @@ import { stagePackage } from "../scripts/package.mjs";
 
 const folder = at("build/runtimes");
 
-/** Puts the built suite where its imports find the package as users install it, rather than the project itself. */
+/** Copies the built suite to a folder where its imports resolve to the package as users install it. */
 export async function stageSuite() {
   rmSync(folder, { recursive: true, force: true });
   cpSync(at("runtimes/dist"), folder, { recursive: true });
@@ -13,5 +13,5 @@ export async function stageSuite() {
   symlinkSync(await stagePackage(), `${folder}/node_modules/bowline`, "junction");
 }
 
-/** The staged program of a kind of runtime. */
+/** Returns the staged program for a kind of runtime. */
 export const hostProgram = (kind) => `${folder}/hosts/${kind}.js`;

@@ -3,7 +3,7 @@ import { createHarbour } from "./harbour.js";
 
 export type Harbour = ReturnType<typeof createHarbour>;
 
-/** One wire of a runtime: connects a client to the suite's server over it. */
+/** A wire of a runtime: connects a client to the suite's server. */
 export type Open = (server: Harbour, options: ClientOptions) => Promise<Opened>;
 
 export interface Opened {
@@ -12,17 +12,17 @@ export interface Opened {
 }
 
 export interface Outcome {
-  /** `http modern` and so on. */
+  /** Wire and era, such as `http modern`. */
   readonly wire: string;
   readonly check: string;
-  /** Why it failed; absent when it passed. */
+  /** Reason of the failure. Absent if the check passed. */
   readonly problem?: string;
 }
 
 const ERAS = { modern: "2026-07-28", legacy: "2025-11-25" } as const;
 const LIMIT_MS = 5000;
 
-/** What every runtime has: a server in this process, and the server's own `fetch`. */
+/** Wires that every runtime has: a server in this process, and the server's own `fetch`. */
 const everywhere: Readonly<Record<string, Open>> = {
   memory: async (server, options) => ({ client: await connect(server, options) }),
   handler: async (server, options) => {
@@ -31,7 +31,7 @@ const everywhere: Readonly<Record<string, Open>> = {
   },
 };
 
-/** Runs every check over every wire in both eras. Uses nothing but what the web's runtimes share. */
+/** Runs every check over every wire in both eras. Uses only APIs that all web runtimes share. */
 export async function runSuite(wires: Readonly<Record<string, Open>>): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const [name, open] of Object.entries({ ...everywhere, ...wires })) {
@@ -91,7 +91,7 @@ const checks: Readonly<Record<string, (client: Client) => Promise<void>>> = {
     equal(await call, "enough");
     equal(client.pending, 0);
   },
-  /** The handler of the call that was cancelled hears of it. */
+  /** The handler of the cancelled call is told. */
   stop: (client) => untilSeen(client, "stopped"),
 };
 

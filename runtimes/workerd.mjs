@@ -9,7 +9,7 @@ import { hostProgram } from "./stage.mjs";
 
 const LIMIT_MS = 120_000;
 
-/** Runs the suite in a worker that listens on this machine only, and gives its outcomes. */
+/** Runs the suite in a worker that listens on 127.0.0.1, and returns its outcomes. */
 export async function runInWorkerd(program) {
   mkdirSync(at("runtimes/cache"), { recursive: true });
   const folder = mkdtempSync(at("runtimes/cache/worker-"));
@@ -22,7 +22,7 @@ export async function runInWorkerd(program) {
   }
 }
 
-/** In parts: what only a program on Node imports must not be asked of a worker that never gets there. */
+/** Bundles in parts, so that the worker does not load modules that only programs on Node import. */
 async function bundle(folder) {
   const { outputFiles } = await build({
     entryPoints: [hostProgram("workerd")],
@@ -41,7 +41,7 @@ async function bundle(folder) {
   return outputFiles.map(({ path }) => basename(path)).sort((a, b) => rank(a) - rank(b));
 }
 
-/** The worker itself is the first module. */
+/** The worker itself must be the first module. */
 const rank = (name) => (name === "workerd.js" ? 0 : 1);
 
 const configFor = (modules) => `using Workerd = import "/workerd/workerd.capnp";

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 
-/** Serves a node listener on a free port of this machine and gives the port. */
+/** Serves a listener on a free port of 127.0.0.1 and returns the port. */
 export function listen(listener) {
   return new Promise((resolve) => {
     const server = createServer(listener);
@@ -9,7 +9,7 @@ export function listen(listener) {
   });
 }
 
-/** For servers that open their port themselves. */
+/** Returns a free port, for servers that listen by themselves. */
 export function freePort() {
   return new Promise((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {

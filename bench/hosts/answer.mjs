@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { seen } from "../workload/app.mjs";
 
-/** What this process holds. Open files are known on Linux alone. */
+/** Returns memory, handles and open files of this process. Open files are known on Linux only. */
 function holdings() {
   const { rss, heapUsed } = process.memoryUsage();
   return {
@@ -35,12 +35,12 @@ const commands = {
     return profile;
   },
 
-  /** The file that an import in this process loads. */
+  /** Returns the file that an import in this process loads. */
   resolve: (specifier) => import.meta.resolve(specifier),
 
   counts: () => ({ started: seen.started, cancelled: seen.cancelled }),
 
-  /** What is left once the garbage is gone. */
+  /** Returns memory and handles after garbage collection. */
   async settled() {
     for (let round = 0; round < 4; round++) {
       globalThis.gc();
@@ -49,7 +49,7 @@ const commands = {
     return holdings();
   },
 
-  /** When the slow tool was cancelled, by tag, since the last question. */
+  /** Returns the times at which the slow tool was cancelled since the last request, by tag. */
   cancelTimes() {
     const times = Object.fromEntries(seen.at);
     seen.at.clear();
@@ -57,7 +57,7 @@ const commands = {
   },
 };
 
-/** Answers the runner's questions, and says when `start` is done. The process ends with the runner. */
+/** Serves the requests of the runner, and reports when `start` is done. The process ends with the runner. */
 export async function answer(start, further = {}) {
   const known = { ...commands, ...further };
   process.on("message", async ({ number, command, args }) => {

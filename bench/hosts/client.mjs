@@ -3,7 +3,7 @@ import { clock, progressSteps } from "../workload/app.mjs";
 import { wires } from "../workload/wires.mjs";
 import { answer } from "./answer.mjs";
 
-/** `node client.mjs <peer> <wire> [target]`: a peer's own client, which drives the workload from its process. */
+/** A peer's own client, which runs the workload from its own process: `node client.mjs <peer> <wire> [target]`. */
 const [, , peer, wire, target] = process.argv;
 process.on("unhandledRejection", (error) => console.error(peer, wire, error));
 
@@ -28,7 +28,9 @@ await answer(
   {
     run: (name, options) => drive({ most: Infinity, ...options }, work[name]),
 
-    /** Makes a call; gives what is odd about it. Some clients lose progress that arrives with the answer. */
+    /**
+     * Makes a call and returns its problem, if there is one. Some clients lose progress that arrives with the response.
+     */
     async check(name) {
       notes = 0;
       await work[name]();
@@ -44,7 +46,7 @@ await answer(
       });
     },
 
-    /** Aborts what was begun; gives when, by tag, once every call is over. */
+    /** Aborts the calls that were begun. Returns the time of each abort by tag when all calls have ended. */
     async abort() {
       const times = {};
       for (const { tag, abort } of begun) {

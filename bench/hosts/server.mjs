@@ -1,10 +1,10 @@
 import { wires } from "../workload/wires.mjs";
 import { answer } from "./answer.mjs";
 
-/** `node server.mjs <peer> <wire>`: a peer's server, alone in its process. */
+/** A peer's server in its own process: `node server.mjs <peer> <wire>`. */
 const [, , peer, wire] = process.argv;
 
-// Some peers reject promises that nobody holds when a connection goes away: that is theirs, not the end of the run.
+// Some peers leave rejected promises unhandled when a connection ends. That must not end the run.
 process.on("unhandledRejection", (error) => console.error(peer, wire, error));
 process.on("uncaughtException", (error) => console.error(peer, wire, error));
 

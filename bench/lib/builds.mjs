@@ -16,17 +16,17 @@ import { at, shown } from "../../scripts/lib/project.mjs";
 
 const cache = "build/base";
 
-/** What a host loads beside the package; the same copies serve both builds. */
+/** Files that a host loads besides the package. Both builds use the same copies. */
 const hostParts = ["hosts", "load", "workload", "adapters/bowline"];
 
-/** Gives the commit that a git ref names. */
+/** Returns the commit that a git ref names. */
 export async function commitOf(ref) {
   const { code, stdout } = await git("rev-parse", "--verify", "--quiet", `${ref}^{commit}`);
   if (code !== 0) throw new Error(`git knows no commit ${ref}`);
   return stdout.trim();
 }
 
-/** Tells whether the working tree differs from its commit. */
+/** True if the working tree differs from its commit. */
 export async function hasChanges() {
   const { stdout } = await git("status", "--porcelain");
   return stdout.trim() !== "";
@@ -35,8 +35,8 @@ export async function hasChanges() {
 const git = (...args) => exec("git", args);
 
 /**
- * Gives the folder of the package that a commit stages, built on first use. The commit's own script stages it, with the
- * dependencies that are installed now.
+ * Returns the folder of the package of a commit, built on first use. The commit's own script stages it, with the
+ * installed dependencies.
  */
 export async function basePackage(commit) {
   const folder = at(cache, commit);
@@ -45,14 +45,14 @@ export async function basePackage(commit) {
   const tree = mkdtempSync(at(cache, "tree-"));
   try {
     const staged = await buildTree(tree, commit);
-    if (!existsSync(folder)) renameSync(staged, folder); // another run may have built it meanwhile
+    if (!existsSync(folder)) renameSync(staged, folder); // another run may have built it in the meantime
     return folder;
   } finally {
     rmSync(tree, { recursive: true, force: true });
   }
 }
 
-/** Builds a commit in an empty folder; gives the folder of the staged package. */
+/** Builds a commit in an empty folder and returns the folder of the staged package. */
 async function buildTree(tree, commit) {
   const archive = join(tree, "tree.tar");
   await must("git archive", exec("git", ["archive", "--format=tar", `--output=${archive}`, commit]));
@@ -74,9 +74,9 @@ async function must(name, running) {
 }
 
 /**
- * Makes a folder of hosts per package: `{ name: packageFolder }` as `{ name: hostFolder }`. A host resolves the package as
- * a user's program does, by its exports. The folders are copies, so that a package that is staged anew changes no run. They
- * are removed when the process exits.
+ * Makes a folder of hosts per package: `{ name: packageFolder }` as `{ name: hostFolder }`. A host resolves the package
+ * by its exports, as a user's program does. The folders are copies, so that staging a package again does not change a
+ * run. They are removed when the process exits.
  */
 export function makeHostFolders(packages) {
   mkdirSync(at("build"), { recursive: true });
@@ -87,14 +87,15 @@ export function makeHostFolders(packages) {
       const folder = join(parent, name);
       for (const part of hostParts) cpSync(at("bench", part), join(folder, part), { recursive: true });
       cpSync(packageFolder, join(folder, "node_modules", "bowline"), { recursive: true });
-      // Without a manifest here the project's own is the nearest, and its name resolves to the working tree's build.
+      // Without this manifest, the project's own would be the nearest, and the name would resolve to the working tree's
+      // build.
       writeFileSync(join(folder, "package.json"), '{ "name": "bench-hosts", "private": true, "type": "module" }\n');
       return [name, folder];
     }),
   );
 }
 
-/** Throws unless what a host resolved, a URL, is in the package of its folder. */
+/** Throws if the URL that a host resolved is not in the package of its folder. */
 export function assertOwnPackage(url, folder) {
   const own = pathToFileURL(join(realpathSync(folder), "node_modules", "bowline")).href;
   if (!url.startsWith(`${own}/`)) throw new Error(`the host loads ${url}, which is not in the package to measure`);

@@ -6,12 +6,12 @@ import { pin } from "./pin.mjs";
 const living = new Set();
 const bench = fileURLToPath(new URL("..", import.meta.url));
 
-/** Ends every child that still lives, at once: for the end of the run, whatever its reason. */
+/** Kills all children at once, at the end of the run. */
 export function endChildren() {
   for (const child of living) child.kill("SIGKILL");
 }
 
-/** A child to be ended with the run, if it is not ended before. */
+/** Registers a child that is killed at the end of the run, if it has not ended before. */
 export function keepTrack(child) {
   living.add(child);
   child.once("exit", () => living.delete(child));
@@ -19,8 +19,8 @@ export function keepTrack(child) {
 }
 
 /**
- * A host in a process of its own, with its main thread on a core of its own; questions and answers go over IPC. `folder` is
- * where its `hosts` are.
+ * Host in its own process, with its main thread on its own core. Requests and responses go over IPC. `folder` is the
+ * folder that contains `hosts`.
  */
 export class Child {
   #waiting = new Map();
@@ -55,7 +55,7 @@ export class Child {
     });
   }
 
-  /** Lets the process end by itself, and ends it when it does not. */
+  /** Lets the process end by itself, and kills it if it does not. */
   async stop() {
     if (!living.has(this.#process)) return;
     const gone = new Promise((resolve) => this.#process.once("exit", resolve));

@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The CPU time in milliseconds that all threads of a living process have spent; undefined where the system does not tell. */
+/**
+ * Returns the CPU time in milliseconds of all threads of a running process, or undefined if the system does not report
+ * it.
+ */
 export function cpuMsOf(pid) {
   try {
     const threads = readdirSync(`/proc/${pid}/task`);

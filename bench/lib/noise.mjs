@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 
 /**
- * How much of the processors others took, so that a window in which they took much can be run again. Linux tells; any
- * other system counts as quiet.
+ * Measures how much CPU time other programs use, so that a disturbed window can be repeated. Works on Linux; any other
+ * system counts as quiet.
  */
 const tickMs = 10;
 const limit = 0.25;
 
-/** The machine's busy time and that of this process and its children, in ticks. */
+/** Returns the busy time of the machine and of this process with its children, in ticks. */
 export function snapshot() {
   try {
     const [, user, nice, system, , , irq, softirq, steal] = readFileSync("/proc/stat", "utf8").split(/\s+/).map(Number);
@@ -40,7 +40,7 @@ function isOwn(pid, parents) {
   return false;
 }
 
-/** The share of one core that others took between two snapshots. */
+/** Returns the share of one core that other programs used between two snapshots. */
 export function othersBetween(before, after) {
   if (before === undefined || after === undefined) return 0;
   const ticks = after.busy - before.busy - (after.own - before.own);
@@ -51,7 +51,7 @@ export const isNoisy = (share) => share > limit;
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Waits until others leave the machine alone, at most as long as `patience` has left. */
+/** Waits until other programs are idle, at most for the time that `patience` has left. */
 export async function quiet(patience) {
   while (patience.ms > 0) {
     const begun = performance.now();

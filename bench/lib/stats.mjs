@@ -5,13 +5,13 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** The value below which a share of the values lies. */
+/** Returns the value below which a share of the values is. */
 export function quantile(values, share) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
 }
 
-/** What is told of a series: its median and how far it spreads. Three digits say all that such a measurement knows. */
+/** Returns the median and the range of a series, with as many digits as such a measurement justifies. */
 export function spread(values, digits = 3) {
   const known = values.filter(Number.isFinite);
   if (known.length === 0) return undefined;
@@ -22,7 +22,7 @@ export function spread(values, digits = 3) {
   };
 }
 
-/** The ratio of two series, round by round: what troubled the machine in a round troubled both. */
+/** Returns the ratio of two series, round by round, since a disturbance in a round affects both. */
 export function ratio(values, others) {
   return spread(values.map((value, index) => value / others[index]));
 }
@@ -31,15 +31,15 @@ export function round(value, digits = 3) {
   return Number.isFinite(value) ? Number(value.toPrecision(digits)) : undefined;
 }
 
-/** How much the second of each pair is over the first, as a share of the first. */
+/** Returns how much the second of each pair exceeds the first, as a share of the first. */
 export const pairedDifferences = (pairs) => pairs.map(([before, after]) => (after - before) / before);
 
 const resamples = 2000;
 
 /**
- * The median of all values of some groups and its 95 % interval: `{ median, low, high }`. Values of one group share what
- * is particular to it, so each resample of the bootstrap draws groups first and then values within them. The draws are the
- * same each time.
+ * Returns the median of all values of some groups and its 95 % interval: `{ median, low, high }`. Values of one group
+ * depend on each other, so each resample of the bootstrap draws groups first and then values within them. The draws are
+ * the same each time.
  */
 export function groupedMedian(groups) {
   const known = groups.map((group) => group.filter(Number.isFinite)).filter((group) => group.length > 0);
@@ -52,7 +52,7 @@ export function groupedMedian(groups) {
 
 const resample = (values, draw) => values.map(() => draw(values));
 
-/** Gives a function that draws an element of an array; equal seeds draw alike (mulberry32). */
+/** Returns a function that draws an element of an array. Equal seeds give equal draws (mulberry32). */
 function drawer(seed) {
   let state = seed;
   return (values) => {
@@ -63,7 +63,7 @@ function drawer(seed) {
   };
 }
 
-/** Judges the interval of a difference by how much worse is accepted. */
+/** Returns the verdict on the interval of a difference, given the accepted difference. */
 export function verdictOn({ low, high }, accepted) {
   if (high <= accepted) return `at most ${round(accepted * 100)} % worse`;
   return low > accepted ? "worse" : "undecided";

@@ -1,6 +1,8 @@
 const quietMs = 20_000;
 
-/** Progress on stderr: one line that is rewritten on a terminal; elsewhere a line per section and one now and then. */
+/**
+ * Shows progress on stderr: one line that is rewritten on a terminal, or else a line per section and one now and then.
+ */
 export function createProgress(total, stream = process.stderr) {
   const begun = performance.now();
   const seconds = () => `${Math.round((performance.now() - begun) / 1000)} s`;

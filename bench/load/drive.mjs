@@ -1,6 +1,6 @@
 import { summary } from "./summary.mjs";
 
-/** `concurrency` workers call `once` back to back for `ms` milliseconds, or until `most` calls are made. */
+/** Runs `concurrency` workers that call `once` back to back for `ms` milliseconds, or until `most` calls are made. */
 export async function drive({ concurrency, ms, most = Infinity }, once) {
   const latencies = [];
   let left = most;

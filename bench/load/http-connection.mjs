@@ -8,8 +8,8 @@ const AFTER_CHUNK = 4;
 const TRAILER = 5;
 
 /**
- * One keep-alive HTTP/1.1 connection on a bare socket, one request at a time. Cheaper than any HTTP client, so that the
- * server is what is measured.
+ * Keep-alive HTTP/1.1 connection on a plain socket, with one request at a time. It costs less than any HTTP client, so
+ * that the server is the bottleneck.
  */
 export class HttpConnection {
   #port;
@@ -47,7 +47,7 @@ export class HttpConnection {
     });
   }
 
-  /** The answer, once it is whole: `{ status, head, bytes, text }`, the text only when `keep` asks for it. */
+  /** Resolves with the complete response: `{ status, head, bytes, text }`. `text` is present only with `keep`. */
   request(method, headers, body, keep = true) {
     return this.send(`${headOf(this.#port, method, headers, Buffer.byteLength(body))}${body}`, keep);
   }
@@ -91,7 +91,7 @@ export class HttpConnection {
     for (let from = 0; from < chunk.length; ) from = this.#step(chunk, from);
   }
 
-  /** Reads one part of an answer and gives where the next begins. */
+  /** Reads one part of a response and returns the position of the next. */
   #step(chunk, from) {
     if (this.#state === HEAD) return this.#readHead(chunk, from);
     if (this.#state === SIZE) return this.#readSize(chunk, from);
@@ -143,7 +143,7 @@ export class HttpConnection {
   }
 }
 
-/** The head of a request; a caller that repeats it makes it once. */
+/** Returns the head of a request. A caller that repeats a request builds it once. */
 export function headOf(port, method, headers, length) {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${method} /mcp HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${lines.join("")}content-length: ${length}\r\n\r\n`;

@@ -11,7 +11,7 @@ import {
 import { drive } from "./drive.mjs";
 import { HttpConnection, headerOf, headOf } from "./http-connection.mjs";
 
-/** Opens a session on a connection; undefined where the wire has none. */
+/** Opens a session on a connection. Returns undefined if the wire has no sessions. */
 export async function openSession(connection, wire, facts) {
   if (wire.modern) return undefined;
   const hello = initialize(facts.version);
@@ -28,7 +28,7 @@ export async function openSession(connection, wire, facts) {
   return session;
 }
 
-/** Load on an HTTP server: keep-alive connections, each in a session of its own where the wire has sessions. */
+/** Load on an HTTP server: keep-alive connections, each in its own session if the wire has sessions. */
 export class HttpLoad {
   #lines = [];
 
@@ -38,7 +38,7 @@ export class HttpLoad {
     this.facts = facts;
   }
 
-  /** The first connection and its session. */
+  /** Returns the first connection and its session. */
   async first() {
     await this.#grow(1);
     return this.#lines[0];
@@ -76,7 +76,7 @@ export class HttpLoad {
     return () => connection.send(head + make().text);
   }
 
-  /** A server may have dropped idle connections since the last window. */
+  /** Opens missing connections, since a server may have closed idle ones after the last window. */
   async #grow(count) {
     for (const { connection } of this.#lines) if (connection.dead) await connection.open();
     while (this.#lines.length < count) {

@@ -1,7 +1,7 @@
 import { assertProper, bodies, bodyOf, calls, initialize, initialized } from "../workload/requests.mjs";
 import { drive } from "./drive.mjs";
 
-/** Load on the pipes of a child: newline-framed JSON by hand. The id of an answer is searched for, not parsed. */
+/** Load on the pipes of a child: lines of JSON. The id of a response is searched for, not parsed. */
 export class PipeLoad {
   #child;
   #wire;
@@ -75,7 +75,7 @@ export class PipeLoad {
   }
 }
 
-/** SDKs write the id of an answer near its beginning or its end. */
+/** Finds the id of a response. SDKs write it near the beginning or the end. */
 function idIn(text) {
   const match = /"id":(\d+)/.exec(text);
   return match === null ? undefined : Number(match[1]);

@@ -1,4 +1,4 @@
-/** Calls, calls per second and latency percentiles (in milliseconds) of one window. */
+/** Returns calls, calls per second and latency percentiles (in milliseconds) of one window. */
 export function summary(latencies, ms) {
   const sorted = Float64Array.from(latencies).sort();
   const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;

@@ -3,7 +3,7 @@ import { wires } from "../workload/wires.mjs";
 import { measure } from "./rounds.mjs";
 import { clientSubject, rawSubject, withSubjects } from "./subjects.mjs";
 
-/** What is called, how many at once, and how long a window takes as a share of the run's. */
+/** Calls, their concurrency, and the length of a window as a share of the run's. */
 const whole = [
   ["echo", 1, 1],
   ["echo", 16, 1],
@@ -28,14 +28,14 @@ function planOf(run, keep = () => true) {
     .map(([call, concurrency, share]) => ({ call, concurrency, ms: run.windowMs * share }));
 }
 
-/** Where only targets count, some cells are left to those that they speak of. */
+/** Peers of the targets. With `--short` and `--targets`, the other peers are measured with `echo` only. */
 const inTargets = ["bare", "bowline", "official-v2"];
 
 function limited(run, subject) {
   return run.narrow && !inTargets.includes(subject.name) ? { ...subject, can: ["echo"] } : subject;
 }
 
-/** Every server of a wire under load by hand; in one process, every SDK's own client with its server. */
+/** Measures every server of a wire under generated load; in one process, every SDK's own client with its server. */
 export async function measureCalls(run, wire) {
   const subject = wires[wire].transport === "memory" ? clientSubject : rawSubject;
   const starts = on(wire).map((peer) => () => subject(peer, wire));
@@ -47,8 +47,8 @@ export async function measureCalls(run, wire) {
 }
 
 /**
- * Every SDK's own client with its own server and, on HTTP, with the floor's: then the client is all that differs. The CPU
- * time is the client's.
+ * Measures every SDK's own client with its own server and, over HTTP, with plain Node's server. With the latter, only
+ * the client differs. The CPU time is the client's.
  */
 export async function measureClients(run, wire) {
   const http = wires[wire].transport === "http";

@@ -9,9 +9,9 @@ const batch = 100;
 const mostMs = 60_000;
 
 /**
- * Time from a cancellation to the handler's signal, in milliseconds, and what cancelled calls leave behind:
- * `{ raw: { wire: { peer } }, clients: { wire: { peer } }, worst: { peer } }`. `raw` cancels by hand, which shows the
- * server's side alone; `clients` by the abort of the SDK's own client, which shows both.
+ * Measures the time from a cancellation to the handler's signal, in milliseconds, and what cancelled calls leave
+ * behind: `{ raw: { wire: { peer } }, clients: { wire: { peer } }, worst: { peer } }`. `raw` cancels with plain
+ * messages, which shows the server's side only. `clients` aborts calls of the SDK's own client, which shows both sides.
  */
 export async function measureCancel(run) {
   const result = { raw: {}, clients: {} };
@@ -40,7 +40,10 @@ async function each(run, tree, wire, able, start) {
   }
 }
 
-/** Some leave a socket per cancelled call and would run out of them: the others get fewer. */
+/**
+ * Returns the number of calls. Some peers leave a socket per cancelled call and would run out of them, so they get
+ * fewer.
+ */
 function countFor(run, peer) {
   if (run.short) return 1000;
   return peer === "bowline" ? 10_000 : 2000;
@@ -50,7 +53,7 @@ async function measureWay(run, way, count) {
   const start = await settledOf(way.sides);
   const samples = run.short ? 30 : 150;
   const latency = way.host === undefined ? {} : await latencyOf(way, samples);
-  // By then everything is compiled and every table has grown.
+  // After these calls everything is compiled and every table has grown.
   await cancelMany(way, Math.min(count, 2000));
   const before = await settledOf(way.sides, start);
   const counted = await cancelMany(way, count);
@@ -58,7 +61,7 @@ async function measureWay(run, way, count) {
   return { ...latency, ...counted, left: leftOf(before, after, start) };
 }
 
-/** One call at a time, the first of which warm up. */
+/** Measures one call at a time. The first calls are warm-up. */
 async function latencyOf(way, samples) {
   const values = [];
   for (let index = -20; index < samples; index++) {
@@ -70,7 +73,9 @@ async function latencyOf(way, samples) {
   return { samples: values.length, p50Ms: round(quantile(values, 0.5)), p99Ms: round(quantile(values, 0.99)) };
 }
 
-/** How many calls were made; how many handlers began and how many of them were told, where that can be seen. */
+/**
+ * Returns the number of calls, of handlers that began, and of handlers that were told of the cancellation, if known.
+ */
 async function cancelMany(way, count) {
   const before = await way.host?.ask("counts");
   const end = performance.now() + mostMs;
@@ -81,7 +86,7 @@ async function cancelMany(way, count) {
   return { calls, handlers: after.started - before.started, signals: after.cancelled - before.cancelled };
 }
 
-/** Cancels when every handler has begun, and waits until all of them know, or should. */
+/** Cancels when every handler has begun, and waits until all of them have been told, or should have been. */
 async function cancelBatch(way, tags) {
   const before = await way.host?.ask("counts");
   await way.begin(tags);
@@ -99,7 +104,10 @@ async function reached({ host }, isReached) {
   }
 }
 
-/** Each side without its garbage. Idle sockets are closed after some seconds: they get the time, if there was a start. */
+/**
+ * Measures each side after garbage collection. Idle sockets are closed after some seconds, so it waits for that if
+ * there is a start value.
+ */
 async function settledOf(sides, start) {
   let now;
   for (let tries = 0; tries < 10; tries++) {
@@ -114,7 +122,7 @@ async function settledOf(sides, start) {
 
 const isBack = (now, start) => (now.files ?? 0) <= (start.files ?? 0) && now.handles <= start.handles;
 
-/** Heap is compared with what it was when everything was warm, handles and open files with what they were at first. */
+/** Compares the heap with its size after warm-up, and handles and open files with their first counts. */
 function leftOf(before, after, start) {
   const left = {};
   for (const side of Object.keys(after)) {
@@ -127,7 +135,7 @@ function leftOf(before, after, start) {
   return left;
 }
 
-/** The worst that any wire and side of a peer shows: `{ peer: { heapMb, handles, files, untold } }`. */
+/** Returns the worst values of all wires and sides of a peer: `{ peer: { heapMb, handles, files, untold } }`. */
 function worstOf(trees) {
   const worst = {};
   for (const [peer, { left, handlers, signals }] of Object.values(trees)

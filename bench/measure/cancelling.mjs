@@ -6,9 +6,9 @@ import { wires } from "../workload/wires.mjs";
 import { clientSubject, rawSubject } from "./subjects.mjs";
 
 /**
- * A way to cancel: `{ begin(tags), abort(), host, sides, stop }`. `begin` sends slow calls, `abort` cancels them and gives
- * when, by tag. `host` is the process whose handlers are cancelled, undefined when it is out of reach; `sides` are the
- * processes in which something could be left.
+ * A way to cancel: `{ begin(tags), abort(), host, sides, stop }`. `begin` sends slow calls. `abort` cancels them and
+ * returns the times by tag. `host` is the process whose handlers are cancelled, or undefined if it is out of reach.
+ * `sides` are the processes that could leak.
  */
 
 export async function cancellingByHand(peer, wire) {
@@ -50,7 +50,7 @@ function onPipe({ load }, _, wire) {
   };
 }
 
-/** Each call has a connection of its own, whose end cancels it. The load's own connection is there before and after. */
+/** Each call has its own connection, whose end cancels it. The load's own connection exists before and after. */
 async function onClose({ port, load }, peer, wire) {
   const facts = { ...peers[peer].facts, session: (await load.first()).session };
   let begun = [];
@@ -69,7 +69,7 @@ async function onClose({ port, load }, peer, wire) {
   };
 }
 
-/** Each call has a connection of its own, and a second one says that it is cancelled. */
+/** Each call has its own connection, and a second connection sends the cancellation. */
 async function onNotification({ port, load }, peer, wire) {
   const facts = { ...peers[peer].facts, session: (await load.first()).session };
   const headers = headersOf(wire, { method: "notifications/cancelled" }, facts);

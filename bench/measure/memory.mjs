@@ -8,8 +8,8 @@ const kilobyte = 1024;
 const megabyte = 1_048_576;
 
 /**
- * What an open session keeps resident: `{ peer: { rssKb, heapKb, perSecond } }`, from fresh processes. A server first
- * answers some thousand calls, so that what it needs to run at all is not counted as its sessions'.
+ * Measures the resident memory of an open session in new processes: `{ peer: { rssKb, heapKb, perSecond } }`. A server
+ * first responds to some thousand calls, so that memory that it needs anyway does not count for its sessions.
  */
 export async function measureSessionMemory(run) {
   const wire = "http legacy sse";
@@ -40,7 +40,10 @@ async function oneSample(subject, wire, peer) {
   };
 }
 
-/** What many calls leave resident: `{ wire: { peer: { calls, rssMb, heapBytesPerCall } } }`. Slow peers make fewer. */
+/**
+ * Measures the memory that many calls leave behind: `{ wire: { peer: { calls, rssMb, heapBytesPerCall } } }`. Slow
+ * peers make fewer calls.
+ */
 export async function measureCallMemory(run) {
   const [most, ms] = run.short ? [20_000, 4000] : [100_000, 15_000];
   const result = {};

@@ -6,21 +6,21 @@ import { clientSubject, rawSubject, withSubjects } from "./subjects.mjs";
 const call = "echo";
 const concurrency = 16;
 
-/** Bounds a run of calls that is counted, not timed. */
+/** Time limit of a run whose calls are counted, not timed. */
 const ms = 60_000;
 
 /**
- * A window is run in so many slices, since what else a machine does comes and goes within it. A slice alone is too short to
- * be compared: not every slice has its part of the garbage collection.
+ * Slices of a window. Other programs are busy for parts of a window, so the builds alternate within it. A single slice
+ * is too short for a comparison, since not every slice has its share of garbage collection.
  */
 const slices = 20;
 
 const warmUpTurns = 4;
 
 /**
- * Measures two builds on a wire, `old` and `new` in `folders`. Gives the CPU microseconds per call of each pair of windows,
- * grouped by the processes that ran them: `[[{ old, new }, ...], ...]`. Two processes of the same code may differ
- * for as long as they live, so each group has processes of its own.
+ * Measures two builds on a wire, `old` and `new` in `folders`. Returns the CPU microseconds per call of each pair of
+ * windows, grouped by the processes that ran them: `[[{ old, new }, ...], ...]`. Two processes of the same code may
+ * differ during their whole life, so each group has its own processes.
  */
 export async function measurePairs(run, wire, folders) {
   const groups = [];
@@ -42,7 +42,10 @@ export function groupSizes(pairs, size) {
   return Array.from({ length: Math.ceil(pairs / size) }, (_, index) => Math.min(size, pairs - index * size));
 }
 
-/** Measures one group. Who starts first alternates by group, and who runs first alternates by turn. */
+/**
+ * Measures one group. The build that starts first alternates by group, and the build that runs first alternates by
+ * turn.
+ */
 function measureGroup(run, wire, folders, index, count) {
   const order = turn(["old", "new"], index);
   const start = wires[wire].transport === "memory" ? clientSubject : rawSubject;
@@ -62,8 +65,9 @@ function measureGroup(run, wire, folders, index, count) {
 const turn = (pair, index) => (index % 2 === 0 ? pair : [pair[1], pair[0]]);
 
 /**
- * Warms both up by as many calls, in turns. The engine compiles in the background and takes code back that it guessed
- * wrong, so calls alone do not do: the turns of each build last at least as long as `run.warmUp` says.
+ * Warms both builds up with the same number of calls, in turns. The engine compiles in the background and discards code
+ * that it optimized wrongly, so a number of calls is not enough: the turns of each build last at least as long as
+ * `run.warmUp` says.
  */
 async function warmUp(run, subjects) {
   const most = Math.ceil(run.warmUp.calls / warmUpTurns);
@@ -77,7 +81,7 @@ async function warmUp(run, subjects) {
   }
 }
 
-/** Gives how many calls take about as long as a slice; both builds make as many. */
+/** Returns the number of calls that take about as long as a slice. Both builds make this number. */
 async function callsPerSlice(run, subject) {
   const { perSecond } = await subject.run(call, { concurrency, ms: run.windowMs });
   return Math.max(concurrency, Math.round((perSecond * run.windowMs) / 1000 / slices));

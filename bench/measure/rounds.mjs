@@ -3,8 +3,8 @@ import { cores, pin } from "../lib/pin.mjs";
 import { tabulate } from "./tabulate.mjs";
 
 /**
- * Measures each cell (`{ call, concurrency, ms }`) of a plan for every subject, in rounds in which the subjects take turns,
- * so that whatever troubles the machine troubles all of them. Gives what `tabulate` makes of it.
+ * Measures each cell (`{ call, concurrency, ms }`) of a plan for every subject, in rounds in which the subjects take
+ * turns, so that a disturbance of the machine affects all of them. Returns the result of `tabulate`.
  */
 export async function measure(run, subjects, plan, floor) {
   await warmUp(run, subjects, plan);
@@ -22,8 +22,8 @@ export async function measure(run, subjects, plan, floor) {
 const nameOf = ({ call, concurrency }) => `${call}@${concurrency}`;
 
 /**
- * Every answer is checked once before any is timed. Code is compiled by how often it runs: slow subjects get the time for
- * as many calls, fast ones as many as the time allows.
+ * Checks every response once before any is timed. Code is compiled by how often it runs: slow subjects get the time for
+ * this number of calls, fast ones make as many calls as the time allows.
  */
 async function warmUp(run, subjects, plan) {
   const { calls: most, ms } = run.warmUp;
@@ -54,7 +54,7 @@ async function measureCell(run, subjects, cell) {
   return series;
 }
 
-/** One window; a second one when others disturbed the first, and then the quieter of the two. */
+/** Measures one window. If other programs disturbed it, measures a second one and takes the quieter of the two. */
 async function measureWindow(run, subject, cell) {
   const first = await oneWindow(subject, cell);
   run.windows.all++;

@@ -6,8 +6,8 @@ import { measure } from "./rounds.mjs";
 import { rawSubject, withSubjects } from "./subjects.mjs";
 
 /**
- * The cost of one echo call as a server grows: `{ peer: { count: figures } }`. `cpuOfFloor` compares with the smallest, so
- * 1 means that the cost is flat.
+ * Measures the cost of an echo call as a server grows: `{ peer: { count: figures } }`. `cpuOfFloor` compares with the
+ * smallest server, so 1 means that the cost does not grow.
  */
 export async function measureTools(run) {
   const counts = run.narrow ? [1, 1000] : [1, 10, 100, 1000];
@@ -27,7 +27,7 @@ export async function measureSessions(run) {
   };
   const most = run.narrow ? [1, 10_000] : [1, 100, 1000, 10_000];
   const result = await grow(run, ["bowline"], most, start);
-  // A server per session costs the others up to 0.2 MB each.
+  // The other SDKs use a server per session, up to 0.2 MB each.
   if (!run.narrow) Object.assign(result, await grow(run, ["official-v2", "mcp-lite"], [1, 1000], start));
   return result;
 }
@@ -39,14 +39,14 @@ async function grow(run, chosen, counts, start) {
   const result = {};
   for (const peer of chosen.filter((name) => peers[name] !== undefined)) {
     const starts = counts.map((count) => () => start(peer, count));
-    const warm = { ...run, warmUp }; // each server as warm as the one that opened the most sessions
+    const warm = { ...run, warmUp }; // each server is as warm as the one that opened the most sessions
     const table = await withSubjects(starts, (subjects) => measure(warm, subjects, plan, String(counts[0])));
     result[peer] = Object.fromEntries(Object.entries(table).map(([count, cells]) => [count, cells["echo@16"]]));
   }
   return result;
 }
 
-/** Opens sessions over a few connections, which it closes; the sessions stay. Gives how long it took. */
+/** Opens sessions over a few connections, then closes the connections; the sessions stay. Returns the time it took. */
 export async function openSessions(port, wire, peer, count) {
   const begun = performance.now();
   let left = count;

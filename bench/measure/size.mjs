@@ -9,14 +9,14 @@ import { peers, programOf } from "../adapters/peers.mjs";
 import { round } from "../lib/stats.mjs";
 
 /**
- * What a user loads and installs: `{ budgets, bundles, installed }`. Bundles are minified and gzipped, in units of 1000
- * bytes, of what is loaded at start: a dynamic import is paid for when it is used.
+ * Measures what a user loads and installs: `{ budgets, bundles, installed }`. Bundles are minified and gzipped, in
+ * units of 1000 bytes. Only code that is loaded at start counts.
  */
 export async function measureSize() {
   return { budgets: await budgetSizes(), bundles: await bundleSizes(), installed: await installedSizes() };
 }
 
-/** The programs whose sizes the project's own budget bounds. */
+/** Returns the sizes of the programs in `scripts/budgets.json`. */
 async function budgetSizes() {
   const result = {};
   for (const { name, program } of readJson(at("scripts/budgets.json")).sizes) {
@@ -27,7 +27,7 @@ async function budgetSizes() {
   return result;
 }
 
-/** One small program per peer and kind, with zod and with zod left out. */
+/** Bundles one small program per peer and kind, with zod and without it. */
 async function bundleSizes() {
   const result = {};
   for (const kind of ["http", "stdio", "client"]) {
@@ -66,7 +66,7 @@ async function bundleSize({ external = [], ...input }) {
   return round(startSize(bundle, ({ entryPoint }) => entryPoint === program) / 1000, 4);
 }
 
-/** Packages and bytes of an installation, by what the lock file says belongs to it. */
+/** Returns packages and bytes of an installation, according to the lock file. */
 async function installedSizes() {
   const lock = readJson(at("bench/package-lock.json")).packages;
   const own = await packedSize();
@@ -88,7 +88,7 @@ async function packedSize() {
   return JSON.parse(stdout)[0].unpackedSize;
 }
 
-/** The lock's entries for some packages and all they need, found as node would find them. */
+/** Returns the lock file's entries of some packages and all their dependencies, resolved as Node does. */
 function closureOf(lock, names) {
   const found = new Set();
   const visit = (name, from) => {
@@ -112,7 +112,7 @@ function resolve(lock, name, from) {
   }
 }
 
-/** Packages inside this one count as their own. */
+/** Returns the size of a folder without the packages inside of it, which count for themselves. */
 function folderSize(folder) {
   let bytes = 0;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {

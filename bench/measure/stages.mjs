@@ -3,7 +3,7 @@ import { SourceMap } from "node:module";
 import { fileURLToPath } from "node:url";
 import { rawSubject, withSubjects } from "./subjects.mjs";
 
-/** Where a frame belongs, by the source file it is in; the first that fits. What is left is node's own. */
+/** Stage of a frame, by its source file. The first match counts. All other files are Node's own. */
 const STAGES = [
   ["system calls and native code", ({ url, functionName }) => url === "" && functionName !== "(garbage collector)"],
   ["garbage collector", ({ functionName }) => functionName === "(garbage collector)"],
@@ -26,7 +26,7 @@ const load = { concurrency: 16, ms: 60_000 };
 const WARM_UP = 20_000;
 const CALLS = 40_000;
 
-/** The time of one modern `tools/call` by stage, in microseconds of the server's own: `{ peer: { stage: us } }`. */
+/** Returns the server's time of one modern `tools/call` by stage, in microseconds: `{ peer: { stage: us } }`. */
 export async function measureStages(run) {
   const starts = ["bare", "bowline"].map((peer) => () => rawSubject(peer, "http modern"));
   return withSubjects(starts, async (subjects) => {
@@ -55,7 +55,7 @@ function byStage({ nodes, samples, timeDeltas }, calls) {
 
 const maps = new Map();
 
-/** The frame with the address of its source file, where the file that was run has a map. */
+/** Returns the frame with the address of its source file, if the file that ran has a source map. */
 function inSource(frame) {
   const { url, lineNumber, columnNumber } = frame;
   if (!maps.has(url)) maps.set(url, readMap(url));

@@ -11,12 +11,13 @@ import { wires } from "../workload/wires.mjs";
 
 const folder = fileURLToPath(new URL("..", import.meta.url));
 
-/** A schema by zod, whose own start is in the figure of whoever takes one, and a schema as plain JSON. */
+/** Programs with a zod schema, which include the start of zod, and programs with a schema as plain JSON. */
 const programs = { stdio: "", "stdio-json-schema": ", JSON Schema" };
 
 /**
- * Cold start (a process is started, its first call answered) and import alone, in milliseconds, elapsed and of CPU time:
- * `{ cold: { wire: { peer } }, import: { server, client } }`. `of` and `cpuOf` compare Bowline with each of the others.
+ * Measures the cold start (from the start of a process to the response of its first call) and the import alone, in
+ * milliseconds, elapsed and of CPU time: `{ cold: { wire: { peer } }, import: { server, client } }`. `of` and `cpuOf`
+ * compare Bowline with each of the others.
  */
 export async function measureStart(run) {
   const result = { cold: {}, import: {} };
@@ -36,7 +37,7 @@ export async function measureStart(run) {
 
 const isChosen = (run, peer) => !run.narrow || ["bare", "bowline", "official-v2"].includes(peer);
 
-/** Peers take turns; the first round warms the file system's cache and does not count. */
+/** Runs peers in turns. The first round warms the file system's cache and does not count. */
 async function inRounds(run, chosen, once) {
   const series = Object.fromEntries(chosen.map((peer) => [peer, []]));
   const rounds = run.narrow ? run.rounds : run.rounds * 2;

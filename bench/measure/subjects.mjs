@@ -7,11 +7,11 @@ import { PipeLoad } from "../load/pipe-load.mjs";
 import { wires } from "../workload/wires.mjs";
 
 /**
- * Something that runs the workload: `{ name, can, run, check, cpuMs, stop }`, and `child`, the process that is measured.
- * `run(call, { concurrency, ms, most })` makes load, `cpuMs()` tells what the measured process has spent.
+ * A subject runs the workload: `{ name, can, run, check, cpuMs, stop }`, and `child`, the process that is measured.
+ * `run(call, { concurrency, ms, most })` makes load. `cpuMs()` returns the CPU time of the measured process.
  */
 
-/** A peer's server in a process of its own, under load from here by hand. */
+/** Starts a peer's server in its own process. The load is generated in this process. */
 export async function rawSubject(peer, wire, { name = peer, env, folder } = {}) {
   const stdio = wires[wire].transport === "stdio";
   const child = new Child("server", [peer, wire], { core: cores.measured, env, pipes: stdio, folder });
@@ -36,7 +36,7 @@ export async function rawSubject(peer, wire, { name = peer, env, folder } = {}) 
   };
 }
 
-/** A peer's own client in a process of its own: with its server in the same process, or with another peer's. */
+/** Starts a peer's own client in its own process, with its server in the same process or with another peer's. */
 export async function clientSubject(peer, wire, { name = peer, server, folder } = {}) {
   const target = targetOf(peer, wire, server);
   const args = [peer, wire, ...(target === undefined ? [] : [JSON.stringify(target)])];
@@ -66,7 +66,7 @@ function targetOf(peer, wire, server) {
   return { command, args };
 }
 
-/** Starts subjects one after another and stops them all in the end, whatever happens. */
+/** Starts subjects one after another, and stops all of them in the end. */
 export async function withSubjects(starts, use) {
   const subjects = [];
   try {

@@ -1,11 +1,12 @@
 import { ratio, spread } from "../lib/stats.mjs";
 
-/** Whose ratios to the others are told. */
+/** Subject whose ratios to the others are reported. */
 const own = "bowline";
 
 /**
- * `{ cell: { subject: [window per round] } }` as `{ subject: { cell: figures } }`. `ofFloor` and `cpuOfFloor` compare with
- * the floor, `over` (for Bowline) with each of the others by calls per second, `overBest` with the best of them.
+ * Converts `{ cell: { subject: [window per round] } }` to `{ subject: { cell: figures } }`. `ofFloor` and `cpuOfFloor`
+ * compare with the floor. `over` (for Bowline) compares calls per second with each of the others, `overBest` with the
+ * best of them.
  */
 export function tabulate(cells, floor) {
   const table = {};

@@ -3,7 +3,7 @@ const micros = (value) => value.toFixed(2);
 
 const head = ["wire", "old us/call", "new us/call", "difference", "95 % interval", "verdict"];
 
-/** A comparison of two builds as text: which they are, and a line per wire. */
+/** Returns a comparison of two builds as text: the builds, and a line per wire. */
 export function toComparison(document) {
   const { old, new: current } = document;
   const rows = Object.entries(document.wires).map(([wire, { oldUs, newUs, difference, verdict }]) => [
@@ -23,7 +23,7 @@ export function toComparison(document) {
   ].join("\n");
 }
 
-/** Pads the cells of each column: the numbers to the right, the first and the last to the left. */
+/** Pads the cells of each column: numbers to the right, the first and the last column to the left. */
 function align(rows) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
   return rows.map((row) =>

@@ -8,7 +8,7 @@ const begin = "<!-- bench: begin -->";
 const end = "<!-- bench: end -->";
 const chart = "![Calls per second of each SDK as a share of bare node](performance.svg)";
 
-/** The page with what is between its markers replaced. */
+/** Returns the page with the text between its markers replaced. */
 export function fillIn(page, text) {
   const from = page.indexOf(begin);
   const to = page.indexOf(end);
@@ -16,7 +16,7 @@ export function fillIn(page, text) {
   return `${page.slice(0, from + begin.length)}\n\n${text}\n${page.slice(to)}`;
 }
 
-/** Writes the results into the project's pages. */
+/** Writes the results into the pages of the project. */
 export function writeDocs(document) {
   const page = at("docs/performance.md");
   writeFileSync(page, fillIn(readFileSync(page, "utf8"), `${chart}\n\n${toMarkdown(document)}`));

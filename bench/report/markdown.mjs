@@ -1,6 +1,6 @@
 import { boundOf, reachedOf, verdictOf } from "./targets.mjs";
 
-/** The results as Markdown: the targets first, then a table per section that was measured. */
+/** Returns the results as Markdown: the targets first, then a table per section that was measured. */
 export function toMarkdown(document) {
   const parts = [
     heading(document),
@@ -25,13 +25,13 @@ const stageNote =
 const clientNote =
   "Each client with its own server, a process each; `a -> b` is the client of a with the server of b. CPU is the client's.";
 
-/** A Markdown table; every column but the first is a number's. */
+/** Returns a Markdown table. Every column except for the first is numeric. */
 export function table(head, rows) {
   const line = (cells) => `| ${cells.join(" | ")} |`;
   return [line(head), line(head.map((_, index) => (index === 0 ? "---" : "---:"))), ...rows.map(line)].join("\n");
 }
 
-/** A number as people read it: thousands apart, `-` for what is not known. */
+/** Returns a number for reading, with separated thousands; `-` if it is unknown. */
 export function shown(value) {
   if (value === undefined || value === null) return "-";
   return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en-US") : String(value);
@@ -216,7 +216,7 @@ function start(results) {
   return ["### Start", ...cold, ...imports];
 }
 
-/** What is to be known of single figures, and what could not be measured. */
+/** Returns remarks on single figures, and measurements that failed. */
 function odd({ remarks = [], failures = [] }) {
   const lines = [
     ...remarks.map(({ section, text }) => `- ${section}, ${text}`),

@@ -1,6 +1,6 @@
 /**
- * A chart: for each wire a bar per peer, its calls per second as a share of the floor, which is the line at 1. Its colours
- * follow the reader's scheme.
+ * Chart with a bar per peer for each wire: its calls per second as a share of the floor, which is the line at 1. Its
+ * colours follow the reader's colour scheme.
  */
 const cell = "echo@16";
 const width = 760;
@@ -11,7 +11,7 @@ const gap = 6;
 const titleHeight = 34;
 const top = 58;
 
-/** The wires of the overview in the README, as a newcomer calls them. */
+/** Wires of the overview in the README, with names for newcomers. */
 const overview = {
   "http modern": "Streamable HTTP, 2026-07-28",
   "http legacy sse": "Streamable HTTP, 2025-11-25",

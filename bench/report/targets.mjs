@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 export const readTargets = () => JSON.parse(readFileSync(new URL("../targets.json", import.meta.url), "utf8"));
 
 /**
- * Each target (`{ title, at, least | most }`, `at` a path into the results) with what was reached: a number, or the median
- * of a spread. What was not measured is neither met nor missed.
+ * Returns each target (`{ title, at, least | most }`, where `at` is a path into the results) with its result: a number,
+ * or the median of a spread. A target that was not measured is neither met nor missed.
  */
 export function judge(targets, results) {
   return targets.map(({ title, at, ...bound }) => {
@@ -26,7 +26,7 @@ export const verdictOf = ({ met }) => (met === undefined ? "not measured" : met 
 export const reachedOf = ({ value, spread }) =>
   value === undefined ? "-" : spread?.min === undefined ? `${value}` : `${value} [${spread.min}..${spread.max}]`;
 
-/** The targets as lines of text, and how many were met. */
+/** Returns the targets as lines of text, and the number of targets that are met. */
 export function toLines(targets) {
   const measured = targets.filter(({ met }) => met !== undefined);
   const widest = Math.max(0, ...measured.map(({ title }) => title.length));

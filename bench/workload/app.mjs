@@ -1,4 +1,4 @@
-/** The one workload that every adapter serves. An adapter says it in its SDK's words and adds nothing. */
+/** The workload that every adapter serves. An adapter expresses it with its SDK and adds nothing. */
 export const info = { name: "bench", version: "1.0.0" };
 
 export const progressSteps = 100;
@@ -11,7 +11,7 @@ export const resources = [
   { name: "1m", uri: "bench://text/1m", mimeType: "text/plain", text: textOf(1_048_576) },
 ];
 
-/** How many tools the server has: 101, unless the measurement is about their number. `echo` is always there. */
+/** Number of tools: 101, unless the measurement is about their number. `echo` is always one of them. */
 const toolCount = Number(process.env.BENCH_TOOLS ?? 101);
 
 export const hasProgress = toolCount >= 2;
@@ -33,20 +33,20 @@ export const text = (value) => ({ content: [{ type: "text", text: value }] });
 /** Milliseconds of a clock that all processes of the machine share. */
 export const clock = () => Number(process.hrtime.bigint()) / 1e6;
 
-/** What the slow tool saw: how many calls began and were cancelled, and when, by tag, for calls whose tag has a time. */
+/** Record of the slow tool: how many calls began and were cancelled, and the times by tag for calls with a tag. */
 export const seen = { started: 0, cancelled: 0, at: new Map() };
 
 export const handlers = {
   echo: (args) => text(args.text),
   extra: (args) => text(args.query),
 
-  /** `send(progress, total)` is the SDK's way to report progress once. */
+  /** Reports progress 100 times. `send(progress, total)` reports it once in the SDK's way. */
   async progress(send) {
     for (let step = 1; step <= progressSteps; step++) await send(step, progressSteps);
     return text("done");
   },
 
-  /** Ends by its signal alone; two minutes bound what a lost cancellation costs. */
+  /** Ends only by its signal, or after two minutes if a cancellation is lost. */
   slow(tag, signal) {
     seen.started++;
     return new Promise((resolve) => {

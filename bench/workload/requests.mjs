@@ -5,8 +5,8 @@ const content = (message) => message.result.content[0].text;
 const contents = (message) => message.result.contents[0].text;
 
 /**
- * The calls, written by hand so that no client is in the way. `proper` tells whether what a server sent for one of them
- * is the whole answer: the notifications and the response, in order.
+ * Requests of the calls, so that no client is involved. `proper` is true if the messages of a server are a complete
+ * response: the notifications and the response, in order.
  */
 export const calls = {
   echo: {
@@ -54,7 +54,7 @@ export function bodyOf(wire, call, id) {
 const placeholder = 987_654_321;
 let nextId = 100_000_000;
 
-/** Makes the bodies of one call: only the id differs, and its width does not. */
+/** Returns a function that makes the bodies of one call. Only the id differs, and its length does not. */
 export function bodies(wire, call) {
   const parts = bodyOf(wire, call, placeholder).split(String(placeholder));
   return () => {
@@ -90,7 +90,7 @@ export const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized
 export const cancellation = (id) =>
   `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id},"reason":"bench"}}`;
 
-/** The JSON-RPC messages in an HTTP body: one in JSON, or one per event. */
+/** Returns the JSON-RPC messages of an HTTP body: one in JSON, or one per event. */
 export function messagesIn(text) {
   if (text.startsWith("{")) return [JSON.parse(text)];
   return text

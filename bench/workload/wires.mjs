@@ -1,4 +1,7 @@
-/** The ways a client and a server can meet. `modern`: revision 2026-07-28; the others speak 2025-11-25 or what they know. */
+/**
+ * Transports and eras that are measured. `modern` is version 2026-07-28. The others use 2025-11-25, or the newest
+ * version that the peer supports.
+ */
 export const wires = {
   "http modern": { transport: "http", modern: true },
   "http legacy json": { transport: "http", modern: false, json: true },

@@ -1,8 +1,8 @@
 import { type Scenario, scenarioOf } from "./client/scenarios.js";
 
 /**
- * The client that the conformance suite runs: `node dist/client.js <url>`, once per scenario. The environment names the
- * scenario and the protocol version to speak.
+ * Client that the conformance suite starts once per scenario: `node dist/client.js <url>`. The environment names the
+ * scenario and the protocol version.
  */
 const {
   MCP_CONFORMANCE_SCENARIO = "",
@@ -16,7 +16,7 @@ if (scenario === undefined) {
   console.error(`unknown scenario: ${MCP_CONFORMANCE_SCENARIO}`);
   process.exit(1);
 }
-// A process that hangs, or that something keeps alive after its scenario, fails instead of lingering.
+// A process that hangs, or does not end after its scenario, fails.
 setTimeout(() => {
   console.error(`${MCP_CONFORMANCE_SCENARIO}: still running after 20 s`);
   process.exit(1);

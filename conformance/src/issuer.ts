@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { createIssuer } from "bowline/auth/issuer";
 import { toNodeListener } from "bowline/node";
 
-/** An authorization server with one user, always logged in, and one client that is known in advance. */
+/** Authorization server with one user, who is always logged in, and one client that is known in advance. */
 const http = createServer();
 http.listen(0, "127.0.0.1");
 await once(http, "listening");

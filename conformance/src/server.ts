@@ -7,7 +7,7 @@ import { addPrompts } from "./server/prompts.js";
 import { addResources } from "./server/resources.js";
 import { addTools } from "./server/tools.js";
 
-/** The server that the conformance suite drives, for both protocol eras on one endpoint: `node dist/server.js --port 0`. */
+/** Server that the conformance suite tests, for both eras on one endpoint: `node dist/server.js --port 0`. */
 const { values } = parseArgs({ options: { port: { type: "string", default: "0" } } });
 
 const server = new McpServer(

@@ -11,7 +11,7 @@ interface Options {
 
 declare const Bun: { serve(options: Options): { readonly port: number; stop(now: boolean): Promise<void> } };
 
-/** Bun's own server. */
+/** Serves with Bun's own server. */
 const http: Open = async (server, options) => {
   const running = Bun.serve({ hostname: "127.0.0.1", port: 0, idleTimeout: 0, fetch: server.fetch });
   const client = await connect(`http://127.0.0.1:${running.port}/mcp`, options);

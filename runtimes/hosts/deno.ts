@@ -15,7 +15,7 @@ interface Running {
 
 declare const Deno: { serve(options: Options, handler: (request: Request) => Promise<Response>): Running };
 
-/** Deno's own server. */
+/** Serves with Deno's own server. */
 const http: Open = async (server, options) => {
   const running = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, server.fetch);
   const client = await connect(`http://127.0.0.1:${running.addr.port}/mcp`, options);

@@ -3,7 +3,7 @@ import { connect } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import type { Open } from "../suite.js";
 
-/** Node's HTTP server and its processes, for Node and for what is compatible with it. */
+/** HTTP server and processes of Node, for Node and compatible runtimes. */
 export const nodeWires = (command: string, ...flags: string[]): Record<string, Open> => ({
   "node:http": async (server, options) => {
     const running = await serveHttp(server);

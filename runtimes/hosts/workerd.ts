@@ -2,12 +2,12 @@ import { connect } from "bowline/client";
 import { createHarbour } from "../harbour.js";
 import { type Harbour, type Open, runSuite } from "../suite.js";
 
-/** Made while the module is loaded, as in any worker: there is no randomness, time or input and output then. */
+/** Created while the module is loaded, as in any worker. Randomness, time and I/O are not available then. */
 const made = [createHarbour(), createHarbour()];
-/** Servers that are listened for, by their path: a worker has one address. */
+/** Running servers by path, since a worker has one address. */
 const servers = new Map<string, Harbour>();
 
-/** The worker fetches from itself, through the network: the client in one request, the server in others. */
+/** Connects to the worker itself over the network: the client runs in one request, the server in others. */
 function httpAt(origin: string): Open {
   return async (_server, options) => {
     const server = made.pop() as Harbour;

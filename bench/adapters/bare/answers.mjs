@@ -9,7 +9,7 @@ import {
   text,
 } from "../../workload/app.mjs";
 
-/** The answers are those of Bowline, value for value; a test compares them. */
+/** The responses equal those of Bowline, value for value. A test compares them. */
 const object = (properties, required) => ({ type: "object", properties, required });
 
 const extraInput = object({ query: { type: "string", description: "What to look up" }, limit: { type: "integer" } }, [
@@ -38,7 +38,7 @@ const capabilities = { tools: { listChanged: true }, resources: { listChanged: t
 const cached = { ttlMs: 0, cacheScope: "private" };
 const _meta = { "io.modelcontextprotocol/serverInfo": info };
 
-/** The answer to every request but those that take time. */
+/** Returns the response to every request except for those that take time. */
 export function answerTo(message, modern) {
   return respond(message, resultOf(message, modern), modern);
 }
@@ -67,7 +67,7 @@ function resultOf({ method, params }, modern) {
   }
 }
 
-/** Reports progress by `send` and gives the answer that follows. */
+/** Reports progress with `send` and returns the response that follows. */
 export async function progressOf(message, modern, send) {
   const { progressToken } = message.params._meta;
   const result = await handlers.progress((progress, total) =>

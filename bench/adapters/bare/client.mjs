@@ -3,7 +3,7 @@ import { resources } from "../../workload/app.mjs";
 import { envelope, headersOf, messagesIn } from "../../workload/requests.mjs";
 import { answerTo, progressOf, wantsProgress } from "./answers.mjs";
 
-/** The floor's client: JSON there and back, in this process or over node's own HTTP client. */
+/** Client of plain Node: a JSON round trip in this process, or Node's own HTTP client. */
 export async function connect(wire, { url } = {}) {
   const send = wire.transport === "memory" ? inProcess(wire) : overHttp(wire, new URL(url));
   let id = 0;
@@ -20,7 +20,7 @@ export async function connect(wire, { url } = {}) {
   };
 }
 
-/** Stringify, parse, switch, stringify, parse; one turn of the microtask queue each way. */
+/** Stringifies, parses, dispatches, stringifies and parses, with one turn of the microtask queue each way. */
 function inProcess({ modern }) {
   return async (message, onNote) => {
     const received = JSON.parse(JSON.stringify(message));

@@ -1,4 +1,6 @@
-/** The floor: node itself, JSON.parse, one switch, JSON.stringify. No schema, no session, no check of the protocol. */
+/**
+ * Plain Node, the reference ("floor"): JSON.parse, one switch, JSON.stringify. No schema, no session, no validation.
+ */
 export const peer = {
   wires: [
     "http modern",

@@ -3,7 +3,7 @@ import { McpServer } from "bowline/server";
 import { descriptions, extraTools, handlers, hasProgress, hasSlow, info, resources } from "../../workload/app.mjs";
 import { Echo, Extra, Slow } from "../../workload/schemas.mjs";
 
-/** Ten thousand sessions are what a server takes by default; that measurement opens a few more. */
+/** A server accepts ten thousand sessions by default. One measurement opens a few more. */
 const sessions = { max: 20_000 };
 
 export function createServer({ json } = {}) {

@@ -1,4 +1,4 @@
-/** Built on official v1, whose client its users take. */
+/** Built on official v1, whose client its users use. */
 export const peer = {
   wires: ["http legacy json", "http legacy sse", "stdio legacy", "in-process legacy"],
   cancels: { "http legacy json": "notify", "http legacy sse": "notify", "stdio legacy": "notify" },

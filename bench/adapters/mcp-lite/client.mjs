@@ -2,7 +2,7 @@ import { StreamableHttpTransport } from "mcp-lite";
 import { resources } from "../../workload/app.mjs";
 import { createServer } from "./server.mjs";
 
-/** It has no transport for tests and no client: its web handler is called. */
+/** Calls its web handler, since it has neither a transport for tests nor a client. */
 export async function connect() {
   const handle = new StreamableHttpTransport().bind(createServer());
   const headers = {

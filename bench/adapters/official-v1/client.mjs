@@ -23,7 +23,7 @@ async function transportTo({ transport }, target) {
   return near;
 }
 
-/** Also for SDKs whose users take this client. */
+/** Also used for SDKs whose users use this client. */
 export function wrap(client) {
   return {
     echo: (text) => client.callTool({ name: "echo", arguments: { text } }),

@@ -40,7 +40,7 @@ export async function serveStdio() {
   await createServer().connect(new StdioServerTransport());
 }
 
-/** The documented way: a transport and a server per session. */
+/** Serves in the documented way: a transport and a server per session. */
 export function serveHttp({ json }) {
   const sessions = new Map();
   return listen(async (request, response) => {

@@ -22,7 +22,7 @@ async function transportTo({ transport, modern }, target) {
   }
   const { createServer } = await import("./server.mjs");
   if (modern) {
-    // Its linked pair speaks the older era alone; in the newer one, tests call the web handler.
+    // Its linked pair supports the legacy era only. In the modern era, its tests call the web handler.
     const { createMcpHandler } = await import("@modelcontextprotocol/server");
     const handler = createMcpHandler(createServer);
     const fetch = (url, init) => handler.fetch(new Request(url, init));

@@ -39,7 +39,9 @@ export async function serveStdio() {
   serveStdio(createServer);
 }
 
-/** The documented ways: a handler that makes a server per request, or a transport and a server per session. */
+/**
+ * Serves in the documented ways: a handler that creates a server per request, or a transport and a server per session.
+ */
 export async function serveHttp({ modern, json }) {
   const node = await import("@modelcontextprotocol/node");
   const hostAllowed = node.localhostHostValidation();

@@ -2,7 +2,7 @@ import { InMemoryTransport } from "@tmcp/transport-in-memory";
 import { info, resources } from "../../workload/app.mjs";
 import { createServer } from "./server.mjs";
 
-/** Its transport for tests. It gives no way to see progress. */
+/** Uses its transport for tests, which does not show progress. */
 export async function connect({ modern }) {
   const transport = new InMemoryTransport(createServer());
   const client = modern ? transport.stateless({ clientCapabilities: {}, clientInfo: info }) : transport.session();
@@ -10,7 +10,7 @@ export async function connect({ modern }) {
   let calls = 0;
   return {
     echo: (text) => {
-      // It keeps every message: dropped now and then, or the heap fills.
+      // It keeps every message. Clear it now and then, so that the heap does not fill up.
       if ((++calls & 1023) === 0) transport.clear?.();
       return client.callTool("echo", { text });
     },

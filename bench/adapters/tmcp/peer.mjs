@@ -1,6 +1,6 @@
 /**
- * No network client. HTTP always answers with events. `notifications/cancelled` does not reach its tools: only the end of
- * the connection does.
+ * Has no network client. Over HTTP it always responds with events. `notifications/cancelled` does not reach its tools;
+ * only the end of the connection does.
  */
 export const peer = {
   wires: ["http modern", "http legacy sse", "stdio legacy", "stdio modern", "in-process legacy", "in-process modern"],

@@ -3,7 +3,7 @@ import * as auth from "bowline/auth/client";
 type Member = "client_id" | "client_secret" | "issuer" | "private_key_pem" | "signing_algorithm" | "valid_jwt";
 type Context = { readonly [K in Member | "idp_client_id" | "idp_id_token" | "idp_token_endpoint"]: string };
 
-/** Goes where it is sent, as the browser of a consenting user would. */
+/** Follows the authorization redirect, as the browser of a consenting user does. */
 const user: auth.OAuthOptions = {
   redirectUrl: "http://localhost:3000/callback",
   clientMetadataUrl: "https://conformance-test.local/client-metadata.json",
@@ -20,7 +20,10 @@ const provider = (c: Context) =>
     subjectToken: c.idp_id_token,
   });
 
-/** The suite tells no issuer for these: the one that guards the server now is trusted, as a host would that asks once. */
+/**
+ * The suite names no issuer for these scenarios. The client trusts the one that protects the server, like a host that
+ * asks the user once.
+ */
 const pinned = async (server: string, options: Omit<auth.PinnedOAuthOptions, "issuer">): Promise<auth.OAuthOptions> => {
   const { issuer } = await auth.createAuthSteps(server).discover();
   return { ...options, issuer };
@@ -39,6 +42,6 @@ const special: { readonly [scenario: string]: Setup } = {
   "auth/dpop-nonce": () => ({ ...user, dpop: true }),
 };
 
-/** The authorization of a scenario: as a host would set it up. */
+/** Returns the authorization of a scenario, set up as in a host. */
 export const authFor = async (scenario: string, context: unknown, server: string): Promise<auth.OAuth> =>
   auth.createOAuth((await special[scenario]?.(context as Context, server)) ?? user);

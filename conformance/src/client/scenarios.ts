@@ -1,10 +1,10 @@
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { authFor } from "./auth.js";
 
-/** What the suite tells about a run. */
+/** Parameters of a run that the suite gives. */
 export interface Run {
   readonly url: string;
-  /** The protocol version to speak. */
+  /** Protocol version to use. */
   readonly version: string;
   readonly context: { readonly [key: string]: unknown };
 }
@@ -25,7 +25,7 @@ const scenarios: ReadonlyMap<string, Scenario> = new Map<string, Scenario>([
   ["json-schema-ref-no-deref", listTools],
 ]);
 
-/** All scenarios about authorization are one: connect, and use a tool. */
+/** Returns a scenario by its name. All scenarios about authorization are the same: connect, and call a tool. */
 export function scenarioOf(name: string): Scenario | undefined {
   if (!name.startsWith("auth/")) return scenarios.get(name);
   return async (run) => {
@@ -86,11 +86,11 @@ async function useEveryMethod(run: Run): Promise<void> {
   await toolsOf(client);
   await client.callTool("test_headers", {});
   for await (const _ of client.resources()) {
-    // All pages are asked for.
+    // Requests all pages.
   }
   await client.readResource("file:///path/to/file%20name.txt");
   for await (const _ of client.prompts()) {
-    // All pages are asked for.
+    // Requests all pages.
   }
   await client.getPrompt("test_prompt");
 }
@@ -107,7 +107,7 @@ async function callAllExposed(run: Run): Promise<void> {
   for (const { name } of await toolsOf(client)) await client.callTool(name, { region: "us-west1" });
 }
 
-/** The version is the only one allowed, yet not taken for granted: the server is asked, as a host would. */
+/** Connects. Only this version is allowed, but the client still negotiates it, as a host does. */
 function open({ url, version }: Run, options: ClientOptions = {}): Promise<Client> {
   return connect(url, { info: { name: "bowline-conformance", version: "1.0.0" }, versions: [version], ...options });
 }

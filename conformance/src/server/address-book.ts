@@ -1,4 +1,4 @@
-/** A JSON Schema with the keywords of 2020-12 that have to reach the client unchanged. */
+/** JSON Schema with keywords of 2020-12 that must reach the client unchanged. */
 export const addressBook = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   type: "object",

@@ -1,7 +1,7 @@
 import { type McpServer, text } from "bowline/server";
 import * as z from "zod";
 
-/** Tools with one question in the middle, whichever way it reaches the client. */
+/** Adds tools that ask a question, in the way of each era. */
 export function addAskingTools(server: McpServer): void {
   server.tool(
     "test_sampling",
@@ -64,7 +64,9 @@ const titled = [
   { const: "value3", title: "Third Option" },
 ];
 
-/** Every way in which a form may offer a choice, spelt out: the older one with `enumNames` has no schema library. */
+/**
+ * Every form of a choice. They are plain JSON Schema, since no schema library writes the older form with `enumNames`.
+ */
 const choices = {
   type: "object",
   properties: {

@@ -1,7 +1,7 @@
 import { type Context, type McpServer, text } from "bowline/server";
 import * as z from "zod";
 
-/** Tools and a prompt that need answers before they are done, under the keys that the suite looks for. */
+/** Adds tools and a prompt that need answers, under the keys that the suite expects. */
 export function addInputRequired(server: McpServer): void {
   server.tool("test_input_required_result_elicitation", { description: "Asks for a name" }, async (_, ctx) => {
     const answer = await ctx.elicit("What is your name?", z.object({ name: z.string() }), { key: "user_name" });

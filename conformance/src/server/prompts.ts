@@ -2,7 +2,7 @@ import { embedded, image, type McpServer, text } from "bowline/server";
 import * as z from "zod";
 import { RED_PIXEL } from "./samples.js";
 
-/** Prompts of each kind of content. */
+/** Adds prompts with each kind of content. */
 export function addPrompts(server: McpServer): void {
   server.prompt("test_simple_prompt", { description: "A prompt" }, () => "This is a simple prompt for testing.");
 

@@ -1,7 +1,7 @@
 import type { McpServer } from "bowline/server";
 import { RED_PIXEL } from "./samples.js";
 
-/** A text, bytes, a family of resources and one to subscribe to. */
+/** Adds a text, bytes, a template and a resource to subscribe to. */
 export function addResources(server: McpServer): void {
   server.resource(
     "test://static-text",

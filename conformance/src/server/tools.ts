@@ -3,7 +3,7 @@ import * as z from "zod";
 import { addressBook } from "./address-book.js";
 import { RED_PIXEL, SILENCE } from "./samples.js";
 
-/** Tools that need nothing but their arguments. The first one listed has to work without any. */
+/** Adds tools that need only their arguments. The first tool in the list must work without arguments. */
 export function addTools(server: McpServer): void {
   server.tool("test_simple_text", { description: "Says something" }, () => "This is a simple text response.");
 

@@ -1,4 +1,4 @@
-/** Answers each line. `check` is what stands for a schema. */
+/** Responds to each line. `check` stands for the schema. */
 export function serveLines(check) {
   let rest = "";
   process.stdin.setEncoding("utf8");
