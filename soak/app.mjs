@@ -6,14 +6,20 @@ const any = { type: "object" };
 const text = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
 const form = { type: "object", properties: { answer: { type: "string" } }, required: ["answer"] };
 
-/** In one era a call whose connection is lost runs on: a handler sees to its own end. */
+/**
+ * Maximum duration of a handler. In the legacy era a call continues after its connection is lost, so handlers end by
+ * themselves.
+ */
 const HOLD_MS = 5_000;
-/** As long as a flood may take. Node accepts one connection per turn of the event loop, which are long on a busy machine. */
+/**
+ * Maximum duration of a flood. Node accepts one connection per turn of the event loop, and turns are long on a busy
+ * machine.
+ */
 export const FLOOD_MS = 240_000;
 
 /**
- * The server of every wire. `ran` counts the runs of each call that carries a key, `onReport` hears what the server reports
- * to its author.
+ * Creates the server of every wire. `ran` counts the runs of each call with a key. `onReport` gets the errors that the
+ * server reports.
  */
 export function createApp({ http, ran, onReport } = {}) {
   const held = { calls: 0, notes: 0 };
@@ -27,7 +33,7 @@ export function createApp({ http, ran, onReport } = {}) {
   };
   close();
 
-  /** Lasts until the call is given up, all that is held is let go, or the time is over. */
+  /** Waits until the call is cancelled, everything held is released, or the time is over. */
   const hold = async (kind, ms, signal) => {
     held[kind]++;
     const over = new AbortController();

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ConnectionError } from "bowline/client";
 
-/** How long a change may take to be heard, in storms too. */
+/** Maximum time until a change arrives, also in storms. */
 const HEARD_MS = 40_000;
-/** What a tool says whose question was lost with a connection, or was not answered in time. */
+/** Errors of a tool whose question was lost with a connection, or was not answered in time. */
 const QUESTION_LOST = /elicitation\/create|went away|timed? ?out|answer|question/i;
 
 /**
- * The kinds of calls, each with its share. A kind makes one call, or a few that belong together, files how each ended, and
- * checks every answer. `only` names the lanes that can make it.
+ * Kinds of calls, each with its share. A kind makes one call, or a few that belong together, records how each ended,
+ * and checks every result. `only` names the lanes that can make it.
  */
 export const KINDS = [
   { share: 10, name: "echo", make: echo },
@@ -65,7 +65,7 @@ async function list(lane) {
   });
 }
 
-/** Given up before it is sent, while it is sent, or while it runs. */
+/** Aborts a call before it is sent, while it is sent, or while it runs. */
 async function abort(lane) {
   const control = new AbortController();
   const reason = new Error("enough");
@@ -81,14 +81,14 @@ async function abort(lane) {
 }
 
 async function timeout(lane) {
-  // While any question is open on a shared channel, the idle time of all its calls stands still.
+  // While a question is open on a shared channel, the timeouts of all its calls are suspended.
   const limit = lane.sharesChannel || lane.random.chance(0.5) ? "deadlineMs" : "timeoutMs";
   await lane.attempt("timeout", { timeout: true }, async (client) => {
     return `answered with ${(await client.callTool("hold", {}, { [limit]: 1 + lane.random.below(20) })).text}`;
   });
 }
 
-/** Questions that are answered: pushed in one era, carried by sealed states in the other. */
+/** Asks questions that are answered: as requests in the legacy era, with sealed state in the modern era. */
 async function ask(lane) {
   const questions = Array.from({ length: 1 + lane.random.below(3) }, (_, index) => `question ${index}`);
   const wanted = questions.map((question) => lane.answerTo(question).content?.answer ?? "decline").join(" ");
@@ -100,7 +100,7 @@ async function ask(lane) {
   });
 }
 
-/** A step runs once, however many rounds its call has. */
+/** Checks that a step runs once, however many rounds its call has. */
 async function plan(lane) {
   const key = lane.nextKey();
   await lane.attempt("plan", { key }, async (client) => {
@@ -111,7 +111,7 @@ async function plan(lane) {
   });
 }
 
-/** The user is still being asked when the caller gives up: the handler of the question is told. */
+/** Aborts a call while the user is being asked. The handler of the question is told. */
 async function abortQuestion(lane) {
   const control = new AbortController();
   const reason = new Error("enough of questions");
@@ -124,7 +124,7 @@ async function abortQuestion(lane) {
   });
 }
 
-/** The same sealed state twice: the second gets the outcome of the first. */
+/** Sends the same sealed state twice. The second request gets the outcome of the first. */
 async function sealed(lane) {
   const params = { name: "ask", arguments: { questions: ["once"] } };
   await lane.attempt("sealed", {}, async (client) => {
@@ -141,7 +141,7 @@ async function sealed(lane) {
   });
 }
 
-/** Hears of a change, in a storm after it too. */
+/** Waits for a change, also after a storm. */
 async function watch(lane) {
   const uri = `soak://item/${lane.random.below(4)}`;
   await lane.attempt("watch", {}, async (client) => {
@@ -168,7 +168,7 @@ async function watch(lane) {
   });
 }
 
-/** A call is begun by one client and its answer read by another. */
+/** Begins a call with one client and reads its result with another. */
 async function resume(lane) {
   let token;
   await lane.attempt("resume", {}, async () => {

@@ -1,7 +1,7 @@
 import { subscribe } from "node:diagnostics_channel";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Files of modules that are being loaded, and what runs the census itself. */
+/** Kinds that are ignored: files of modules that are being loaded, and parts of the census itself. */
 const PASSING = new Set(["Immediate", "FSReqCallback", "FSReqPromise", "CloseReq"]);
 
 let sockets = 0;
@@ -12,19 +12,19 @@ const count = ({ socket }) => {
 subscribe("net.client.socket", count);
 subscribe("net.server.socket", count);
 
-/** What keeps the event loop busy, by kind: timers, sockets, pipes, processes. */
+/** Counts what keeps the event loop busy, by kind: timers, sockets, pipes, processes. */
 export function countHandles() {
   const handles = {};
   for (const kind of process.getActiveResourcesInfo()) if (!PASSING.has(kind)) handles[kind] = (handles[kind] ?? 0) + 1;
   return Object.fromEntries(Object.entries(handles).sort(([one], [other]) => one.localeCompare(other)));
 }
 
-/** The TCP sockets of this process, of either side, from their creation to their close. */
+/** Returns the number of TCP sockets of this process, of either side, from their creation to their close. */
 export const countSockets = () => sockets;
 
 /**
- * The bytes that are reachable. Finalizers, weak references and closed handles let go of theirs over a few turns, so the
- * least of several counts is taken.
+ * Returns the reachable bytes. Finalizers, weak references and closed handles release theirs over a few turns, so the
+ * minimum of several samples is taken.
  */
 export async function measureHeap(samples = 6) {
   let least = Number.POSITIVE_INFINITY;

@@ -1,15 +1,15 @@
 const MIB = 1024 * 1024;
-/** What a run of ten minutes reaches at least. */
+/** Minimum counts of a run of ten minutes. */
 const FLOORS = { seconds: 600, calls: 100_000, outages: 1_000 };
 const HEAP = { share: 0.05, bytes: 2 * MIB };
 
-/** The floors of a run of so many seconds. */
+/** Returns the minimum counts of a run of this many seconds. */
 export function floorsOf(seconds) {
   const scale = Math.min(1, seconds / FLOORS.seconds);
   return { calls: Math.floor(FLOORS.calls * scale), outages: Math.floor(FLOORS.outages * scale) };
 }
 
-/** Everything that is wrong with a run, one line each; none where it passes. */
+/** Returns all problems of a run, one line each. Empty if it passes. */
 export function judge({ before, after, closed, lanes, floods, floors }) {
   return [
     ...lanes.flatMap(({ name, unexpected, messages }) =>
@@ -32,7 +32,7 @@ export function judge({ before, after, closed, lanes, floods, floors }) {
   ];
 }
 
-/** Whether the heap is within its allowance. */
+/** True if the heap has not grown by more than its allowance. */
 export function isHeapWithin(before, after) {
   return after - before <= Math.max(HEAP.bytes, before * HEAP.share);
 }

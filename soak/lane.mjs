@@ -8,37 +8,37 @@ import { isOutage } from "./tally.mjs";
 const AT_ONCE = 8;
 const CALLS_OF_CALM = 48;
 const OUTAGES_OF_STORM = 3;
-/** A round takes at least so long, so that a fast wire does not take the machine from the others. */
+/** Minimum duration of a round, so that a fast wire does not use the whole machine. */
 const ROUND_MS = 1_000;
-/** Calls of a storm are made with pauses: a server that is down refuses thousands in a moment. */
+/** Pause after a lost call of a storm, since a closed server refuses thousands of calls in a moment. */
 const LOST_MS = 25;
-/** How long everything that a round began may take to be over on the server too. */
+/** Maximum time until everything that a round began has ended on the server too. */
 const SETTLE_MS = 60_000;
 const PATIENT = { timeoutMs: 240_000, reconnect: { firstDelayMs: 10, maxDelayMs: 100, maxFruitless: 1_000 } };
-/** Counts of what happened so far, not of what is held. */
+/** Counters of past events, which do not return to zero. */
 const CUMULATIVE = new Set(["refused"]);
 
 /**
- * One server on one wire with its client. Its rounds are: calm, in which nothing may be lost; a storm of outages, in which
- * connections may; a flood. After each, the server holds what it held before.
+ * One server on one wire with its client. Its rounds are: calm, in which nothing may be lost; a storm of outages, in
+ * which connections may be lost; a flood. After each, the server holds what it held before.
  */
 export class Lane {
   stormy = false;
   questions = new Questions();
   client;
-  /** What the lane does at the moment, for a report of a hang. */
+  /** Current activity of the lane, for the report of a hang. */
   doing = "opening";
   #world;
   #spec;
   #floods;
   #env;
   #keys = 0;
-  /** Keys of calls that were told to be safe to repeat: their handlers never run. */
+  /** Keys of calls whose errors say that a retry is safe. Their handlers must never run. */
   #unsent = new Map();
   #restStats;
   #kinds;
 
-  /** `env` is shared with the world: `ran` counts the runs of keyed calls. */
+  /** `env` is shared with the world. `ran` counts the runs of calls with keys. */
   constructor(spec, env, { random, tally, floods }) {
     this.#spec = spec;
     this.#env = env;
@@ -62,12 +62,12 @@ export class Lane {
     return this.#spec.wire;
   }
 
-  /** Whether questions and calls come on one channel, in the era in which nothing tells which call a question belongs to. */
+  /** True if questions and calls share one channel in the legacy era, where a question does not name its call. */
   get sharesChannel() {
     return this.era === "legacy" && this.wire !== "http" && this.wire !== "fetch";
   }
 
-  /** Whether the calls of a client belong to one session or channel. */
+  /** True if the calls of a client belong to one session or channel. */
   get hasSessions() {
     return this.era === "legacy" || this.wire === "memory" || this.wire === "stdio";
   }
@@ -76,7 +76,7 @@ export class Lane {
     return this.#world;
   }
 
-  /** Whether every flood has been made at least once. */
+  /** True if every flood has been made at least once. */
   get isWarm() {
     return this.tally.rounds > Math.max(1, this.#floods.length);
   }
@@ -118,7 +118,7 @@ export class Lane {
     await this.settle();
   }
 
-  /** Calls go on while connections are cut, servers are closed and processes killed. */
+  /** Makes calls while connections are cut, servers are closed and processes are killed. */
   async #storm() {
     this.stormy = true;
     let raging = true;
@@ -136,7 +136,7 @@ export class Lane {
     this.stormy = false;
   }
 
-  /** One that finds nothing to break is tried again. */
+  /** Causes an outage. Tries again if there is nothing to break. */
   async #outage() {
     for (let attempt = 0; attempt < 50; attempt++) {
       try {
@@ -161,7 +161,7 @@ export class Lane {
     await Promise.all(Array.from({ length: AT_ONCE }, work));
   }
 
-  /** A client whose connection cannot be made again is replaced. */
+  /** Replaces a client whose connection cannot be restored. */
   #redialIfOver() {
     if (this.client.version !== undefined) return;
     this.#redialing ??= this.#redial().finally(() => {
@@ -209,8 +209,8 @@ export class Lane {
   answerTo = answerTo;
 
   /**
-   * Makes a call and files how it ended. `run` gets the client and returns what is wrong with the answer. A call with a key
-   * runs once at most, and never when its error says that it may be repeated.
+   * Makes a call and records how it ended. `run` gets the client and returns the problem of the result. A call with a
+   * key runs at most once, and never if its error says that a retry is safe.
    */
   async attempt(name, { key, ...allowed }, run) {
     this.tally.calls++;
@@ -267,7 +267,7 @@ export class Lane {
     }
   }
 
-  /** A watch that is closed lets go of what one whose end was lost has left at the server. */
+  /** Opens and closes a watch. This releases resources of a watch whose end did not reach the server. */
   async #letGo() {
     const watch = await this.client.watch({ resources: ["soak://item/rest"] }, { relisten: false });
     await watch.close();
@@ -279,7 +279,7 @@ export class Lane {
     this.#unsent.clear();
   }
 
-  /** Lets go of connections that are kept for later, and tells what is held. */
+  /** Closes idle connections and returns what is held. */
   async rest() {
     await this.settle();
     await this.#world.rest();

@@ -1,8 +1,8 @@
 const KIB = 1024;
 
 /**
- * The bounds of every server of a run. Counts are small enough to be flooded in a moment, and large enough for the load that
- * is not a flood. Times are long enough for a machine that has other work too.
+ * Limits of every server of a run. Counts are small enough for a quick flood, and large enough for the other load.
+ * Times are long enough for a busy machine.
  */
 export const serverLimits = {
   maxBodyBytes: 128 * KIB,
@@ -29,11 +29,11 @@ export const serverLimits = {
   stateOutcomeMs: 20_000,
 };
 
-/** The bounds of every client of a run. */
+/** Limits of every client of a run. */
 export const clientLimits = { maxQuestions: 16, maxRounds: 8, maxBatchItems: 8, maxConnections: 1_000 };
 
-/** Cancellations that a session keeps for requests that have not come. */
+/** Number of cancellations that a session keeps for requests that have not arrived. */
 export const EARLY_CANCELS = 256;
 
-/** How far a flood goes above a bound. */
+/** Factor by which a flood exceeds a limit. */
 export const TIMES = 10;

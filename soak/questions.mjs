@@ -1,17 +1,17 @@
 import { setMaxListeners } from "node:events";
 
-/** The user of a lane's clients. Some questions are answered at once, others stay open until they are called off. */
+/** User of a lane's clients. Some questions are answered at once, others stay open until they are cancelled. */
 export class Questions {
   #open = new Set();
   #waiting = [];
-  /** The most that were open at once. */
+  /** Maximum number of questions that were open at once. */
   most = 0;
 
   get open() {
     return this.#open.size;
   }
 
-  /** The handler of a client. */
+  /** Handler of questions for a client. */
   answer = ({ message }, { signal }) => {
     if (message !== "never" && !message.startsWith("hold")) return answerTo(message);
     // All questions of a call may share its signal.
@@ -28,7 +28,7 @@ export class Questions {
     });
   };
 
-  /** Resolves when a question is asked next, when the call is over, or after a while. */
+  /** Resolves when the next question is asked, when the call has ended, or after a while. */
   asked(call, ms) {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -41,7 +41,7 @@ export class Questions {
     });
   }
 
-  /** Answers everything that is open. */
+  /** Answers all open questions. */
   release() {
     for (const question of [...this.#open]) question.settle();
   }
@@ -53,7 +53,7 @@ export class Questions {
   }
 }
 
-/** What the user says to a question. */
+/** Returns the answer to a question. */
 export function answerTo(message) {
   return message.endsWith("2")
     ? { action: "decline" }

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 
-/** How long a cut waits for the byte at which it is to happen. */
+/** Maximum time that a cut waits for its byte. */
 const PATIENCE_MS = 300;
 
-/** Stands between clients and a server on 127.0.0.1, passes bytes on, and cuts connections at a chosen byte. */
+/** Relay between clients and a server on 127.0.0.1. It passes bytes on and cuts connections at a chosen byte. */
 export class Relay {
   #listener;
   #target;
@@ -25,8 +25,8 @@ export class Relay {
   }
 
   /**
-   * Cuts when so many more bytes have passed, or after a moment: the connection that carries the last of them, or all.
-   * With `reset`, both ends are told by RST, else by FIN.
+   * Cuts a connection after this many more bytes, or after a moment: the one that carries the last of them, or all.
+   * With `reset`, both ends get an RST, else a FIN.
    */
   cutAfter(bytes, { all, reset }) {
     return new Promise((resolve) => {
@@ -86,7 +86,7 @@ export class Relay {
   #end(pair, reset) {
     this.#pairs.delete(pair);
     for (const socket of pair) {
-      // Node cannot reset a connection whose end it has begun to tell.
+      // Node cannot reset a connection whose end it has begun to send.
       if (reset && !socket.destroyed && !socket.connecting && !socket.writableEnded) socket.resetAndDestroy();
       else socket.destroy();
     }

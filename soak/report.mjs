@@ -4,7 +4,7 @@ const number = new Intl.NumberFormat("en");
 const show = (value) => (typeof value === "number" ? number.format(value) : String(value));
 const mib = (bytes) => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 
-/** The run as a person reads it. */
+/** Returns the report of a run as text. */
 export function toText(run) {
   const { lanes, floods, before, after, problems, seconds, seed, longestPauseMs } = run;
   return [
@@ -54,7 +54,7 @@ function brief(stats) {
   return held.length === 0 ? "nothing" : held.map(([name, count]) => `${name} ${count}`).join(", ");
 }
 
-/** Columns of a width; numbers to the right. */
+/** Returns aligned columns, with numbers to the right. */
 function table(heads, rows) {
   const texts = rows.map((row) => row.map(show));
   const widths = heads.map((head, column) => Math.max(head.length, ...texts.map((row) => row[column].length)));

@@ -13,14 +13,14 @@ import { isOrdinaryReport, Tally } from "./tally.mjs";
 import { LANES } from "./wires/lanes.mjs";
 
 /**
- * Loads every wire of both eras with calls, outages and floods, and compares what the process holds after warm-up with what
- * it holds in the end. `npm run soak -- --help` tells the options.
+ * Loads every wire of both eras with calls, outages and floods. Compares the resources of the process after warm-up
+ * with those at the end. `npm run soak -- --help` prints the options.
  */
 const options = parseOptions(process.argv.slice(2));
 if (globalThis.gc === undefined) restartWithGc();
 
 const { seconds, seed, only, json } = options;
-/** A lane that does not finish a round in this time hangs. */
+/** A lane that does not finish a round within this time hangs. */
 const HANG_MS = 600_000;
 const STABLE_MS = 20_000;
 
@@ -31,7 +31,7 @@ const elsewhere = new Tally();
 process.on("unhandledRejection", (error) => elsewhere.surprise("unhandled rejection", error));
 process.on("uncaughtException", (error) => elsewhere.surprise("uncaught exception", error));
 process.on("warning", (warning) => elsewhere.surprise("warning", warning));
-// Made when they are first asked for.
+// These are created on first access, so access them before anything is counted.
 void process.stdin;
 void process.stdout;
 watchForHangs();
@@ -55,11 +55,11 @@ const lanes = chosen.map((spec, index) => {
 const begun = performance.now();
 const elapsed = () => (performance.now() - begun) / 1000;
 for (const lane of lanes) await lane.open();
-// Compiled code is part of the heap, and the engine goes on compiling for a while: a third of a run warms it up.
+// Compiled code is part of the heap, and the engine continues to compile for a while. A third of a run is warm-up.
 await runUntil(() => elapsed() > seconds / 3 && lanes.every(({ isWarm }) => isWarm));
 say(`warm after ${Math.round(elapsed())} s`);
 const before = await takeCensus();
-// A short run is longer than it was told to be, where its warm-up leaves no time to grow in.
+// A short run takes longer than asked if its warm-up leaves too little time for growth.
 const end = Math.max(seconds, elapsed() + seconds / 2);
 await runUntil(() => elapsed() > end);
 const after = await takeCensus(before);
@@ -72,7 +72,10 @@ async function runUntil(isOver) {
   await Promise.all(lanes.map((lane) => lane.run(isOver)));
 }
 
-/** Counts what is held while nothing happens. `wanted` is an earlier census, to whose handles this one may take a while to come. */
+/**
+ * Counts resources while nothing happens. `wanted` is an earlier census; handles may take a while to return to its
+ * counts.
+ */
 async function takeCensus(wanted) {
   const stats = {};
   const children = {};
@@ -87,7 +90,7 @@ async function takeCensus(wanted) {
   return { heap, code, rss: process.memoryUsage().rss, handles, sockets: countSockets(), stats, children };
 }
 
-/** The handles when they are those that are wanted, or have not changed for a second. */
+/** Returns the handles when they equal those that are wanted, or have not changed for a second. */
 async function settledHandles(wanted) {
   const until = performance.now() + STABLE_MS;
   let same = 0;
@@ -127,7 +130,10 @@ function toPlain(name, { messages, ...counts }) {
   return { name, ...counts, messages: [...messages].map(([message, count]) => ({ message, count })) };
 }
 
-/** Ends a run in which nothing moves. It also keeps the process: lanes that wait for nothing would end it silently. */
+/**
+ * Ends a run in which nothing moves. Also keeps the process alive, since lanes that wait for nothing would end it
+ * silently.
+ */
 function watchForHangs() {
   const seen = new Map();
   setInterval(() => {
@@ -144,7 +150,7 @@ function watchForHangs() {
   }, 5_000);
 }
 
-/** Node collects garbage on demand only when it is told to at its start. */
+/** Restarts the process with a flag, since Node collects garbage on demand only with it. */
 function restartWithGc() {
   const { status, signal } = spawnSync(process.execPath, ["--expose-gc", ...process.argv.slice(1)], {
     stdio: "inherit",

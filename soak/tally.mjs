@@ -1,27 +1,27 @@
 import { ConnectionError, InputRequiredError, McpError, RpcError, TimeoutError } from "bowline/client";
 
-/** Different messages that are kept of what was not expected. */
+/** Maximum number of different unexpected messages that are kept. */
 const MAX_MESSAGES = 40;
-/** A refusal names the bound that it keeps, or has one of the statuses of HTTP for it. */
+/** Matches refusals. A refusal names its limit, or has an HTTP status for it. */
 export const REFUSED = /\bToo many\b|\bat most\b|\bmore than\b|\bexceeds the limit\b|\b(?:limits\.)?max[A-Z]\w+/;
 const REFUSING_STATUS = new Set([400, 413, 429, 503]);
 
-/** Whether an error says that a bound is reached. */
+/** True if an error says that a limit is reached. */
 export function isRefusal(error) {
   if (error instanceof ConnectionError) return REFUSING_STATUS.has(error.status);
   if (error instanceof InputRequiredError) return error.code === "too_many_rounds";
   return (error instanceof RpcError || error instanceof McpError) && REFUSED.test(error.message);
 }
 
-/** Whether what a server or a client reports is the word of a peer, of the wire, of a bound or of a handler of the soak. */
+/** True if a reported error comes from a peer, the wire, a limit or a handler of the soak. */
 export function isOrdinaryReport(error) {
   if (error instanceof McpError || error?.name === "AbortError") return true;
   return REFUSED.test(error?.message) || /^enough\b/.test(error?.message);
 }
 
 /**
- * What became of the calls of a wire. A call may end in a success, and in what its own fault allows: `reason` of its signal,
- * a `timeout`, a connection that was `lost`, a `refused` by a bound. Everything else is unexpected.
+ * Outcomes of the calls of a wire. A call may succeed, or end as its own fault allows: the `reason` of its signal, a
+ * `timeout`, a `lost` connection, or `refused` by a limit. All other outcomes are unexpected.
  */
 export class Tally {
   calls = 0;
@@ -33,10 +33,10 @@ export class Tally {
   unexpected = 0;
   outages = 0;
   rounds = 0;
-  /** Different messages of what was not expected, each with its count. */
+  /** Different unexpected messages, each with its count. */
   messages = new Map();
 
-  /** Files how a call failed; gives the kind. */
+  /** Records how a call failed. Returns the kind. */
   fail(name, error, allowed) {
     const kind = kindOf(error, allowed);
     if (kind === undefined) this.surprise(name, error);
@@ -60,7 +60,7 @@ function kindOf(error, { reason, timeout, lost, refused }) {
   return undefined;
 }
 
-/** Whether an error says that the other side went away. A server that is being closed says so to those who call meanwhile. */
+/** True if an error says that the peer is gone. A server that is being closed says so to calls in the meantime. */
 export function isOutage(error) {
   if (error instanceof ConnectionError) return true;
   return error instanceof RpcError && error.message === "The server is shutting down";

@@ -4,16 +4,16 @@ import { isRefusal, REFUSED } from "../tally.mjs";
 import { PRINCIPAL } from "../wires/http.mjs";
 import { heldFor, until, withGuest } from "./flood.mjs";
 
-/** A client leaves questions far above its bound without an answer. */
+/** Error of a question without a response. A client does not respond to questions far above its limit. */
 const UNHEARD = /nothing heard/;
 
-/** Calls that run. Those above the bound are refused; the others end with the signal. */
+/** Floods with running calls. Calls above the limit are refused; the others end with the signal. */
 export function floodCalls(lane, tally) {
   const { maxCalls, maxCallsPerSession } = serverLimits;
   return hold(lane, tally, lane.hasSessions ? maxCallsPerSession : maxCalls, {});
 }
 
-/** Calls of one principal. Those of others are served meanwhile. */
+/** Floods with calls of one principal. Calls of others are served in the meantime. */
 export async function floodCallsOfPrincipal(lane, tally) {
   const ping = () => lane.attempt("call in a flood of another's", {}, async (client) => void (await client.ping()));
   await hold(lane, tally, serverLimits.maxCallsPerPrincipal, { headers: { [PRINCIPAL]: "flood" } }, ping);
@@ -45,7 +45,7 @@ async function hold(lane, tally, bound, options, meanwhile = async () => {}) {
   });
 }
 
-/** Subscriptions: streams of their own in one era, resources of a session in the other. */
+/** Floods with subscriptions: streams in the modern era, resources of a session in the legacy era. */
 export async function floodSubscriptions(lane, tally) {
   const bound = serverLimits.maxSubscriptions;
   const total = TIMES * bound;
@@ -69,7 +69,7 @@ export async function floodSubscriptions(lane, tally) {
   });
 }
 
-/** Notifications whose handlers are not done. Those above the bound are dropped. */
+/** Floods with notifications whose handlers have not ended. Notifications above the limit are dropped. */
 export async function floodNotifications(lane, tally) {
   const bound = lane.hasSessions ? serverLimits.maxWaitingNotifications : serverLimits.maxCalls;
   const total = TIMES * bound;
@@ -84,7 +84,7 @@ export async function floodNotifications(lane, tally) {
   });
 }
 
-/** Questions at the client. Those above the bound are refused by it. */
+/** Floods the client with questions. It refuses those above the limit. */
 export async function floodQuestions(lane, tally) {
   const bound = clientLimits.maxQuestions;
   const count = TIMES * bound;
@@ -124,7 +124,7 @@ export async function floodQuestions(lane, tally) {
   });
 }
 
-/** Rounds of questions in one call. */
+/** Floods one call with rounds of questions. */
 export async function floodRounds(lane, tally) {
   const questions = Array.from({ length: TIMES * serverLimits.maxRounds }, (_, index) => `question ${index}`);
   let refused = 0;

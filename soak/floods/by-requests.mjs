@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { EARLY_CANCELS, serverLimits, TIMES } from "../limits.mjs";
 import { initialize, openSession, until } from "./flood.mjs";
 
-/** Requests on their way at once. */
+/** Maximum number of concurrent requests. */
 const AT_ONCE = 32;
 
-/** Handshakes of which nothing follows. The bound holds, and the client that is at work keeps its session. */
+/** Floods with handshakes that nothing follows. The limit holds, and the active client keeps its session. */
 export async function floodHandshakes(lane, tally) {
   const total = TIMES * serverLimits.maxSessions;
   const refused = await many(lane, total, () => lane.world.post(initialize("2025-06-18")), {
@@ -19,7 +19,7 @@ export async function floodHandshakes(lane, tally) {
   tally.count(total, total - refused, refused);
 }
 
-/** Streams of HTTP+SSE, each of which is a session. */
+/** Floods with streams of HTTP+SSE, each of which is a session. */
 export async function floodStreams(lane, tally) {
   const total = TIMES * serverLimits.maxSessions;
   const begin = `GET ${lane.world.path} HTTP/1.1\r\nhost: 127.0.0.1:${lane.world.port}\r\naccept: text/event-stream\r\n\r\n`;
@@ -30,7 +30,7 @@ export async function floodStreams(lane, tally) {
   tally.count(total, total - refused, refused);
 }
 
-/** Arrays of ten times the messages that one may have. */
+/** Floods with batches of ten times the allowed messages. */
 export async function floodBatches(lane, tally) {
   const total = 20;
   const session = await openSession(lane);
@@ -43,7 +43,7 @@ export async function floodBatches(lane, tally) {
   tally.count(total, total - refused, refused);
 }
 
-/** The same on a channel, where each array has one error for an answer. */
+/** Floods a channel with such batches. Each gets one error. */
 export async function floodChannelBatches(lane, tally) {
   const total = 20;
   const frames = [];
@@ -63,7 +63,7 @@ export async function floodChannelBatches(lane, tally) {
   tally.count(total, total - refused(), refused());
 }
 
-/** Cancellations of requests that never come: all are taken, and few are kept. */
+/** Floods with cancellations of requests that never arrive. All are accepted, and few are kept. */
 export async function floodCancels(lane, tally) {
   const items = serverLimits.maxBatchItems;
   const total = Math.ceil((TIMES * EARLY_CANCELS) / items);
@@ -81,7 +81,7 @@ export async function floodCancels(lane, tally) {
   tally.count(next, next, 0);
 }
 
-/** Bodies of which the last byte does not come. */
+/** Floods with bodies whose last byte does not arrive. */
 export async function floodBodies(lane, tally) {
   const bound = serverLimits.maxBodiesBytes;
   const piece = Math.floor(serverLimits.maxBodyBytes / 4);
@@ -106,7 +106,7 @@ export async function floodBodies(lane, tally) {
   tally.count(total, total - refused, refused);
 }
 
-/** Bodies ten times as large as one may be. */
+/** Floods with bodies of ten times the allowed size. */
 export async function floodLargeBodies(lane, tally) {
   const total = 5;
   const text = "x".repeat(TIMES * serverLimits.maxBodyBytes);
@@ -120,13 +120,13 @@ export async function floodLargeBodies(lane, tally) {
   tally.count(total, total - refused, refused);
 }
 
-/** Ten times the messages of an array. */
+/** Returns a batch of ten times the allowed messages. */
 function pings() {
   const { maxBatchItems } = serverLimits;
   return Array.from({ length: TIMES * maxBatchItems }, (_, id) => ({ jsonrpc: "2.0", id, method: "ping" }));
 }
 
-/** Makes many requests, a few at a time; gives how many were refused. */
+/** Makes many requests, a few at a time. Returns the number of refused ones. */
 async function many(lane, total, send, { isServed, isRefused = () => false }) {
   let left = total;
   let refused = 0;
@@ -149,7 +149,7 @@ async function many(lane, total, send, { isServed, isRefused = () => false }) {
   return refused;
 }
 
-/** Bare connections that begin a request, with what each is told. */
+/** Opens plain connections that begin a request, and collects the response of each. */
 function openMany(lane, total, begin) {
   return Array.from({ length: total }, () => {
     const socket = lane.world.openSocket();
@@ -165,7 +165,7 @@ function openMany(lane, total, begin) {
 
 const isStatus = (said) => said.startsWith("HTTP/1.1 ") && said.length >= 12;
 
-/** Files each connection as served or refused; gives how many were refused. */
+/** Records each connection as served or refused. Returns the number of refused ones. */
 function judge(lane, sockets, status) {
   let refused = 0;
   for (const { said } of sockets) {

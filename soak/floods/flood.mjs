@@ -1,14 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { FLOOD_MS } from "../app.mjs";
 
-/** What became of the floods of one kind. */
+/** Results of the floods of one kind. */
 export class FloodTally {
   times = 0;
   sent = 0;
   served = 0;
   refused = 0;
 
-  /** `bound` names the option that is flooded, `refuses` tells whether what is above it is refused. */
+  /** `bound` names the limit. `refuses` is true if items above it are refused. */
   constructor(name, bound, refuses) {
     this.name = name;
     this.bound = bound;
@@ -23,7 +23,7 @@ export class FloodTally {
   }
 }
 
-/** Waits until something holds; files it as unexpected where it does not come true. */
+/** Waits until a condition holds. Records an unexpected result if it never does. */
 export async function until(lane, what, holds) {
   const begun = performance.now();
   for (let wait = 1; !(await holds()); wait = Math.min(50, wait * 2)) {
@@ -35,7 +35,7 @@ export async function until(lane, what, holds) {
   }
 }
 
-/** Runs work in a client of its own, which is closed in the end. A process is flooded by the client that it serves. */
+/** Runs work in another client, which is closed in the end. On stdio, the client of the process itself is used. */
 export async function withGuest(lane, options, work) {
   if (lane.wire === "stdio") return work(lane.client);
   const guest = await lane.dial(options, { direct: true });
@@ -46,7 +46,7 @@ export async function withGuest(lane, options, work) {
   }
 }
 
-/** What the server of a client holds for floods. */
+/** Returns the number of items that the server of a client holds for floods. */
 export async function heldFor(client) {
   return (await client.callTool("held")).structured;
 }
@@ -58,7 +58,7 @@ export const initialize = (version) => ({
   params: { protocolVersion: version, capabilities: {}, clientInfo: { name: "flood", version: "1.0.0" } },
 });
 
-/** Opens a session by bare requests; gives the headers of it. */
+/** Opens a session with plain requests. Returns its headers. */
 export async function openSession(lane, version = "2025-03-26") {
   const { status, header } = await lane.world.post(initialize(version));
   const id = header("mcp-session-id");

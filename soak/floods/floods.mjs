@@ -23,7 +23,7 @@ const overNodeHttp = ({ wire }) => wire === "http";
 const overHttp = ({ wire }) => wire === "http" || wire === "fetch";
 const inHttpSessions = (spec) => spec.era === "legacy" && overHttp(spec);
 
-/** Every flood: the bound that it goes ten times above, and the lanes that it comes to. */
+/** All floods: the limit that each exceeds ten times, and the lanes that it applies to. */
 const FLOODS = [
   { name: "calls", bound: "maxCalls, maxCallsPerSession", where: everywhere, make: floodCalls },
   { name: "calls of a principal", bound: "maxCallsPerPrincipal", where: overNodeHttp, make: floodCallsOfPrincipal },
@@ -45,10 +45,10 @@ const FLOODS = [
   { name: "large bodies", bound: "maxBodyBytes", where: overHttp, make: floodLargeBodies },
 ];
 
-/** Where the bound makes room instead of refusing. */
+/** Floods of limits that make room instead of refusing. */
 const MAKING_ROOM = new Set(["handshakes", "early cancels"]);
 
-/** The floods of a lane, each filing into the tally of its name. */
+/** Returns the floods of a lane. Each records into the tally of its name. */
 export function floodsOf(spec, tallies) {
   if (spec.mortal) return [];
   return FLOODS.filter(({ where }) => where(spec)).map(({ name, bound, make }) => {

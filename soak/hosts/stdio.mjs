@@ -3,7 +3,7 @@ import { createApp } from "../app.mjs";
 import { countHandles, measureHeap } from "../census.mjs";
 import { isOrdinaryReport } from "../tally.mjs";
 
-/** A program: the server of the soak on its standard streams, which also tells what it holds. */
+/** Program: the server of the soak on its standard streams, which also reports what it holds. */
 const { server } = createApp({
   onReport: (error) => {
     if (!isOrdinaryReport(error)) process.stderr.write(`report: ${error?.stack ?? error}\n`);

@@ -4,7 +4,9 @@ import { createApp } from "../app.mjs";
 const URL_OF_SERVER = "http://localhost/mcp";
 const KINDS = ["refused", "reset", "body"];
 
-/** The fetch handler in place of the network. An outage spoils one request, or one answer at a byte. */
+/**
+ * World that uses the fetch handler in place of the network. An outage breaks one request, or one response at a byte.
+ */
 export class FetchWorld {
   #app;
   #fault;
@@ -21,7 +23,7 @@ export class FetchWorld {
     return connect(URL_OF_SERVER, { ...options, fetch: (url, init) => this.#fetch(url, init) });
   }
 
-  /** Sends one message by itself. */
+  /** Sends one message without a client. */
   async post(message, headers) {
     const init = { method: "POST", headers: { ...RAW_HEADERS, ...headers }, body: JSON.stringify(message) };
     const response = await this.server.fetch(new Request(URL_OF_SERVER, init));
@@ -65,7 +67,7 @@ export class FetchWorld {
     }
   }
 
-  /** Like a fetch, it rejects when its signal fires, and the server sees the client go. */
+  /** Rejects when its signal aborts, like a fetch, and the server sees the client leave. */
   #into(url, init) {
     const { signal } = init;
     return new Promise((resolve, reject) => {
@@ -78,7 +80,7 @@ export class FetchWorld {
     });
   }
 
-  /** The server gets the request, and the client no answer. */
+  /** Passes the request to the server, and no response to the client. */
   async #reset(url, init) {
     const wire = new AbortController();
     const answered = this.server.fetch(new Request(url, { ...init, signal: wire.signal }));
@@ -100,7 +102,7 @@ function failed(code) {
   });
 }
 
-/** The body up to a byte, and then an error. */
+/** Returns the body up to a byte, followed by an error. */
 function cutAfter(body, bytes) {
   const reader = body.getReader();
   let left = bytes;

@@ -7,12 +7,12 @@ import { createApp } from "../app.mjs";
 import { Relay } from "../relay.mjs";
 import { RAW_HEADERS } from "./fetch.mjs";
 
-/** The header that names the caller. */
+/** Header that names the caller. */
 export const PRINCIPAL = "x-soak-principal";
 const gate = (exchange) => ({ principal: exchange.header(PRINCIPAL) });
 
 /**
- * A server on 127.0.0.1. The one that lives on is reached through a relay whose connections are cut; the `mortal` one is
+ * Server on 127.0.0.1. The permanent one is reached through a relay whose connections are cut. The `mortal` one is
  * closed and started again on its port.
  */
 export class HttpWorld {
@@ -24,7 +24,7 @@ export class HttpWorld {
   #sockets = new Set();
   #agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
-  /** `path` is the one that clients go to, `http` holds options of the server. */
+  /** `path` is the path that clients use. `http` has options of the server. */
   constructor(env, options) {
     this.#env = env;
     this.#options = options;
@@ -41,7 +41,7 @@ export class HttpWorld {
     return this.#app.server;
   }
 
-  /** Past the relay. */
+  /** Port of the server itself, without the relay. */
   get port() {
     return this.#running.port;
   }
@@ -55,7 +55,7 @@ export class HttpWorld {
     return connect(`http://127.0.0.1:${port}${this.path}`, options);
   }
 
-  /** Sends one message by itself. */
+  /** Sends one message without a client. */
   async post(message, headers) {
     return this.#send("POST", headers, JSON.stringify(message));
   }
@@ -64,7 +64,7 @@ export class HttpWorld {
     return this.#send("DELETE", headers);
   }
 
-  /** A bare connection on which a request may be begun and left alone. */
+  /** Opens a plain connection on which a request may be begun and left incomplete. */
   openSocket() {
     return connectSocket(this.port, "127.0.0.1");
   }
@@ -78,12 +78,12 @@ export class HttpWorld {
     return this.server.stats();
   }
 
-  /** Closes connections that are kept for later requests. */
+  /** Closes idle connections. */
   async rest() {
     this.#agent.destroy();
     this.#agent = new Agent({ keepAlive: true, maxSockets: 64 });
     this.#running.server.closeIdleConnections();
-    // One that a client opened for a call that was given up counts as idle only after its first request.
+    // A connection that a client opened for an aborted call counts as idle only after its first request.
     for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy();
   }
 

@@ -10,8 +10,8 @@ const resumable = { path: "/mcp", http: { resumable: true, retryMs: 10 } };
 const sse = { path: "/sse", http: { sse: true } };
 
 /**
- * Every server of a run, on every wire. Those that are not `mortal` live from the beginning to the end, so that what they
- * keep is seen; the others are closed or killed and started again.
+ * All servers of a run, on every wire. Those that are not `mortal` live for the whole run, so that leaks are seen. The
+ * others are closed or killed and started again.
  */
 export const LANES = [
   ...ERAS.map((era) => ({

@@ -2,7 +2,7 @@ import { connect } from "bowline/client";
 import { createChannelPair, withFaults } from "bowline/testing";
 import { createApp } from "../app.mjs";
 
-/** Client and server in this process, joined by a channel that can be cut. */
+/** Client and server in this process, connected by a channel that can be cut. */
 export class MemoryWorld {
   #app;
   #channels = new WeakMap();
@@ -24,7 +24,7 @@ export class MemoryWorld {
     return client;
   }
 
-  /** A bare end of a channel that the server serves: gives what comes to `onFrame`. */
+  /** Returns the client's end of a channel that the server serves. Frames go to `onFrame`. */
   async openRaw(onFrame) {
     const [ours, theirs] = createChannelPair();
     await this.server.accept(theirs);

@@ -4,7 +4,7 @@ import { connect } from "bowline/client";
 const HOST = fileURLToPath(new URL("../hosts/stdio.mjs", import.meta.url));
 
 /**
- * A server in a process of its own. The one that lives on is never killed; the `mortal` one is, by SIGKILL, and its client
+ * Server in its own process. The permanent one is never killed. The `mortal` one is killed by SIGKILL, and its client
  * starts it again.
  */
 export class StdioWorld {
