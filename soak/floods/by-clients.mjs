@@ -5,7 +5,7 @@ import { PRINCIPAL } from "../wires/http.mjs";
 import { heldFor, until, withGuest } from "./flood.mjs";
 
 /** Error of a question without a response. A client does not respond to questions far above its limit. */
-const UNHEARD = /nothing heard/;
+const UNHEARD = /nothing received/;
 
 /** Floods with running calls. Calls above the limit are refused; the others end with the signal. */
 export function floodCalls(lane, tally) {
