@@ -10,25 +10,25 @@ const green = (text: string) => paint(32, text);
 const say = (text = "") => void process.stdout.write(`${text}\n`);
 const bar = (done: number, of: number) => `${"=".repeat(done * 5)}${"-".repeat((of - done) * 5)}`;
 
-/** What happens on the wire, which neither the server's code nor the client's knows. */
+/** Messages of each era. The code of the server and of the client does not depend on them. */
 const beneath = {
   modern: {
-    about: "no sessions, each request stands for itself",
-    change: "told on the stream of a subscription",
-    question: "the call was answered with the question; the client called again with the answer",
-    cancel: "the client closed the call's stream, which is how it is cancelled here",
+    about: "no sessions, each request is complete in itself",
+    change: "a notification on the stream of a subscription",
+    question: "the result of the call was the question; the client called again with the answer",
+    cancel: "the client closed the stream of the call, which cancels it",
   },
   legacy: {
     about: "a handshake, then a session",
-    change: "told on the stream of the session",
-    question: "the question was sent to the client, while the tool waited",
+    change: "a notification on the stream of the session",
+    question: "the server sent the question as a request, and the tool waited",
     cancel: "the client sent notifications/cancelled",
   },
 };
 
-// Whatever happens, a demonstration ends.
+// Ends the demonstration in any case.
 const patience = setTimeout(() => {
-  say("\nThis takes too long; something is wrong here.");
+  say("\nThe demonstration takes too long: something is wrong.");
   process.exit(1);
 }, 60_000);
 
@@ -37,8 +37,8 @@ const harbour = createHarbour(() => void stopped.dispatchEvent(new Event("horn")
 const running = await serveHttp(harbour);
 say(`\n${bold("Bowline: one server, every protocol version")}\n`);
 say(`The server of harbour.ts listens at ${running.url}.`);
-say("Two clients come by. They run the same code, and so does the server, but they speak versions of the protocol");
-say("that have little in common. What goes on underneath is told after 'wire:'.");
+say("Two clients visit it. Both run the same code, and so does the server, but they use versions of the protocol");
+say("that have little in common. The lines with 'wire:' tell what was sent.");
 
 for (const era of ["modern", "legacy"] as const) {
   await using client = await connect(running.url, {
@@ -52,10 +52,10 @@ for (const era of ["modern", "legacy"] as const) {
   await visit(client, beneath[era]);
 }
 
-say(`\nBoth clients are gone, and what the server still holds is ${bold(JSON.stringify(harbour.stats()))}.`);
+say(`\nBoth clients are gone, and the server still holds ${bold(JSON.stringify(harbour.stats()))}.`);
 await running.close();
 clearTimeout(patience);
-say(dim("\nNext: README.md for a server and a client of your own."));
+say(dim("\nNext: docs/tutorial.md               your own server in ten minutes"));
 say(dim("      node examples/dist/host.js     a host with many servers, one of them broken"));
 say(
   dim("      node examples/dist/issuer.js   a protected server, its authorization server and a client that gets in\n"),
@@ -72,7 +72,7 @@ async function visit(client: Client, how: (typeof beneath)["modern"]): Promise<v
   );
   say(`     ${JSON.stringify(structured)}`);
 
-  say(` ${green("2")}  A change that arrives by itself`);
+  say(` ${green("2")}  A change that the server announces`);
   for await (const change of watch) {
     if (change.kind !== "resource") continue;
     const { contents } = await client.readResource(change.uri);
@@ -85,7 +85,7 @@ async function visit(client: Client, how: (typeof beneath)["modern"]): Promise<v
   say(`     ${(await client.callTool("cast-off", { berth: "north" })).text}`);
   say(dim(`     wire: ${how.question}`));
 
-  say(` ${green("4")}  A call that is cancelled, and ends at once on both sides`);
+  say(` ${green("4")}  A cancelled call, which ends at once on both sides`);
   const abort = new AbortController();
   const heard = new Promise<number>((resolve) => {
     stopped.addEventListener("horn", () => resolve(performance.now()), { once: true });
@@ -108,7 +108,7 @@ async function visit(client: Client, how: (typeof beneath)["modern"]): Promise<v
   const settled = performance.now() - abortedAt;
   const told = (await heard) - abortedAt;
   say(
-    `     the caller has ${JSON.stringify(reason)} after ${settled.toFixed(1)} ms, the tool was stopped after ${told.toFixed(1)} ms,`,
+    `     the call ended with ${JSON.stringify(reason)} after ${settled.toFixed(1)} ms, the tool stopped after ${told.toFixed(1)} ms,`,
   );
   say(`     and ${client.pending} calls are left behind`);
   say(dim(`     wire: ${how.cancel}`));

@@ -1,7 +1,7 @@
 import { McpServer } from "bowline/server";
 import * as z from "zod";
 
-/** A small server that shows progress, asks the user, and can be interrupted. Every client gets the same one. */
+/** Creates a small server that reports progress, asks the user, and stops when a call is cancelled. */
 export function createHarbour(onInterrupted: () => void = () => {}) {
   const berths = new Map<string, string>();
   const server = new McpServer({ name: "harbour", version: "1.0.0" }, { instructions: "Moor ships, and let them go." });
@@ -25,7 +25,7 @@ export function createHarbour(onInterrupted: () => void = () => {}) {
     )
     .tool(
       "cast-off",
-      { description: "Let a ship go, after asking the harbour master", input: z.object({ berth: z.string() }) },
+      { description: "Let a ship leave, after asking the harbour master", input: z.object({ berth: z.string() }) },
       async ({ berth }, ctx) => {
         const ship = await ctx.step("look", () => berths.get(berth) ?? "nothing");
         const answer = await ctx.elicit(`Let ${ship} go from ${berth}?`, z.object({ sure: z.boolean() }));
@@ -34,7 +34,7 @@ export function createHarbour(onInterrupted: () => void = () => {}) {
         return `${ship} is off`;
       },
     )
-    .tool("sound-the-horn", { description: "Until somebody stops it" }, async (_args, ctx) => {
+    .tool("sound-the-horn", { description: "Sounds the horn until the call is cancelled" }, async (_args, ctx) => {
       ctx.signal.addEventListener("abort", onInterrupted, { once: true });
       ctx.progress(1, undefined, "toot");
       await sleep(60_000, ctx.signal);

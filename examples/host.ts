@@ -4,8 +4,8 @@ import { createGroup } from "bowline/client";
 import { readServers } from "bowline/node";
 
 /**
- * A host: the servers of a configuration file as one catalogue. One of them does not start, which is told and holds nobody
- * up. `node examples/dist/host.js [file]`.
+ * A host that presents all servers of a configuration file as one catalogue: `node examples/dist/host.js [file]`. One of the
+ * servers does not start. It is reported and does not delay the others.
  */
 const examples = fileURLToPath(new URL("..", import.meta.url));
 const [file = join(examples, "servers.json")] = process.argv.slice(2);
@@ -30,4 +30,4 @@ for (const part of contents) if ("text" in part) say(part.text);
 const { text, isError } = await group.callTool("notes__find", { words: "Borealis" });
 say(`${isError ? "the tool says" : "found"}: ${text}`);
 const lost = await group.callTool("lost__anything").catch((error: unknown) => error);
-say(`called all the same: ${lost}`);
+say(`calling it anyway: ${lost}`);

@@ -1,6 +1,6 @@
 /**
- * A whole protected world in one file: an authorization server, an MCP server that takes its tokens, and a client that gets
- * one. `node examples/dist/issuer.js` has a person in it who presses Allow; with `--browser` that is you.
+ * An authorization server, an MCP server that accepts its tokens, and a client that gets one, in one file. In
+ * `node examples/dist/issuer.js` a function presses Allow; with `--browser` you do.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -14,7 +14,7 @@ import { McpServer } from "bowline/server";
 
 const say = (text: string) => void process.stdout.write(`${text}\n`);
 
-// One address for both. In earnest they are two, each at a name of its own and over https.
+// One address for both. In production, use two host names and https.
 const http = createServer();
 http.listen(0, "127.0.0.1");
 await once(http, "listening");
@@ -26,7 +26,7 @@ const issuer = createIssuer({
   name: "Harbour Office",
   resources: [resource],
   scopes: { "log:read": "Read the harbour log", "log:write": "Write into the harbour log" },
-  user: () => ({ id: "ada", name: "Ada" }), // here belongs the login of your application
+  user: () => ({ id: "ada", name: "Ada" }), // put the login of your application here
 });
 
 const server = new McpServer(
@@ -44,7 +44,7 @@ http.on("request", (request, response) => {
   if (issuer.owns(pathname)) toIssuer(request, response);
   else toServer(request, response);
 });
-say(`The harbour is at ${resource}, guarded by ${issuer.issuer}`);
+say(`The server is at ${resource}, protected by the issuer ${issuer.issuer}`);
 
 const refusal = await fetch(resource, { method: "POST", body: "{}" });
 say(`Without a token: ${refusal.status}`);
@@ -53,14 +53,14 @@ const loopback = await openLoopback(process.argv.includes("--browser") ? {} : { 
 const auth = createOAuth({ clientName: "Harbour Desk", scope: "log:read", warnDeprecated: false, ...loopback });
 {
   await using client = await connect(resource, auth);
-  say(`With one: I am ${(await client.callTool("whoami", {})).text}`);
+  say(`With a token: I am ${(await client.callTool("whoami", {})).text}`);
 }
 await loopback.close();
 await server.close();
 http.close();
 http.closeAllConnections();
 
-/** A person at a browser: reads the page, presses Allow, and ends where the issuer sends the browser. */
+/** Acts as a person with a browser: reads the page, presses Allow, and follows the redirect. */
 async function pressAllow(url: URL): Promise<void> {
   const page = await fetch(url);
   const text = await page.text();

@@ -3,8 +3,8 @@ import { connect } from "bowline/client";
 import { createFileStore, openLoopback } from "bowline/node";
 
 /**
- * `node dist/login.js https://example.com/mcp`: logs in to a protected server with the browser on this machine and lists its
- * tools. The next start finds the tokens in the file and asks nobody. TOKENS_SECRET is the secret that they are kept with.
+ * Logs in to a protected server with the browser of this machine and lists its tools: `node dist/login.js
+ * https://example.com/mcp`. The next start uses the tokens of the file, so no login is needed. TOKENS_SECRET encrypts them.
  */
 const { TOKENS_SECRET = "" } = process.env;
 const [server = ""] = process.argv.slice(2);

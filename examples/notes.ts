@@ -3,8 +3,8 @@ import { McpServer, ToolError } from "bowline/server";
 import * as z from "zod";
 
 /**
- * A server for hosts that start their servers themselves: two tools, a family of resources and a prompt. In the
- * `mcpServers` file of such a host: `{ "notes": { "command": "node", "args": ["examples/dist/notes.js"] } }`.
+ * A stdio server with two tools, a resource template and a prompt. Entry in the `mcpServers` file of a host:
+ * `{ "notes": { "command": "node", "args": ["examples/dist/notes.js"] } }`.
  */
 const notes = new Map([["welcome", "Write things down, find them again."]]);
 
@@ -12,7 +12,7 @@ const server = new McpServer({ name: "notes", version: "1.0.0" }, { instructions
   .tool(
     "write",
     {
-      description: "Write a note, or write it anew",
+      description: "Write a note, or replace it",
       input: z.object({ name: z.string().regex(/^[a-z-]+$/), text: z.string() }),
     },
     ({ name, text }) => {
@@ -20,20 +20,21 @@ const server = new McpServer({ name: "notes", version: "1.0.0" }, { instructions
       notes.set(name, text);
       server.changes.resourceUpdated(`note://${name}`);
       if (isNew) server.changes.resourcesChanged();
-      return isNew ? `wrote ${name}` : `wrote ${name} anew`;
+      return isNew ? `wrote ${name}` : `replaced ${name}`;
     },
   )
   .tool(
     "find",
     {
-      description: "Names of the notes that have these words",
+      description: "Find the names of notes that contain these words",
       input: z.object({ words: z.string() }),
       output: z.object({ found: z.array(z.string()) }),
       annotations: { readOnlyHint: true },
     },
     ({ words }) => {
       const found = [...notes].filter(([, text]) => text.includes(words)).map(([name]) => name);
-      if (found.length === 0) throw new ToolError(`No note has "${words}". There are: ${[...notes.keys()].join(", ")}`);
+      if (found.length === 0)
+        throw new ToolError(`No note contains "${words}". There are: ${[...notes.keys()].join(", ")}`);
       return { found };
     },
   )
@@ -49,8 +50,8 @@ const server = new McpServer({ name: "notes", version: "1.0.0" }, { instructions
   )
   .prompt(
     "summary",
-    { description: "Sum a note up", arguments: z.object({ name: z.string() }) },
-    ({ name }) => `Sum this up in one sentence: ${notes.get(name) ?? "(an empty note)"}`,
+    { description: "Summarize a note", arguments: z.object({ name: z.string() }) },
+    ({ name }) => `Summarize this in one sentence: ${notes.get(name) ?? "(an empty note)"}`,
   );
 
 await serveStdio(server);

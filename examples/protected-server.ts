@@ -4,8 +4,9 @@ import { McpServer } from "bowline/server";
 import * as z from "zod";
 
 /**
- * A server for those who have a token: `ISSUER=https://login.example.com RESOURCE=https://example.com/mcp node ...`. With
- * CLIENT_ID and CLIENT_SECRET it asks the issuer about each token; without, tokens are JWTs.
+ * A server that requires a token: `ISSUER=https://login.example.com RESOURCE=https://example.com/mcp node
+ * dist/protected-server.js`. With CLIENT_ID and CLIENT_SECRET it introspects each token at the issuer. Without them, tokens
+ * are JWTs.
  */
 const {
   ISSUER = "http://localhost:9000",
@@ -35,13 +36,13 @@ const server = new McpServer(
   { name: "notes", version: "1.0.0" },
   { http: { gate, allowedHosts: [new URL(RESOURCE).host] }, logger: console },
 )
-  .tool("read", { description: "What you have noted" }, (_args, ctx) => mine(authOf(ctx).subject).join("\n"))
+  .tool("read", { description: "Read your notes" }, (_args, ctx) => mine(authOf(ctx).subject).join("\n"))
   .tool(
     "note",
     {
-      description: "Note something down",
+      description: "Write a note",
       input: z.object({ text: z.string() }),
-      // Whoever lacks it is asked to grant it when the tool is first used.
+      // A client without this scope is asked to get it when the tool is first called.
       requires: { scopes: ["notes:write"] },
     },
     ({ text }, ctx) => {

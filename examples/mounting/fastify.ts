@@ -2,9 +2,9 @@ import { serveNodeRequest } from "bowline/node";
 import type { Server } from "bowline/server";
 import { type FastifyInstance, fastify } from "fastify";
 
-/** An MCP server as a route of Fastify, which parses the body and then keeps its hands off the reply. */
+/** Mounts an MCP server as a route of Fastify, which parses the body and leaves the reply to the server. */
 export function createFastifyApp(server: Server): FastifyInstance {
-  // Clients hold connections and streams open: closing the app does not wait for them.
+  // Closing the app does not wait for connections and streams that clients keep open.
   const app = fastify({ bodyLimit: 4 * 1024 * 1024, forceCloseConnections: true });
   app.all("/api/mcp", (request, reply) => {
     reply.hijack();

@@ -1,10 +1,10 @@
 import { McpServer } from "bowline/server";
 import * as z from "zod";
 
-/** As `app/api/mcp/route.ts` of a Next.js app: one handler for all methods. */
+/** The file `app/api/mcp/route.ts` of a Next.js app. One handler serves all methods. */
 const server = new McpServer({ name: "next", version: "1.0.0" }).tool(
   "greet",
-  { description: "Greets somebody", input: z.object({ name: z.string() }) },
+  { description: "Greets a person", input: z.object({ name: z.string() }) },
   async ({ name }, ctx) => {
     await ctx.progress(1, 1, "waving");
     return `Hello ${name}`;

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-test("the demonstration shows the same to both clients, without colours where nobody sees them, and ends", async () => {
+test("the demonstration shows both clients the same, uses no colours in a pipe, and ends", async () => {
   const program = fileURLToPath(new URL("../../../../examples/dist/demo.js", import.meta.url));
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [program], { timeout: 60_000 });
   const [, ...visits] = stdout.split("\nA client of ");
@@ -13,10 +13,10 @@ test("the demonstration shows the same to both clients, without colours where no
     match(visit, /={20} line 4 made fast\n {5}\{"ship":"Aurora","berth":"north","lines":4\}\n/);
     match(visit, /berth:\/\/north is now Aurora\n/);
     match(visit, /\? Let Aurora go from north\? yes\n {5}Aurora is off\n/);
-    match(visit, /the caller has "that is loud enough" after [\d.]+ ms, the tool was stopped after [\d.]+ ms/);
+    match(visit, /the call ended with "that is loud enough" after [\d.]+ ms, the tool stopped after [\d.]+ ms/);
     match(visit, /and 0 calls are left behind\n/);
   }
-  match(stdout, /the server still holds is \{("\w+":0,?)+\}\.\n/);
+  match(stdout, /the server still holds \{("\w+":0,?)+\}\.\n/);
   equal(stdout.includes("\u001b"), false);
   doesNotMatch(stderr, /./);
 });

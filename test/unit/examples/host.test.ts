@@ -6,13 +6,13 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-test("the example of a host lists what is there, tells what is not, and ends by itself", async () => {
+test("the example of a host lists its tools, reports the server that is missing, and ends by itself", async () => {
   const program = fileURLToPath(new URL("../../../../examples/dist/host.js", import.meta.url));
   const { stdout, stderr } = await run(process.execPath, [program], { timeout: 60_000 });
   match(stdout, /^notes__write of notes: .*\nnotes__find of notes: /);
   match(stdout, /\nlost is left out: .*"a-program-that-nobody-installed": no such program/);
   match(stdout, /\n\{"found":\["berth"\]\}\nThe Aurora is at the north berth\.\n/);
-  match(stdout, /\nthe tool says: No note has "Borealis"\. There are: welcome, berth\n/);
-  match(stdout, /\ncalled all the same: ServerUnavailableError: /);
+  match(stdout, /\nthe tool says: No note contains "Borealis"\. There are: welcome, berth\n/);
+  match(stdout, /\ncalling it anyway: ServerUnavailableError: /);
   equal(stderr, "");
 });
