@@ -4,24 +4,24 @@ import { at, wantsJson } from "../scripts/lib/project.mjs";
 
 const help = `npm run bench -- [options]
 
-  --short           fewer rounds, cells and peers: two minutes
-  --targets         only what the targets speak of, but as long as in a whole run: a quarter of an hour
-  --only <name>     only what begins so, as "http modern", "client" or "cancel"; may be repeated
-  --peer <name>     only this one beside Bowline and the floor, as "mcp-lite"; may be repeated
-  --rounds <n>      rounds in which all take turns (5, short 3, targets 12)
-  --json            one JSON document on stdout
-  --out <folder>    where the results go (bench/results)
-  --docs            also docs/performance.md, .json and .svg
+  --short           fewer rounds, cells and peers; takes two minutes
+  --targets         only the targets, as long as in a full run; takes a quarter of an hour
+  --only <name>     only sections whose name begins with this, such as "http modern", "client" or "cancel"; may be repeated
+  --peer <name>     only this peer besides Bowline and plain Node, such as "mcp-lite"; may be repeated
+  --rounds <n>      number of rounds (5; with --short 3, with --targets 12)
+  --json            prints one JSON document on stdout
+  --out <folder>    folder of the results (bench/results)
+  --docs            also writes docs/performance.md, .json and .svg
 
 npm run bench -- --base <git ref> [--only <wire>] [--pairs <n>] [--json]
 
-  --base <git ref>  compare the working tree with this commit, each as its package is installed: CPU time per call of the
-                    server, on each wire (in process, of server and client); about 5 minutes, and no peer is needed
-  --only <wire>     only wires whose name begins so; may be repeated
-  --pairs <n>       pairs of windows per wire (40); each 8 have fresh processes
+  --base <git ref>  compares the working tree with this commit, each as users install it: CPU time per call of the server on
+                    each wire (in process: of server and client); takes about 5 minutes and needs no peers
+  --only <wire>     only wires whose name begins with this; may be repeated
+  --pairs <n>       pairs of windows per wire (40); every 8 pairs use new processes
 
-Per wire: the median paired difference with its 95 % interval, and a verdict. "at most 3 % worse": the whole interval is
-below +3 %; "worse": the whole interval is above; "undecided": neither, so take more pairs or a quieter machine.`;
+Prints per wire the median paired difference with its 95 % interval and a verdict. "at most 3 % worse": the whole interval
+is below +3 %. "worse": the whole interval is above. "undecided": neither; use more pairs or a quieter machine.`;
 
 const FORMS = {
   short: { rounds: 3, windowMs: 80 },
@@ -32,11 +32,12 @@ const FORMS = {
 export function parseOptions(args) {
   const { values } = parse(args);
   if (values.help) leave(0, help);
-  if (values.docs && (values.only ?? values.peer)) leave(2, "--docs tells of a whole run: leave --only and --peer out");
-  if (values.docs && values.targets) leave(2, "--docs tells of a whole run: leave --targets out");
-  if (values.base === undefined && values.pairs !== undefined) leave(2, "--pairs belongs to --base");
+  if (values.docs && (values.only ?? values.peer)) leave(2, "--docs needs a full run: remove --only and --peer");
+  if (values.docs && values.targets) leave(2, "--docs needs a full run: remove --targets");
+  if (values.base === undefined && values.pairs !== undefined) leave(2, "--pairs needs --base");
   const foreign = ["short", "targets", "docs", "peer", "rounds", "out"].filter((name) => values[name] !== undefined);
-  if (values.base !== undefined && foreign.length > 0) leave(2, `--base goes without --${foreign.join(" and --")}`);
+  if (values.base !== undefined && foreign.length > 0)
+    leave(2, `--base cannot be combined with --${foreign.join(" and --")}`);
   const pairs = Number(values.pairs ?? 40);
   if (!Number.isInteger(pairs) || pairs < 1) leave(2, "--pairs takes a whole number from 1");
   // Other programs are busy for seconds at a time. With many short turns, all subjects are disturbed alike.

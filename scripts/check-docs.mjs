@@ -37,11 +37,11 @@ export const docs = {
       mkdirSync(join(folder, home));
       let before = "";
       for (const [index, { place, info, code, rule }] of blocksOf(page).entries()) {
-        if (info !== "ts") problems.push(`${place}: a block is marked \`ts\` and nothing else, not \`${info}\``);
+        if (info !== "ts") problems.push(`${place}: mark the block as \`ts\`, not as \`${info}\``);
         const front = rule === undefined ? "" : rule === "continue" ? before : `${rule}\n`;
         before = `${front}${code}`;
         const name = `${home}/${fileNameOf(code) ?? `${index + 1}.ts`}`;
-        if (places.has(name)) problems.push(`${place}: the page has another block ${name}`);
+        if (places.has(name)) problems.push(`${place}: another block of the page is also named ${name}`);
         places.set(name, { place, skipped: front.split("\n").length - 1 });
         writeFileSync(join(folder, name), before);
       }

@@ -67,7 +67,7 @@ export function measure(source, allowed) {
   }
   for (const [folder, count] of filesIn)
     if (count > limits.files) problems.push(`${shown(folder)}: ${count} files; ${limits.files} are allowed`);
-  problems.push(...[...open].map((seam) => `${seam}: listed in scripts/check-house.mjs and not there`));
+  problems.push(...[...open].map((seam) => `${seam}: listed in scripts/check-house.mjs, but src has no such import`));
   return { problems, note: `${files.length} files, ${names.length} seams` };
 }
 

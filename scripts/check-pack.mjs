@@ -42,7 +42,9 @@ export const pack = {
 function strays(files) {
   const welcome =
     /^(dist\/.+\.(js|js\.map|d\.ts)|docs\/.+\.(md|svg|png)|(README|CHANGELOG)\.md|llms\.txt|LICENSE|package\.json)$/;
-  return files.filter((path) => !welcome.test(path)).map((path) => `the tarball holds ${path}`);
+  return files
+    .filter((path) => !welcome.test(path))
+    .map((path) => `the tarball contains ${path}, which scripts/check-pack.mjs does not expect`);
 }
 
 /** The package contains its documentation and names the repository. */
@@ -62,10 +64,10 @@ function deadLinks(folder) {
   return filesBelow(folder, ".md", "llms.txt").flatMap((page) => [
     ...linksOf(page)
       .filter((path) => !existsSync(path))
-      .map((path) => `${name(page)} links to ${name(path)}`),
+      .map((path) => `${name(page)} links to ${name(path)}, which the package lacks`),
     ...anchorsOf(page)
       .filter(({ path, anchor }) => path.endsWith(".md") && existsSync(path) && !headingsOf(path).includes(anchor))
-      .map(({ path, anchor }) => `${name(page)} links to ${name(path)}#${anchor}, which is no heading`),
+      .map(({ path, anchor }) => `${name(page)} links to ${name(path)}#${anchor}, which is not a heading`),
   ]);
 }
 
@@ -77,7 +79,7 @@ async function importAll(home) {
       const values = Object.entries(await import(name));
       if (values.length === 0) throw new Error(name + " exports nothing");
       for (const [key, value] of values.filter(([, value]) => Object.prototype.isPrototypeOf.call(Error, value))) {
-        if ((classes.get(key) ?? value) !== value) throw new Error(name + " has a " + key + " of its own");
+        if ((classes.get(key) ?? value) !== value) throw new Error(name + " does not share the class " + key + " with the other entries");
         classes.set(key, value);
       }
     }

@@ -63,7 +63,11 @@ async function run(files) {
   const tests = results.flatMap(({ file, tests }) => tests.map((test) => ({ file, ...test })));
   const failures = tests.filter(({ error }) => error !== undefined);
   if (tests.length === 0)
-    failures.push({ file: "", title: process.argv.slice(2).join(" "), error: "no such test; npm test builds first" });
+    failures.push({
+      file: "",
+      title: process.argv.slice(2).join(" "),
+      error: "no test matches; npm test builds before it runs",
+    });
   const totals = { passed: tests.filter(({ error }) => error === undefined).length, failed: failures.length };
   if (isFull) {
     writeFileSync(at("build/proofs/run.json"), JSON.stringify({ ...totals, files: files.length }));

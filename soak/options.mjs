@@ -3,12 +3,12 @@ import { wantsJson } from "../scripts/lib/project.mjs";
 
 const help = `npm run soak -- [options]
 
-  --seconds <n>   how long (600); the floors of calls and outages shrink with it
-  --seed <n>      the seed of all random choices, as an earlier run printed it
-  --only <name>   only lanes whose name begins so, as "http legacy"; may be repeated; without floors
-  --json          one JSON document on stdout
+  --seconds <n>   duration (600); the minimum numbers of calls and outages scale with it
+  --seed <n>      seed of all random choices, as printed by an earlier run
+  --only <name>   only lanes whose name begins with this, such as "http legacy"; may be repeated; without minimum numbers
+  --json          prints one JSON document on stdout
 
-It exits with 1 where a call ended as its fault does not allow, something grew, or a floor was not reached.`;
+Exits with 1 if a call ended in a way that its fault does not explain, if something grew, or if a minimum was not reached.`;
 
 export function parseOptions(args) {
   const { values } = parse(args);

@@ -8,7 +8,7 @@ const mib = (bytes) => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 export function toText(run) {
   const { lanes, floods, before, after, problems, seconds, seed, longestPauseMs } = run;
   return [
-    `Soak of ${show(seconds)} s, seed ${seed}; the event loop stood still for ${show(longestPauseMs)} ms at most`,
+    `Soak of ${show(seconds)} s, seed ${seed}; longest pause of the event loop: ${show(longestPauseMs)} ms`,
     "",
     ...table(
       ["wire", "rounds", "calls", "ok", "aborted", "timed out", "lost", "refused", "unexpected", "outages"],

@@ -44,7 +44,7 @@ export async function fetchPackage(source) {
   const installed = join(folder, "node_modules", name);
   const versionIn = () => existsSync(installed) && readJson(join(installed, "package.json")).version;
   if (versionIn() !== version) await fill(folder, (draft) => install(source, draft));
-  if (versionIn() !== version) throw new Error(`${source} was asked for, ${versionIn()} was installed`);
+  if (versionIn() !== version) throw new Error(`npm installed ${versionIn()} instead of ${source}`);
   return installed;
 }
 

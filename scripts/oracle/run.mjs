@@ -7,14 +7,14 @@ import { countCorpus, createCorpus } from "./corpus/corpus.mjs";
 import { diffTranscripts } from "./diff.mjs";
 import { transcribe } from "./transcripts.mjs";
 
-const HELP = `Plays one corpus against two builds and compares everything that the other side can see.
+const HELP = `Plays one corpus against two builds and compares everything that clients and servers can see.
 
-npm run oracle -- --base <ref>      the build to compare with, by a git ref; main unless given
-  --base-dist <folder>              a dist folder to compare with, instead of a ref
-  --dist <folder>                   the new build; dist unless given
-  --seed <n> --count <n>            the seed of the corpus, and how many spoilt requests it has; 1 and 1500
-  --only <text>                     the scenarios whose name has this text
-  --show <n>                        how many differences are shown; 20
+npm run oracle -- --base <ref>      git ref of the build to compare with (main)
+  --base-dist <folder>              dist folder to compare with, instead of a ref
+  --dist <folder>                   the new build (dist)
+  --seed <n> --count <n>            seed of the corpus (1), and number of requests with faults (1500)
+  --only <text>                     only scenarios whose name contains this text
+  --show <n>                        number of differences that are shown (20)
   --list                            prints the names of the scenarios
   --json                            prints one JSON document`;
 

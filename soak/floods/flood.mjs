@@ -28,7 +28,7 @@ export async function until(lane, what, holds) {
   const begun = performance.now();
   for (let wait = 1; !(await holds()); wait = Math.min(50, wait * 2)) {
     if (performance.now() - begun > FLOOD_MS) {
-      lane.tally.surprise(lane.doing, `it did not come true that ${what}`);
+      lane.tally.surprise(lane.doing, `not within ${FLOOD_MS} ms: ${what}`);
       return;
     }
     await delay(wait);
