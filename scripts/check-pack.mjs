@@ -111,14 +111,17 @@ async function runPages(home) {
   if (!readFileSync(at("README.md"), "utf8").includes("npm install bowline")) return ["README.md: no npm install line"];
   const readme = await writePrograms(home, "README.md", ["server.ts", "client.ts"]);
   const hosts = await writePrograms(home, "docs/hosts.md", ["agent.ts"]);
+  const authorization = await writePrograms(home, "docs/authorization.md", ["local.ts"]);
   const tutorial = await writePrograms(home, "docs/tutorial.md", ["try.ts", "notes.test.ts"]);
   return [
     ...readme.problems,
     ...tutorial.problems,
     ...hosts.problems,
+    ...authorization.problems,
     ...(await runPage(readme, "client.ts")),
     ...(await runPage(tutorial, "try.ts")),
     ...(await runPage(hosts, "agent.ts")),
+    ...(await runPage(authorization, "local.ts")),
     ...(await runPage(tutorial, "notes.test.ts", ["--test"])),
   ];
 }
