@@ -1,10 +1,15 @@
-import { RpcError } from "../protocol/errors.js";
-import { isObject } from "../protocol/json.js";
-import type { CreateMessageParams, LoggingLevel } from "../protocol/types/index.js";
+import type {
+  CreateMessageParams,
+  CreateMessageResult,
+  ElicitResult,
+  LoggingLevel,
+  SamplingContent,
+} from "../protocol/types/index.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
+import type { Changes } from "../server/changes.js";
 import type { Context } from "../server/context.js";
 
-/** Request or notification in the form that handlers of the official SDK use. */
+/** A request or notification as handlers of the official SDK write it. */
 export interface CompatMessage {
   readonly method: string;
   readonly params?: { readonly [key: string]: unknown } | undefined;
@@ -16,20 +21,19 @@ export interface CompatRequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * Sends a request to the client. The result has the type of the schema. The schema itself is not run, since Bowline
- * checks responses.
- */
+/** Sends a request to the client. The result has the type of the schema, which Bowline does not run: it checks answers itself. */
 export type SendRequest = <S extends StandardSchema>(
   request: CompatMessage,
   resultSchema?: S,
   options?: CompatRequestOptions,
 ) => Promise<OutputOf<S>>;
 
-/**
- * Second argument of a handler: `extra` of version 1 of the official SDK, together with the members of `ctx` of version
- * 2.
- */
+/** Message of the client's model. Only a request with tools has an answer of several blocks. */
+export type SampledMessage<P> = P extends { readonly tools: object }
+  ? CreateMessageResult
+  : CreateMessageResult & { content: SamplingContent };
+
+/** Second argument of a handler: `extra` of version 1 of the official SDK, with the members of `ctx` of version 2 beside it. */
 export interface HandlerExtra {
   readonly signal: AbortSignal;
   readonly requestId: string | number;
@@ -46,16 +50,18 @@ export interface HandlerExtra {
     readonly notify: (notification: CompatMessage) => Promise<void>;
     readonly send: SendRequest;
     readonly log: (level: LoggingLevel, data: unknown, logger?: string) => Promise<void>;
-    readonly elicitInput: (params: CompatMessage["params"]) => Promise<unknown>;
-    readonly requestSampling: (params: CompatMessage["params"]) => Promise<unknown>;
+    readonly elicitInput: (params: CompatMessage["params"]) => Promise<ElicitResult>;
+    readonly requestSampling: <P extends CreateMessageParams>(params: P) => Promise<SampledMessage<P>>;
   };
   readonly http: { readonly authInfo: unknown };
-  /** Bowline's context of the call. */
+  /** The context of the call in Bowline's own form. */
   readonly bowline: Context;
 }
 
-export function toExtra(ctx: Context): HandlerExtra {
-  const sendNotification = (notification: CompatMessage) => notifyClient(ctx, notification);
+export function toExtra(ctx: Context, changes: Changes): HandlerExtra {
+  const sendNotification = async (notification: CompatMessage) => {
+    if (!publishChange(changes, notification)) await notifyClient(ctx, notification);
+  };
   const sendRequest = ((request, _schema, options) => askClient(ctx, request, options)) as SendRequest;
   const own = { signal: ctx.signal, _meta: metaOf(ctx) };
   return {
@@ -72,20 +78,21 @@ export function toExtra(ctx: Context): HandlerExtra {
       notify: sendNotification,
       send: sendRequest,
       log: async (level, data, logger) => ctx.log(level, data, logger),
-      elicitInput: (params) => askClient(ctx, { method: "elicitation/create", params }),
-      requestSampling: (params) => askClient(ctx, { method: "sampling/createMessage", params }),
+      elicitInput: (params) => askClient(ctx, { method: "elicitation/create", params }) as Promise<ElicitResult>,
+      requestSampling: ({ ...params }: CreateMessageParams) =>
+        askClient(ctx, { method: "sampling/createMessage", params }) as Promise<never>,
     },
     http: { authInfo: ctx.auth },
     bowline: ctx,
   };
 }
 
-/** Returns the metadata of a request. Handlers read `progressToken` to decide whether to report progress. */
+/** Returns the metadata of a request. Handlers look for `progressToken` in it to decide whether to report progress. */
 function metaOf(ctx: Context): HandlerExtra["_meta"] {
   return ctx.meta as HandlerExtra["_meta"];
 }
 
-/** Sends a request to the client by the method of the context that suits its protocol version. */
+/** Sends a request to the client by the function of the context that fits the protocol version of the client. */
 export async function askClient(
   ctx: Context,
   request: CompatMessage,
@@ -110,9 +117,7 @@ export async function askClient(
   }
 }
 
-/**
- * Sends a notification of a call. Progress and logs go through the context, which applies the client's token and level.
- */
+/** Sends a notification of a call. Progress and logs go through the context, which holds to the client's token and level. */
 export async function notifyClient(ctx: Context, { method, params = {} }: CompatMessage): Promise<void> {
   if (method === "notifications/progress")
     return ctx.progress(params.progress as number, params.total as number, params.message as string);
@@ -121,17 +126,16 @@ export async function notifyClient(ctx: Context, { method, params = {} }: Compat
   return ctx.notify(method, params);
 }
 
-/** Code of the error that requires a URL elicitation. */
-const URL_ELICITATION_REQUIRED = -32042;
+const LIST_CHANGES = {
+  "notifications/tools/list_changed": "toolsChanged",
+  "notifications/prompts/list_changed": "promptsChanged",
+  "notifications/resources/list_changed": "resourcesChanged",
+} as const;
 
-/** Runs a handler. Converts an error of the official SDK, which has a numeric `code`, to a JSON-RPC error. */
-export async function withErrors<T>(work: () => T, isTool = false): Promise<Awaited<T>> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!isObject(error) || typeof error.code !== "number") throw error;
-    // The official SDK converts other errors of a tool to a result for the model.
-    if (isTool && error.code !== URL_ELICITATION_REQUIRED) throw error;
-    throw new RpcError(error.code, String(error.message), error.data);
-  }
+/** Publishes a notification of a change to all clients that listen. Returns false for any other notification. */
+export function publishChange(changes: Changes, { method, params = {} }: CompatMessage): boolean {
+  if (method === "notifications/resources/updated") changes.resourceUpdated(String(params.uri));
+  else if (Object.hasOwn(LIST_CHANGES, method)) changes[LIST_CHANGES[method as keyof typeof LIST_CHANGES]]();
+  else return false;
+  return true;
 }

@@ -1,14 +1,15 @@
 import { currentCall, runInCall } from "../node/current-call.js";
 import { serveStdio } from "../node/stdio/serve.js";
-import { isObject } from "../protocol/json.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type {
   ClientCapabilities,
   CreateMessageParams,
+  ElicitResult,
   Implementation,
   LoggingLevel,
   Root,
 } from "../protocol/types/index.js";
+import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type { Context } from "../server/context.js";
 import type { Server as BowlineServer } from "../server/server.js";
 import {
@@ -17,11 +18,13 @@ import {
   type CompatRequestOptions,
   type HandlerExtra,
   notifyClient,
-  toExtra,
-  withErrors,
+  publishChange,
+  type SampledMessage,
 } from "./extra.js";
+import { type MessageOf, type MethodSchema, methodOf, type ParamsSchemas, readMessage } from "./message-schema.js";
+import { HandlerRunner } from "./run-handler.js";
 
-/** Transport of the official SDK, such as its `InMemoryTransport`. */
+/** A transport of the official SDK, such as its `InMemoryTransport`. */
 export interface CompatTransport {
   readonly sessionId?: string | undefined;
   onmessage?: ((message: never) => void) | undefined;
@@ -32,45 +35,38 @@ export interface CompatTransport {
   close(): Promise<void>;
 }
 
-/** Serves stdin and stdout of the process by `serveStdio`. */
+/** Serves the process's stdin and stdout by `serveStdio`. */
 export class StdioServerTransport {
   readonly sessionId = undefined;
 }
 
-/** Zod schema of a request or notification of the official SDK, or its method. */
-export type MethodSchema = string | { readonly shape: { readonly method: unknown } };
-
 type RequestHandler = (request: never, extra: HandlerExtra) => unknown;
 
-/** Methods that Bowline serves itself. A handler runs before them instead of replacing them. */
+/** Methods that Bowline serves itself: a handler runs before them instead of replacing them. */
 const OBSERVED = new Set(["resources/subscribe", "resources/unsubscribe"]);
 
-const LIST_CHANGES = {
-  "notifications/tools/list_changed": "toolsChanged",
-  "notifications/prompts/list_changed": "promptsChanged",
-  "notifications/resources/list_changed": "resourcesChanged",
-} as const;
-
 /**
- * Low-level `Server` of the official SDK on a Bowline server. In the official SDK, a server belongs to one connection.
- * Here it may serve several: members about the client refer to the call in which they are used, and `oninitialized`
- * runs once, for the first client.
+ * The low-level `Server` of the official SDK on a Bowline server. There, a server belongs to one connection. Here it may serve
+ * many: members about the client answer for the call in which they are used, and `oninitialized` runs once, for the first client.
  */
 export class CompatLowLevel {
   oninitialized: (() => unknown) | undefined;
   onclose: (() => void) | undefined;
   onerror: ((error: Error) => void) | undefined;
   transport: CompatTransport | StdioServerTransport | undefined;
-  /** Bowline server, for `serveHttp`, `toNodeListener` and other hosts. */
+  /** The server of Bowline, for `serveHttp`, `toNodeListener` and everything else that hosts one. */
   readonly bowline: BowlineServer;
-  readonly #observers = new Map<string, RequestHandler>();
+  readonly #runner: HandlerRunner;
+  readonly #observers = new Map<string, (message: CompatMessage, extra: HandlerExtra) => unknown>();
   #client: { readonly capabilities: ClientCapabilities; readonly info: Implementation | undefined } | undefined;
 
-  constructor(bowline: BowlineServer) {
+  /** `maskErrors` hides the messages of errors that have no code. */
+  constructor(bowline: BowlineServer, maskErrors = false) {
     this.bowline = bowline;
+    this.#runner = new HandlerRunner(bowline.changes, maskErrors);
     bowline.onNotification("notifications/initialized", {}, (_params, ctx) => this.#initialize(ctx.client, ctx));
     bowline.use(async (call, next) => {
-      // Clients of 2026-07-28 have no handshake. Their first request replaces it.
+      // Clients of 2026-07-28 have no handshake: their first request stands in for it.
       if (this.#client === undefined && call.method !== "initialize") await this.#initialize(call.client);
       return next(call);
     });
@@ -84,30 +80,66 @@ export class CompatLowLevel {
     return (currentCall()?.client ?? this.#client)?.info;
   }
 
-  setRequestHandler(schema: MethodSchema, handler: RequestHandler): void {
+  /** Serves a method: by its schema or name, or by its name with a schema of its params, which the handler then receives. */
+  setRequestHandler<S extends MethodSchema>(
+    schema: S,
+    handler: (request: MessageOf<S>, extra: HandlerExtra) => unknown,
+  ): void;
+  setRequestHandler<P extends StandardSchema>(
+    method: string,
+    schemas: ParamsSchemas<P>,
+    handler: (params: OutputOf<P>, extra: HandlerExtra) => unknown,
+  ): void;
+  setRequestHandler(schema: MethodSchema, given: RequestHandler | ParamsSchemas, last?: RequestHandler): void {
     const method = methodOf(schema);
-    if (OBSERVED.has(method)) this.#observe(method, handler);
-    else
-      this.bowline.method(method, {}, (params, ctx) =>
-        withErrors(() => runInCall(ctx, () => handler({ method, params } as never, toExtra(ctx)))),
+    const handler = last ?? given;
+    const read = (params: unknown) => readMessage(method, params, schema, last && (given as ParamsSchemas));
+    if (OBSERVED.has(method))
+      this.#observe(method, async ({ params }, extra) =>
+        (handler as RequestHandler)((await read(params)) as never, extra),
       );
+    else this.bowline.method(method, {}, async (params, ctx) => this.#runner.run(ctx, handler, [await read(params)]));
   }
 
-  setNotificationHandler(schema: MethodSchema, handler: (notification: never) => unknown): void {
+  setNotificationHandler<S extends MethodSchema>(schema: S, handler: (notification: MessageOf<S>) => unknown): void;
+  setNotificationHandler<P extends StandardSchema>(
+    method: string,
+    schemas: ParamsSchemas<P>,
+    handler: (params: OutputOf<P>) => unknown,
+  ): void;
+  setNotificationHandler(
+    schema: MethodSchema,
+    given: ((message: never) => unknown) | ParamsSchemas,
+    last?: (params: never) => unknown,
+  ): void {
     const method = methodOf(schema);
+    const handler = (last ?? given) as (message: unknown) => unknown;
     this.bowline.onNotification(method, {}, async (params, ctx) => {
-      await runInCall(ctx, () => handler({ method, params } as never));
+      try {
+        const message = await readMessage(method, params, schema, last && (given as ParamsSchemas));
+        await runInCall(ctx, () => handler(message));
+      } catch (error) {
+        if (this.onerror === undefined) throw error;
+        this.onerror(error as Error);
+      }
     });
   }
 
-  /** Sends a notification of the running call, or to all subscribed clients. */
+  /** Sends a notification: of the running call, or to all clients that listen. */
   async notification(notification: CompatMessage): Promise<void> {
     const { method, params = {} } = notification;
-    const { changes } = this.bowline;
-    if (method === "notifications/resources/updated") return changes.resourceUpdated(String(params.uri));
-    if (Object.hasOwn(LIST_CHANGES, method)) return changes[LIST_CHANGES[method as keyof typeof LIST_CHANGES]]();
+    if (publishChange(this.bowline.changes, notification)) return;
     if (method === "notifications/message") return this.sendLoggingMessage(params as never);
     return notifyClient(this.#call(method), notification);
+  }
+
+  /** Sends a request to the client. The result has the type of the schema, as with `extra.sendRequest`. */
+  async request<S extends StandardSchema>(
+    request: CompatMessage,
+    _resultSchema?: S,
+    options?: CompatRequestOptions,
+  ): Promise<OutputOf<S>> {
+    return this.#ask(request, options) as Promise<OutputOf<S>>;
   }
 
   async sendLoggingMessage(message: {
@@ -141,30 +173,37 @@ export class CompatLowLevel {
     return this.#ask({ method: "roots/list" }, options) as Promise<{ roots: Root[] }>;
   }
 
-  createMessage(params: CreateMessageParams, options?: CompatRequestOptions): Promise<unknown> {
-    return this.#ask({ method: "sampling/createMessage", params: { ...params } }, options);
+  createMessage<P extends CreateMessageParams>(params: P, options?: CompatRequestOptions): Promise<SampledMessage<P>> {
+    return this.#ask(
+      { method: "sampling/createMessage", params: { ...(params as CreateMessageParams) } },
+      options,
+    ) as Promise<SampledMessage<P>>;
   }
 
-  elicitInput(params: CompatMessage["params"], options?: CompatRequestOptions): Promise<unknown> {
-    return this.#ask({ method: "elicitation/create", params }, options);
+  elicitInput(params: CompatMessage["params"], options?: CompatRequestOptions): Promise<ElicitResult> {
+    return this.#ask({ method: "elicitation/create", params }, options) as Promise<ElicitResult>;
   }
 
-  /** Serves a transport of the official SDK, or stdin and stdout of the process. */
+  /** Serves a transport of the official SDK, or the process's own stdin and stdout. */
   async connect(transport: CompatTransport | StdioServerTransport): Promise<void> {
     this.transport = transport;
     if (transport instanceof StdioServerTransport) {
-      void serveStdio(this.bowline).then(
-        () => this.onclose?.(),
-        (error: Error) => this.onerror?.(error),
-      );
+      void serveStdio(this.bowline)
+        .catch((error: Error) => this.onerror?.(error))
+        .then(() => this.#disconnect());
       return;
     }
-    const connection = await this.bowline.accept(toChannel(transport));
-    void connection.closed.then(() => this.onclose?.());
+    const connection = await this.bowline.accept(toChannel(transport, (error) => this.onerror?.(error)));
+    void connection.closed.then(() => this.#disconnect());
   }
 
   close(): Promise<void> {
     return this.bowline.close();
+  }
+
+  #disconnect(): void {
+    this.transport = undefined;
+    this.onclose?.();
   }
 
   async #ask(request: CompatMessage, options?: CompatRequestOptions): Promise<unknown> {
@@ -179,14 +218,23 @@ export class CompatLowLevel {
     );
   }
 
-  #observe(method: string, handler: RequestHandler): void {
+  #observe(method: string, observer: (message: CompatMessage, extra: HandlerExtra) => unknown): void {
     const isFirst = this.#observers.size === 0;
-    this.#observers.set(method, handler);
+    this.#observers.set(method, observer);
     if (!isFirst) return;
     this.bowline.use(async (call, next) => {
       const observer = this.#observers.get(call.method);
-      const extra = { sessionId: call.origin.sessionId, requestId: call.id, signal: call.end.signal } as HandlerExtra;
-      if (observer !== undefined) await observer({ method: call.method, params: call.params } as never, extra);
+      if (observer === undefined) return next(call);
+      const { id: requestId, params, client, method } = call;
+      const sendNotification = (notification: CompatMessage) => this.notification(notification);
+      const own = { sessionId: call.origin.sessionId, authInfo: call.origin.auth, signal: call.end.signal };
+      const extra = { ...own, requestId, sendNotification } as HandlerExtra;
+      try {
+        // The call cannot ask the client, but tells which client it is.
+        await runInCall({ client, open: false } as Context, () => observer({ method, params }, extra));
+      } catch (error) {
+        throw this.#runner.toRpcError(error);
+      }
       return next(call);
     });
   }
@@ -202,25 +250,16 @@ export class CompatLowLevel {
   }
 }
 
-/** Returns the method of a schema of the official SDK. */
-function methodOf(schema: MethodSchema): string {
-  if (typeof schema === "string") return schema;
-  const literal = schema.shape.method;
-  const value = isObject(literal) ? literal.value : undefined;
-  if (typeof value !== "string")
-    throw new TypeError(
-      'setRequestHandler and setNotificationHandler take a schema of the SDK, or a method such as "tools/list"',
-    );
-  return value;
-}
-
-/** Converts a transport of the official SDK, which carries objects, to a channel, which carries text. */
-function toChannel(transport: CompatTransport): Channel {
+/** Wraps a transport of the official SDK, which carries messages as objects, as a channel, which carries text. */
+function toChannel(transport: CompatTransport, onError: (error: Error) => void): Channel {
   return {
     async open(events) {
       transport.onmessage = (message) => events.onFrame(JSON.stringify(message));
       transport.onclose = () => events.onClose(undefined);
-      transport.onerror = (error) => events.onProblem(error);
+      transport.onerror = (error) => {
+        onError(error);
+        events.onProblem(error);
+      };
       await transport.start();
     },
     send: (text) => transport.send(JSON.parse(text) as never),

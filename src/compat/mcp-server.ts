@@ -1,4 +1,3 @@
-import { runInCall } from "../node/current-call.js";
 import { defined } from "../protocol/json.js";
 import type {
   Annotations,
@@ -13,15 +12,33 @@ import type {
 import { isStandardSchema } from "../schema/standard-schema.js";
 import type { Context } from "../server/context.js";
 import type { Completers } from "../server/definitions/completion.js";
+import type { ResourceOptions } from "../server/definitions/resource.js";
 import { toolResult } from "../server/definitions/tool-result.js";
 import type { Server as BowlineServer } from "../server/server.js";
-import { type HandlerExtra, toExtra, withErrors } from "./extra.js";
+import type { HandlerExtra } from "./extra.js";
 import { CompatLowLevel, type CompatTransport, type StdioServerTransport } from "./low-level.js";
+import { type CompatRegistration, toRegistration } from "./registration.js";
+import { HandlerRunner } from "./run-handler.js";
 import { type SchemaOrShape, type Shape, toObjectSchema, type ValuesOf } from "./shape.js";
+import { type Complete, completersOf, type ResourceTemplate } from "./templates.js";
 
 type Handler<S, R> = S extends SchemaOrShape
   ? (args: ValuesOf<S>, extra: HandlerExtra) => R | Promise<R>
   : (extra: HandlerExtra) => R | Promise<R>;
+
+type ToolCallResult = Omit<CallToolResult, "content"> & { content?: CallToolResult["content"] };
+type ToolHandler<I> = Handler<I, ToolCallResult>;
+type PromptHandler<A> = Handler<A, GetPromptResult>;
+
+/** Reads a resource. */
+export type ReadCallback = (uri: URL, extra: HandlerExtra) => ReadResourceResult | Promise<ReadResourceResult>;
+
+/** Reads a resource of a template. */
+export type ReadTemplateCallback = (
+  uri: URL,
+  variables: Record<string, string | string[]>,
+  extra: HandlerExtra,
+) => ReadResourceResult | Promise<ReadResourceResult>;
 
 /** Options of `registerTool`. */
 export interface CompatToolOptions<I extends SchemaOrShape | undefined, O extends SchemaOrShape | undefined> {
@@ -54,143 +71,215 @@ export interface CompatResourceOptions {
   readonly _meta?: JsonObject | undefined;
 }
 
-/** Handle of a registered tool, prompt or resource. */
-export interface CompatRegistration {
-  readonly enabled: boolean;
-  enable(): void;
-  disable(): void;
-  remove(): void;
+/** Handle of a tool. */
+export type RegisteredTool = Pick<CompatRegistration, "enabled" | "enable" | "disable" | "remove"> & {
+  update<I extends SchemaOrShape | undefined = undefined>(
+    changes: Omit<CompatToolOptions<never, SchemaOrShape>, "inputSchema"> & {
+      readonly name?: string | null;
+      readonly paramsSchema?: I;
+      readonly callback?: ToolHandler<I>;
+      readonly enabled?: boolean;
+    },
+  ): void;
+};
+
+/** Handle of a prompt. */
+export type RegisteredPrompt = Pick<CompatRegistration, "enabled" | "enable" | "disable" | "remove"> & {
+  update<A extends SchemaOrShape | undefined = undefined>(
+    changes: Omit<CompatPromptOptions<never>, "argsSchema"> & {
+      readonly name?: string | null;
+      readonly argsSchema?: A;
+      readonly callback?: PromptHandler<A>;
+      readonly enabled?: boolean;
+    },
+  ): void;
+};
+
+interface ResourceChanges {
+  readonly name?: string | null;
+  readonly title?: string;
+  readonly metadata?: CompatResourceOptions;
 }
 
-type Complete = (
-  value: string,
-  context?: { readonly arguments?: Readonly<Record<string, string>> },
-) => readonly string[] | Promise<readonly string[]>;
+/** Handle of a resource. */
+export type RegisteredResource = CompatRegistration<
+  ResourceChanges & { readonly uri?: string | null; readonly callback?: ReadCallback }
+>;
 
-/** URI template with its list and its completions. */
-export class ResourceTemplate {
-  readonly uriTemplate: string;
-  readonly callbacks: {
-    readonly list?:
-      | ((
-          extra: HandlerExtra,
-        ) => { resources: readonly { uri: string }[] } | Promise<{ resources: readonly { uri: string }[] }>)
-      | undefined;
-    readonly complete?: { readonly [variable: string]: Complete };
-  };
-
-  constructor(uriTemplate: string | { toString(): string }, callbacks: ResourceTemplate["callbacks"] = {}) {
-    this.uriTemplate = String(uriTemplate);
-    this.callbacks = callbacks;
-  }
-}
-
-const COMPLETABLE = Symbol.for("mcp.completable");
-
-/** Adds completions to the schema of a prompt's argument. */
-export function completable<S extends object>(schema: S, complete: Complete): S {
-  Object.defineProperty(schema, COMPLETABLE, { value: { complete } });
-  return schema;
-}
+/** Handle of a resource template. */
+export type RegisteredResourceTemplate = CompatRegistration<
+  ResourceChanges & { readonly template?: ResourceTemplate; readonly callback?: ReadTemplateCallback }
+>;
 
 /**
- * `McpServer` of the official SDK on a Bowline server, for programs that migrate: `registerTool`, `registerPrompt` and
- * `registerResource` with unchanged handlers. Bowline's own definitions can be added through `bowline`.
+ * `McpServer` of the official SDK on a Bowline server, for programs that move: `registerTool`, `registerPrompt` and
+ * `registerResource` with the handlers as they are. Definitions of both kinds may stand side by side, by `bowline`.
  */
 export class CompatServer {
-  /** Low-level server. */
+  /** The low-level server. */
   readonly server: CompatLowLevel;
-  /** Bowline server, for `serveHttp`, `toNodeListener` and other hosts. */
+  /** The server of Bowline, for `serveHttp`, `toNodeListener` and everything else that hosts one. */
   readonly bowline: BowlineServer;
+  readonly #runner: HandlerRunner;
 
-  constructor(bowline: BowlineServer) {
+  constructor(bowline: BowlineServer, maskErrors = false) {
     this.bowline = bowline;
-    this.server = new CompatLowLevel(bowline);
+    this.server = new CompatLowLevel(bowline, maskErrors);
+    this.#runner = new HandlerRunner(bowline.changes, maskErrors);
   }
 
   registerTool<I extends SchemaOrShape | undefined = undefined, O extends SchemaOrShape | undefined = undefined>(
     name: string,
     options: CompatToolOptions<I, O>,
-    handler: Handler<I, Omit<CallToolResult, "content"> & { content?: CallToolResult["content"] }>,
-  ): CompatRegistration {
-    const { inputSchema, outputSchema, _meta: meta, ...shown } = options;
-    const input = inputSchema && toObjectSchema(inputSchema);
-    const output = outputSchema && toObjectSchema(outputSchema);
-    this.bowline.tool(name, defined({ ...shown, input, output, meta }), async (args: unknown, ctx: Context) =>
-      toolResult(await withErrors(() => run<CallToolResult>(handler, inputSchema && [args], ctx), true)),
-    );
-    return this.bowline.edit.tool(name);
+    callback: ToolHandler<I>,
+  ): RegisteredTool {
+    const { inputSchema: paramsSchema, ...others } = options;
+    const given: ToolParts = { name, ...others, paramsSchema, callback };
+    const { name: _, handler, ...definition } = this.#toTool(given);
+    this.bowline.tool(name, definition, handler);
+    return toRegistration(this.bowline.edit.tool(name), given, (given) => this.#toTool(given)) as RegisteredTool;
   }
 
   registerPrompt<A extends SchemaOrShape | undefined = undefined>(
     name: string,
     options: CompatPromptOptions<A>,
-    handler: Handler<A, GetPromptResult>,
-  ): CompatRegistration {
-    const { argsSchema, _meta: meta, ...shown } = options;
-    const details = argsSchema && { arguments: toObjectSchema(argsSchema), complete: completersOf(argsSchema) };
-    this.bowline.prompt(name, defined({ ...shown, ...details, meta }), (args: unknown, ctx: Context) =>
-      withErrors(() => run<GetPromptResult>(handler, argsSchema && [args], ctx)),
-    );
-    return this.bowline.edit.prompt(name);
+    callback: PromptHandler<A>,
+  ): RegisteredPrompt {
+    const given: PromptParts = { name, ...options, callback };
+    const { name: _, handler, ...definition } = this.#toPrompt(given);
+    this.bowline.prompt(name, definition, handler);
+    return toRegistration(this.bowline.edit.prompt(name), given, (given) => this.#toPrompt(given)) as RegisteredPrompt;
   }
 
   registerResource(
     name: string,
     uri: string,
     options: CompatResourceOptions,
-    handler: (uri: URL, extra: HandlerExtra) => ReadResourceResult | Promise<ReadResourceResult>,
-  ): CompatRegistration;
+    callback: ReadCallback,
+  ): RegisteredResource;
   registerResource(
     name: string,
     template: ResourceTemplate,
     options: CompatResourceOptions,
-    handler: (
-      uri: URL,
-      variables: Record<string, string | string[]>,
-      extra: HandlerExtra,
-    ) => ReadResourceResult | Promise<ReadResourceResult>,
-  ): CompatRegistration;
+    callback: ReadTemplateCallback,
+  ): RegisteredResourceTemplate;
   registerResource(
     name: string,
     where: string | ResourceTemplate,
-    options: CompatResourceOptions,
-    handler: unknown,
-  ): CompatRegistration {
-    const { _meta: meta, ...shown } = options;
-    const isTemplate = where instanceof ResourceTemplate;
-    const uri = isTemplate ? where.uriTemplate : where;
-    const live = isTemplate ? liveParts(where) : {};
-    this.bowline.resource(
-      uri,
-      defined({ name, ...shown, meta, ...live }),
-      (variables: unknown, ctx: Context, read: string) =>
-        withErrors(() =>
-          run<ReadResourceResult>(handler, isTemplate ? [new URL(read), variables] : [new URL(read)], ctx),
-        ),
-    );
-    return this.bowline.edit.resource(uri);
+    metadata: CompatResourceOptions,
+    callback: unknown,
+  ): RegisteredResource & RegisteredResourceTemplate {
+    const place = typeof where === "string" ? { uri: where } : { template: where };
+    const given: ResourceParts = { name, ...place, metadata, callback };
+    const { uri, handler, ...definition } = this.#toResource(given);
+    this.bowline.resource(uri, defined<ResourceOptions<undefined>>(definition), handler);
+    return toRegistration(this.bowline.edit.resource(uri), given, (given) => this.#toResource(given) as never);
   }
 
-  /** @deprecated in the official SDK: use `registerTool`. Takes `name, description?, shape?, annotations?, handler`. */
-  tool(name: string, ...rest: readonly unknown[]): CompatRegistration {
+  /** @deprecated in the official SDK: use `registerTool`. */
+  tool(name: string, handler: ToolHandler<undefined>): RegisteredTool;
+  tool(name: string, description: string, handler: ToolHandler<undefined>): RegisteredTool;
+  tool<A extends Shape>(name: string, shape: A, handler: ToolHandler<A>): RegisteredTool;
+  tool<A extends Shape>(name: string, description: string, shape: A, handler: ToolHandler<A>): RegisteredTool;
+  tool<A extends Shape>(name: string, shape: A, annotations: ToolAnnotations, handler: ToolHandler<A>): RegisteredTool;
+  tool<A extends Shape>(
+    name: string,
+    description: string,
+    shape: A,
+    annotations: ToolAnnotations,
+    handler: ToolHandler<A>,
+  ): RegisteredTool;
+  tool(name: string, annotations: ToolAnnotations, handler: ToolHandler<undefined>): RegisteredTool;
+  tool(
+    name: string,
+    description: string,
+    annotations: ToolAnnotations,
+    handler: ToolHandler<undefined>,
+  ): RegisteredTool;
+  tool(name: string, ...rest: readonly unknown[]): RegisteredTool {
     const { description, objects, handler } = readOverload(rest);
     const [first, second] = objects;
     const [inputSchema, annotations] = first !== undefined && isShape(first) ? [first, second] : [undefined, first];
     return this.registerTool<Shape | undefined>(name, defined({ description, inputSchema, annotations }), handler);
   }
 
-  /** @deprecated in the official SDK: use `registerPrompt`. Takes `name, description?, shape?, handler`. */
-  prompt(name: string, ...rest: readonly unknown[]): CompatRegistration {
+  /** @deprecated in the official SDK: use `registerPrompt`. */
+  prompt(name: string, handler: PromptHandler<undefined>): RegisteredPrompt;
+  prompt(name: string, description: string, handler: PromptHandler<undefined>): RegisteredPrompt;
+  prompt<A extends Shape>(name: string, shape: A, handler: PromptHandler<A>): RegisteredPrompt;
+  prompt<A extends Shape>(name: string, description: string, shape: A, handler: PromptHandler<A>): RegisteredPrompt;
+  prompt(name: string, ...rest: readonly unknown[]): RegisteredPrompt {
     const { description, objects, handler } = readOverload(rest);
     return this.registerPrompt(name, defined({ description, argsSchema: objects[0] as Shape | undefined }), handler);
   }
 
-  /** @deprecated in the official SDK: use `registerResource`. Takes `name, uri or template, options?, handler`. */
-  resource(name: string, where: string | ResourceTemplate, ...rest: readonly unknown[]): CompatRegistration {
+  /** @deprecated in the official SDK: use `registerResource`. */
+  resource(name: string, uri: string, callback: ReadCallback): RegisteredResource;
+  resource(name: string, uri: string, options: CompatResourceOptions, callback: ReadCallback): RegisteredResource;
+  resource(name: string, template: ResourceTemplate, callback: ReadTemplateCallback): RegisteredResourceTemplate;
+  resource(
+    name: string,
+    template: ResourceTemplate,
+    options: CompatResourceOptions,
+    callback: ReadTemplateCallback,
+  ): RegisteredResourceTemplate;
+  resource(name: string, where: string | ResourceTemplate, ...rest: readonly unknown[]): unknown {
     const { objects, handler } = readOverload(rest);
     return this.registerResource(name, where as string, objects[0] ?? {}, handler);
   }
+
+  #toTool({ name, paramsSchema, outputSchema, _meta: meta, callback, ...shown }: ToolParts) {
+    // A tool without a schema receives no arguments, but accepts any, as with a schema without members.
+    const input = toObjectSchema(paramsSchema ?? {});
+    const output = outputSchema && toObjectSchema(outputSchema);
+    const handler = async (args: unknown, ctx: Context) => {
+      const given = paramsSchema === undefined ? [] : [args];
+      return toolResult((await this.#runner.runTool<ToolCallResult | undefined>(ctx, callback, given)) ?? {});
+    };
+    return defined({ ...shown, name, input, output, meta, handler });
+  }
+
+  #toPrompt({ name, argsSchema, _meta: meta, callback, ...shown }: PromptParts) {
+    const details = argsSchema && {
+      arguments: toObjectSchema(argsSchema),
+      complete: completersOf(argsSchema, this.#toCompleter),
+    };
+    const handler = (args: unknown, ctx: Context) =>
+      this.#runner.run<GetPromptResult>(ctx, callback, argsSchema === undefined ? [] : [args]);
+    return defined({ ...shown, ...details, name, meta, handler });
+  }
+
+  #toResource({ name, title, uri, template, metadata, callback }: ResourceParts) {
+    const { _meta: meta, ...shown } = metadata;
+    const handler = (variables: unknown, ctx: Context, read: string) => {
+      const place = new URL(read);
+      return this.#runner.run<ReadResourceResult>(ctx, callback, template === undefined ? [place] : [place, variables]);
+    };
+    return {
+      ...NO_METADATA,
+      ...shown,
+      ...(title !== undefined && { title }),
+      ...(template && this.#liveParts(template)),
+      name,
+      uri: template?.uriTemplate ?? (uri as string),
+      meta,
+      handler,
+    };
+  }
+
+  #liveParts({ callbacks }: ResourceTemplate) {
+    const { list, complete = {} } = callbacks;
+    return {
+      complete: Object.fromEntries(Object.entries(complete).map(([name, one]) => [name, this.#toCompleter(one)])),
+      list:
+        list &&
+        (async (ctx: Context) => (await this.#runner.run<Awaited<ReturnType<typeof list>>>(ctx, list, [])).resources),
+    };
+  }
+
+  readonly #toCompleter = (complete: Complete): Completers[string] => {
+    return (value, ctx, others) => this.#runner.run(ctx, complete, [value, { arguments: others }]);
+  };
 
   connect(transport: CompatTransport | StdioServerTransport): Promise<void> {
     return this.server.connect(transport);
@@ -224,10 +313,35 @@ export class CompatServer {
   }
 }
 
-/** Runs a handler with its arguments followed by `extra`. A handler without a schema gets `extra` only. */
-function run<R>(handler: unknown, args: readonly unknown[] | undefined, ctx: Context): Promise<R> {
-  const call = handler as (...args: unknown[]) => Promise<R>;
-  return runInCall(ctx, () => call(...(args ?? []), toExtra(ctx)));
+/** Members of a resource that new metadata replaces, also if it lacks them. */
+const NO_METADATA = {
+  title: undefined,
+  description: undefined,
+  mimeType: undefined,
+  size: undefined,
+  annotations: undefined,
+  icons: undefined,
+};
+
+interface ToolParts
+  extends Omit<CompatToolOptions<SchemaOrShape | undefined, SchemaOrShape | undefined>, "inputSchema"> {
+  readonly name: string;
+  readonly paramsSchema: SchemaOrShape | undefined;
+  readonly callback: unknown;
+}
+
+interface PromptParts extends CompatPromptOptions<SchemaOrShape | undefined> {
+  readonly name: string;
+  readonly callback: unknown;
+}
+
+interface ResourceParts {
+  readonly name: string;
+  readonly title?: string;
+  readonly uri?: string;
+  readonly template?: ResourceTemplate;
+  readonly metadata: CompatResourceOptions;
+  readonly callback: unknown;
 }
 
 /** Reads the arguments of an overloaded method of version 1: a description, up to two objects, the handler. */
@@ -242,28 +356,3 @@ function readOverload(rest: readonly unknown[]) {
 function isShape(given: object): given is Shape {
   return isStandardSchema(given) || Object.values(given).every(isStandardSchema);
 }
-
-function liveParts({ callbacks }: ResourceTemplate) {
-  const { list, complete = {} } = callbacks;
-  return {
-    complete: Object.fromEntries(Object.entries(complete).map(([name, one]) => [name, toCompleter(one)])),
-    ...(list && { list: async (ctx: Context) => (await runInCall(ctx, () => list(toExtra(ctx)))).resources }),
-  };
-}
-
-/** Collects the completions that {@link completable} added to the members of a shape, or of a zod object. */
-function completersOf(schema: SchemaOrShape): Completers {
-  const members = Object.entries(("shape" in schema ? schema.shape : schema) as Record<string, object>);
-  const found = members.flatMap(([name, member]) => {
-    const added = (member as { [COMPLETABLE]?: { complete: Complete } } | undefined)?.[COMPLETABLE as never] as
-      | { complete: Complete }
-      | undefined;
-    return added === undefined ? [] : [[name, toCompleter(added.complete)] as const];
-  });
-  return Object.fromEntries(found);
-}
-
-const toCompleter =
-  (complete: Complete): Completers[string] =>
-  (value, _ctx, others) =>
-    complete(value, { arguments: others });

@@ -1,4 +1,5 @@
-import { isStandardSchema, type StandardSchema } from "../schema/standard-schema.js";
+import { isObject, pointerTo } from "../protocol/json.js";
+import { type ConverterOptions, isStandardSchema, type StandardSchema } from "../schema/standard-schema.js";
 
 /** Schemas by member name, in the form of `registerTool` of the official SDK: `{ city: z.string() }`. */
 export type Shape = { readonly [member: string]: StandardSchema };
@@ -14,7 +15,7 @@ export type ValuesOf<S> =
       ? { [Member in keyof S]: S[Member] extends StandardSchema<infer _Input, infer Output> ? Output : never }
       : undefined;
 
-type Converted = { readonly [keyword: string]: unknown };
+type Direction = "input" | "output";
 
 /** Returns the schema of an object with the given members. Returns a schema unchanged. */
 export function toObjectSchema(given: SchemaOrShape): StandardSchema<Record<string, unknown>> {
@@ -26,8 +27,8 @@ export function toObjectSchema(given: SchemaOrShape): StandardSchema<Record<stri
       vendor: "bowline",
       validate: (value) => validateMembers(members, value),
       jsonSchema: {
-        input: (options) => describe(members, (schema) => schema["~standard"].jsonSchema?.input(options)),
-        output: (options) => describe(members, (schema) => schema["~standard"].jsonSchema?.output(options)),
+        input: (options) => describe(members, "input", options),
+        output: (options) => describe(members, "output", options),
       },
     },
   };
@@ -50,21 +51,42 @@ async function validateMembers(members: Members, value: unknown): Promise<Valida
   return { value: Object.fromEntries(entries.filter(([, member]) => member !== undefined)) };
 }
 
-/** Describes an object as JSON Schema. A member is required if its schema refuses `undefined`. */
-function describe(
-  members: Members,
-  convert: (schema: StandardSchema) => Converted | undefined,
-): Record<string, unknown> {
+/** Describes an object as JSON Schema. */
+function describe(members: Members, direction: Direction, options: ConverterOptions): Record<string, unknown> {
   const properties: Record<string, unknown> = {};
   const required: string[] = [];
   for (const [name, schema] of members) {
-    const converted = convert(schema);
+    const converted = schema["~standard"].jsonSchema?.[direction](options);
     if (converted === undefined)
       throw new Error(`the schema of "${name}" has no JSON Schema: update its library (zod 4.2 or newer has it)`);
     const { $schema: _, ...shown } = converted;
-    properties[name] = shown;
-    const absent = schema["~standard"].validate(undefined);
-    if (!(absent instanceof Promise) && absent.issues !== undefined) required.push(name);
+    properties[name] = moveReferences(shown, `#/properties/${encodeURIComponent(pointerTo(name).slice(1))}`);
+    if (isRequired(schema, direction)) required.push(name);
   }
   return { type: "object", properties, ...(required.length > 0 && { required }) };
+}
+
+/** Points the references within a schema, such as that of a recursive type to itself, to the new place of its root. */
+function moveReferences(value: unknown, root: string): unknown {
+  if (Array.isArray(value)) return value.map((item) => moveReferences(item, root));
+  if (!isObject(value)) return value;
+  const move = (keyword: string, given: unknown) =>
+    keyword === "$ref" && typeof given === "string" && /^#(\/|$)/.test(given)
+      ? `${root}${given.slice(1)}`
+      : moveReferences(given, root);
+  return Object.fromEntries(Object.entries(value).map(([keyword, given]) => [keyword, move(keyword, given)]));
+}
+
+/** True if an object needs the member. zod tells it; a schema of another library is asked whether it refuses `undefined`. */
+function isRequired(schema: StandardSchema, direction: Direction): boolean {
+  const { _zod: zod } = schema as { readonly _zod?: { readonly optin?: unknown; readonly optout?: unknown } };
+  if (zod !== undefined) return (direction === "input" ? zod.optin : zod.optout) === undefined;
+  try {
+    const absent = schema["~standard"].validate(undefined);
+    if (!(absent instanceof Promise)) return absent.issues !== undefined;
+    absent.catch(() => {});
+    return false;
+  } catch {
+    return true;
+  }
 }

@@ -1,6 +1,7 @@
 import { CompatLowLevel } from "../compat/low-level.js";
 import { CompatServer } from "../compat/mcp-server.js";
-import type { Implementation } from "../protocol/types/index.js";
+import { defined } from "../protocol/json.js";
+import type { Implementation, JsonObject } from "../protocol/types/index.js";
 import type { ServerOptions } from "../server/options.js";
 import { McpServer as BowlineServer } from "./server.js";
 
@@ -12,6 +13,8 @@ export interface CompatServerOptions {
     readonly prompts?: { readonly listChanged?: boolean };
     readonly resources?: { readonly listChanged?: boolean; readonly subscribe?: boolean };
     readonly logging?: object;
+    readonly experimental?: { readonly [name: string]: JsonObject };
+    readonly extensions?: { readonly [name: string]: JsonObject };
     readonly [capability: string]: unknown;
   };
   readonly bowline?: ServerOptions;
@@ -21,20 +24,20 @@ export interface CompatServerOptions {
 /** High-level server of the official SDK. */
 export class McpServer extends CompatServer {
   constructor(info: Implementation, options: CompatServerOptions = {}) {
-    super(createServer(info, options));
+    super(createServer(info, options), options.bowline?.maskErrors);
   }
 }
 
 /** Low-level server of the official SDK. */
 export class Server extends CompatLowLevel {
   constructor(info: Implementation, options: CompatServerOptions = {}) {
-    super(createServer(info, options));
+    super(createServer(info, options), options.bowline?.maskErrors);
   }
 }
 
 function createServer(info: Implementation, { instructions, capabilities = {}, bowline }: CompatServerOptions) {
-  const { tools, prompts, resources, logging } = capabilities;
-  const given = { ...(tools && { tools }), ...(prompts && { prompts }), ...(resources && { resources }) };
+  const { tools, prompts, resources, logging, experimental, extensions } = capabilities;
+  const given = defined({ tools, prompts, resources, experimental, extensions });
   return new BowlineServer(info, {
     ...(instructions !== undefined && { instructions }),
     capabilities: { ...given, ...(logging && { logging: true }) },
@@ -42,14 +45,26 @@ function createServer(info: Implementation, { instructions, capabilities = {}, b
   });
 }
 
-export type { CompatMessage, CompatRequestOptions, HandlerExtra, SendRequest } from "../compat/extra.js";
-export { type CompatTransport, type MethodSchema, StdioServerTransport } from "../compat/low-level.js";
-export {
-  type CompatPromptOptions,
-  type CompatRegistration,
-  type CompatResourceOptions,
-  type CompatToolOptions,
-  completable,
-  ResourceTemplate,
+export type {
+  CompatMessage,
+  CompatRequestOptions,
+  HandlerExtra,
+  SampledMessage,
+  SendRequest,
+} from "../compat/extra.js";
+export { type CompatTransport, StdioServerTransport } from "../compat/low-level.js";
+export type {
+  CompatPromptOptions,
+  CompatResourceOptions,
+  CompatToolOptions,
+  ReadCallback,
+  ReadTemplateCallback,
+  RegisteredPrompt,
+  RegisteredResource,
+  RegisteredResourceTemplate,
+  RegisteredTool,
 } from "../compat/mcp-server.js";
+export type { MessageOf, MethodSchema, ParamsSchemas } from "../compat/message-schema.js";
+export type { CompatRegistration } from "../compat/registration.js";
 export type { SchemaOrShape, Shape, ValuesOf } from "../compat/shape.js";
+export { type Complete, completable, ResourceTemplate } from "../compat/templates.js";

@@ -195,8 +195,8 @@ test("the low-level server serves methods by name or by schema", async (t) => {
   const create = () => {
     const server = new Server(INFO, { capabilities: { tools: {} } });
     server.setRequestHandler("tools/list", () => ({ tools: [{ name: "t", inputSchema: { type: "object" } }] }));
-    const schema = z.object({ method: z.literal("tools/call") });
-    server.setRequestHandler(schema, (request: { params: { name: string } }) => ({
+    const schema = z.object({ method: z.literal("tools/call"), params: z.object({ name: z.string() }) });
+    server.setRequestHandler(schema, (request) => ({
       content: [{ type: "text", text: request.params.name }],
     }));
     return server;
