@@ -93,13 +93,15 @@ export function isGenerator(value: unknown): value is AsyncGenerator<unknown, un
 
 /**
  * True for an object in the shape of a `tools/call` result. Either all content has a known type, or the object has no
- * other members than a result. So a misspelt type is refused instead of sent as data.
+ * other members than a result. So a misspelt type is refused instead of sent as data. An empty `content` beside other
+ * members may be an empty page of data.
  */
 function isResult(value: object): value is CallToolResult {
   const { content } = value as { content?: unknown };
   if (!Array.isArray(content)) return false;
   const isMember = (name: string) => /^(content|structuredContent|isError|_meta)$/.test(name);
-  return content.every(isContentBlock) || (content.every(hasType) && Object.keys(value).every(isMember));
+  const isShown = (content.length > 0 || "isError" in value) && content.every(isContentBlock);
+  return isShown || (content.every(hasType) && Object.keys(value).every(isMember));
 }
 
 /** True for a list of blocks, at least one of which has a known type. */

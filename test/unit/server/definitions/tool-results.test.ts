@@ -72,6 +72,7 @@ test("data that only resembles content stays data", async () => {
   const values = [
     { type: "circle", radius: 2 },
     { type: "doc", content: [{ type: "paragraph" }] },
+    { content: [], totalPages: 0 },
     [{ type: "circle" }, { type: "square" }],
     { content: "words" },
     { content: [1, 2] },
