@@ -5,14 +5,19 @@
  * `bowline`, such as a subclass of a user, has ordinary instances only.
  */
 export function isInstance(this: object, value: unknown): boolean {
-  if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
+  if (typeof value !== "object" || value === null) return false;
+  if (ordinary.call(this, value)) return true;
+  let type: unknown = value.constructor;
+  // Results of tools are plain objects, and each is asked here.
+  if (type === Object || !Object.hasOwn(this, "bowline")) return false;
   const { bowline } = this as Branded;
-  let type: unknown = Object.hasOwn(this, "bowline") ? (value as object | undefined)?.constructor : undefined;
   for (; typeof type === "function"; type = Object.getPrototypeOf(type)) {
     if ((type as Branded).bowline === bowline) return true;
   }
   return false;
 }
+
+const ordinary = Function.prototype[Symbol.hasInstance];
 
 interface Branded {
   readonly bowline?: string;
