@@ -151,13 +151,10 @@ export async function listenToServer(
   if (opened.kind === "open") discard(opened.response);
 }
 
-/**
- * True if a refused stream may be opened later. With 400 the server no longer keeps the last event. With 409 it has not
- * yet noticed the end of the last connection.
- */
+/** True if a refused stream may begin anew. With 400 the server no longer keeps the last event. */
 function mayOpenAnew(error: Error, cursor: StreamCursor): boolean {
   const status = error instanceof ConnectionError ? error.status : undefined;
-  if (status !== 400 || cursor.lastEventId === "") return status === 409;
+  if (status !== 400 || cursor.lastEventId === "") return false;
   cursor.lastEventId = "";
   return true;
 }
@@ -237,8 +234,9 @@ async function openStream(
   return { kind: "refused", error: new ProtocolError(`${what}: the server answered with content type ${type}`) };
 }
 
+/** True for a status that passes. With 409 the server has not yet noticed the end of the last connection. */
 function isPassing(status: number): boolean {
-  return status >= 500 || status === 429 || status === 408;
+  return status >= 500 || status === 429 || status === 408 || status === 409;
 }
 
 /**

@@ -47,3 +47,27 @@ test("a stream that the server takes for open still is asked for again", async (
   again.stream().notify(NOTE, {});
   await heard;
 });
+
+test("the stream of a call that the server takes for open still is asked for again", async (t) => {
+  const script = await new HttpScript().start();
+  t.after(() => script.stop());
+  script.onRequest = (received: Received) => {
+    if (received.rpcMethod === "initialize") received.result(HELLO, { "mcp-session-id": "s" });
+    else if (received.rpcMethod === "tools/call") received.stream().raw("id: c1\ndata:\n\n").end();
+    else if (received.method === "POST") received.status(202);
+    else if (received.method === "DELETE") received.status(200);
+    else if (received.headers["last-event-id"] === undefined) received.status(405);
+  };
+  const client = await connect(script.url, {
+    era: "legacy",
+    reconnect: { schedule: (reconnect) => void setImmediate(reconnect) },
+  });
+  t.after(() => client.close());
+  const call = client.callTool("slow");
+  const resumed = () => script.next(({ headers }) => headers["last-event-id"] === "c1");
+  (await Promise.race([resumed(), call as Promise<never>])).status(409, "open already");
+  const { id } = (await script.next("tools/call")).message;
+  const again = await Promise.race([resumed(), call as Promise<never>]);
+  again.stream().event({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text: "done" }] } });
+  equal((await call).text, "done");
+});
