@@ -55,7 +55,7 @@ const workers = Number(values.workers);
 const files = await baseline(testFiles(chosen), { workers, tell: progress });
 const left = files.filter(({ failure }) => failure !== undefined);
 for (const { name, failure } of left) console.error(`${name} fails without a mutant and is left out: ${failure}`);
-const results = await hunt(taken, files, { workers, most: Number(values.files), tell: progress });
+const results = await hunt(taken, files, { chosen, workers, most: Number(values.files), tell: progress });
 
 const verdict = judged(results, ledger);
 if (json) console.log(JSON.stringify({ ...verdict, results }, null, 2));

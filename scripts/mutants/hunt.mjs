@@ -8,12 +8,12 @@ const kept = at("build/mutants/killers.json");
 /**
  * Looks for a test that fails with each mutant: `{ ...mutant, killer?, reached, ran }`. `reached` and `ran` count
  * files. The files that reach a mutant run in the order of {@link orderOf} until one fails, or until `most` of them
- * ran. A file that also fails without the mutant is ignored.
+ * ran. A file that also fails without the mutant is ignored. `chosen` are all mutants, of which `mutants` may be some.
  */
-export async function hunt(mutants, files, { workers, most, tell }) {
+export async function hunt(mutants, files, { chosen, workers, most, tell }) {
   const killers = existsSync(kept) ? readJson(kept) : {};
   const results = new Map();
-  const folders = new Map(mutants.map(({ id, file }) => [id, folderOf(file)]));
+  const folders = new Map(chosen.map(({ id, file }) => [id, folderOf(file)]));
   await eachOf(mutants, workers, async (mutant) => {
     const reaching = files.filter(({ failure, reached }) => failure === undefined && reached.includes(mutant.id));
     const result = await killed(mutant, orderOf(mutant, reaching, killers[mutant.id], folders).slice(0, most));
