@@ -60,6 +60,7 @@ test("a client that leaves is told of once, later to those who ask then, and nev
   answered.reply(200, {});
   answered.onGone(() => told.push("answered"));
   answered.disconnect();
+  throws(() => answered.reply(200, {}), /answered twice/);
   await new Promise(setImmediate);
   deepEqual(told, ["before", "after"]);
 });

@@ -258,3 +258,13 @@ test("a token that does not say when it expires is refused, unless such tokens a
   const info = await jwtVerifier({ ...issuer.settings, allowNoExpiry: true })(endless);
   deepEqual([info?.subject, info?.expiresAt], ["ada", undefined]);
 });
+
+test("metadata that names no address of keys is told as such", async () => {
+  for (const jwks_uri of [undefined, 7, "not an address"]) {
+    const issuer = await TokenIssuer.create();
+    const token = await issuer.sign({});
+    const fetch = async () => Response.json({ issuer: ISSUER, jwks_uri });
+    const verify = jwtVerifier({ ...issuer.settings, fetch });
+    await rejects(async () => verify(token), { name: "AuthError", message: /names no jwks_uri/ });
+  }
+});
