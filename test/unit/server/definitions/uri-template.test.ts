@@ -298,7 +298,7 @@ describe("a URI template is refused with", () => {
             .map((_, n) => `{v${n}}`)
             .join("/"),
         ),
-      /more than 32 variables/,
+      /more than 32 variables at position 182$/,
     );
     throws(() => parseUriTemplate("a".repeat(2049)), /longer than 2048/);
   });
