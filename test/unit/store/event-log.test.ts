@@ -48,6 +48,12 @@ test("all sessions together keep as many characters as are allowed, and the long
   deepEqual(texts(log, "u", "a"), ["333333"]);
 });
 
+test("no more is dropped than has to be", () => {
+  const log = new MemoryEventLog({ maxLoggedChars: 6 });
+  for (const session of ["s", "t", "u", "s"]) log.append(session, "a", "22");
+  deepEqual([log.size("s"), log.size("t"), log.size("u")], [2, 0, 1]);
+});
+
 test("a session that is dropped leaves its room", () => {
   const log = new MemoryEventLog({ maxLoggedChars: 4 });
   log.append("s", "a", "1111");
