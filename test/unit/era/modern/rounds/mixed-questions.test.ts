@@ -46,3 +46,19 @@ for (const how of ["elicit", "step", "both"] as const) {
     equal(steps, how === "elicit" ? 0 : 1);
   });
 }
+
+test("a step that runs while a question goes out is waited for, and does not run again", async (t) => {
+  let runs = 0;
+  const server = new McpServer(me).tool("both", {}, async (_, ctx) => {
+    const slow = ctx.step("slow", async () => {
+      for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+      return ++runs;
+    });
+    const [number, answer] = await Promise.all([slow, ctx.elicit("Sure?", z.object({ sure: z.boolean() }))]);
+    return `${number} ${answer.action}`;
+  });
+  const { client, asked } = await dial(t, server);
+  equal((await client.callTool("both")).text, "1 accept");
+  equal(runs, 1);
+  deepEqual(asked, ["Sure?"]);
+});
