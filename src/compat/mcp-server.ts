@@ -95,7 +95,7 @@ export type RegisteredPrompt = Pick<CompatRegistration, "enabled" | "enable" | "
   ): void;
 };
 
-interface ResourceChanges {
+export interface ResourceChanges {
   readonly name?: string | null;
   readonly title?: string;
   readonly metadata?: CompatResourceOptions;

@@ -15,7 +15,7 @@ export interface ParamsSchemas<P extends StandardSchema = StandardSchema> {
 }
 
 /** Params of the methods that a handler can serve. */
-interface ParamsOf {
+export interface ParamsOf {
   "tools/call": { name: string; arguments?: Record<string, unknown> };
   "prompts/get": { name: string; arguments?: Record<string, string> };
   "resources/read": { uri: string };

@@ -52,10 +52,11 @@ export type {
   SampledMessage,
   SendRequest,
 } from "../compat/extra.js";
-export { type CompatTransport, StdioServerTransport } from "../compat/low-level.js";
+export { type CompatLowLevel, type CompatTransport, StdioServerTransport } from "../compat/low-level.js";
 export type {
   CompatPromptOptions,
   CompatResourceOptions,
+  CompatServer,
   CompatToolOptions,
   ReadCallback,
   ReadTemplateCallback,
@@ -63,8 +64,11 @@ export type {
   RegisteredResource,
   RegisteredResourceTemplate,
   RegisteredTool,
+  ResourceChanges,
 } from "../compat/mcp-server.js";
-export type { MessageOf, MethodSchema, ParamsSchemas } from "../compat/message-schema.js";
+export type { MessageOf, MethodSchema, ParamsOf, ParamsSchemas } from "../compat/message-schema.js";
 export type { CompatRegistration } from "../compat/registration.js";
 export type { SchemaOrShape, Shape, ValuesOf } from "../compat/shape.js";
 export { type Complete, completable, ResourceTemplate } from "../compat/templates.js";
+export type { Server as BowlineServer } from "../server/server.js";
+export type * from "./server-common.js";

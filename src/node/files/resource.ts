@@ -37,7 +37,12 @@ export function fileResource(root: string, options: FileResourceOptions = {}) {
  * Returns the real path of a file in a folder. Returns undefined if the file does not exist, or if the path leaves the
  * folder by `..`, as an absolute path, by a NUL, or through a symbolic link.
  */
-export async function resolveInside(root: string, path: string, disk: Disk = DISK): Promise<string | undefined> {
+export function resolveInside(root: string, path: string): Promise<string | undefined> {
+  return resolveOn(DISK, root, path);
+}
+
+/** Resolves a path like {@link resolveInside} on a given file system. */
+export async function resolveOn(disk: Disk, root: string, path: string): Promise<string | undefined> {
   const { isAbsolute, resolve } = disk.paths;
   if (path.includes("\0") || isAbsolute(path) || /^[A-Za-z]:|^[\\/]/.test(path)) return undefined;
   if (disk.paths.sep === "\\" && WINDOWS_DEVICE.test(path)) return undefined;
@@ -50,7 +55,7 @@ export async function resolveInside(root: string, path: string, disk: Disk = DIS
   }
 }
 
-/** The names and links of a file system, which differ by platform. */
+/** Path rules and symbolic links of a file system. */
 export interface Disk {
   readonly paths: Pick<PlatformPath, "isAbsolute" | "relative" | "resolve" | "sep">;
   realpath(path: string): Promise<string>;

@@ -3,6 +3,7 @@ import { type TestContext, test } from "node:test";
 import { type ClientOptions, connect } from "bowline/client";
 import { type CompatTransport, completable, McpServer, ResourceTemplate, Server } from "bowline/compat";
 import * as z from "zod";
+import { connectOfficial } from "./official-source.js";
 
 const ERAS = ["legacy", "modern"] as const;
 const INFO = { name: "moving", version: "1.0.0" };
@@ -246,7 +247,7 @@ test("a transport of the official SDK carries a Bowline server", async () => {
     close: async () => transport.onclose?.(),
   };
   const server = new McpServer(INFO);
-  await server.connect(transport);
+  await connectOfficial(server, transport);
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } };
   transport.onmessage?.({ jsonrpc: "2.0", id: 1, method: "initialize", params } as never);
   equal((await sent).result.serverInfo.name, "moving");

@@ -2,7 +2,7 @@ import { deepEqual, equal, match, throws } from "node:assert/strict";
 import { win32 } from "node:path";
 import { test } from "node:test";
 import { childEnvironment, defaultEnvironment } from "#src/node/environment.js";
-import { type Disk, resolveInside } from "#src/node/files/resource.js";
+import { type Disk, resolveOn } from "#src/node/files/resource.js";
 import { planBrowser } from "#src/node/loopback.js";
 import { type LaunchPlatform, planLaunch } from "#src/node/process/launch.js";
 import { planEndTree } from "#src/node/process/tree.js";
@@ -95,11 +95,11 @@ test("paths inside of a folder are found, in any spelling of Windows", async () 
     "nullable\\com.txt",
     "aux1",
   ]) {
-    equal(await resolveInside("C:\\files", path, disk), win32.join("C:\\files", path), path);
+    equal(await resolveOn(disk, "C:\\files", path), win32.join("C:\\files", path), path);
     equal(isUnsafePath(path), false, path);
   }
   const shouting: Disk = { paths: win32, realpath: async (path) => path.toUpperCase() };
-  equal(await resolveInside("c:\\files", "a.txt", shouting), "C:\\FILES\\A.TXT");
+  equal(await resolveOn(shouting, "c:\\files", "a.txt"), "C:\\FILES\\A.TXT");
 });
 
 test("paths that lead out of a folder are refused, in any spelling of Windows", async () => {
@@ -118,15 +118,11 @@ test("paths that lead out of a folder are refused, in any spelling of Windows", 
     "//server/share/secret.txt",
   ];
   for (const path of out) {
-    equal(await resolveInside("C:\\files", path, disk), undefined, path);
+    equal(await resolveOn(disk, "C:\\files", path), undefined, path);
     equal(isUnsafePath(path), true, path);
   }
-  equal(
-    await resolveInside("C:\\files", "..\\files2\\secret.txt", disk),
-    undefined,
-    "a folder whose name begins alike",
-  );
-  equal(await resolveInside("C:\\files", "link\\secret.txt", disk), undefined);
+  equal(await resolveOn(disk, "C:\\files", "..\\files2\\secret.txt"), undefined, "a folder whose name begins alike");
+  equal(await resolveOn(disk, "C:\\files", "link\\secret.txt"), undefined);
 });
 
 test("devices and streams of Windows are no files of a folder", async () => {
@@ -142,5 +138,5 @@ test("devices and streams of Windows are no files of a folder", async () => {
     "a.txt:b",
     "a:$DATA",
   ])
-    equal(await resolveInside("C:\\files", path, disk), undefined, path);
+    equal(await resolveOn(disk, "C:\\files", path), undefined, path);
 });
