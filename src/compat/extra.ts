@@ -2,6 +2,7 @@ import type {
   CreateMessageParams,
   CreateMessageResult,
   ElicitResult,
+  InputResponses,
   LoggingLevel,
   SamplingContent,
 } from "../protocol/types/index.js";
@@ -50,8 +51,15 @@ export interface HandlerExtra {
     readonly notify: (notification: CompatMessage) => Promise<void>;
     readonly send: SendRequest;
     readonly log: (level: LoggingLevel, data: unknown, logger?: string) => Promise<void>;
-    readonly elicitInput: (params: CompatMessage["params"]) => Promise<ElicitResult>;
-    readonly requestSampling: <P extends CreateMessageParams>(params: P) => Promise<SampledMessage<P>>;
+    readonly elicitInput: (params: CompatMessage["params"], options?: CompatRequestOptions) => Promise<ElicitResult>;
+    readonly requestSampling: <P extends CreateMessageParams>(
+      params: P,
+      options?: CompatRequestOptions,
+    ) => Promise<SampledMessage<P>>;
+    /** The answers to the questions of an earlier `input_required` result of the handler. */
+    readonly inputResponses: InputResponses | undefined;
+    /** Returns the state of that result. */
+    readonly requestState: <T>() => T | undefined;
   };
   readonly http: { readonly authInfo: unknown };
   /** The context of the call in Bowline's own form. */
@@ -78,9 +86,12 @@ export function toExtra(ctx: Context, changes: Changes): HandlerExtra {
       notify: sendNotification,
       send: sendRequest,
       log: async (level, data, logger) => ctx.log(level, data, logger),
-      elicitInput: (params) => askClient(ctx, { method: "elicitation/create", params }) as Promise<ElicitResult>,
-      requestSampling: ({ ...params }: CreateMessageParams) =>
-        askClient(ctx, { method: "sampling/createMessage", params }) as Promise<never>,
+      elicitInput: (params, options) =>
+        askClient(ctx, { method: "elicitation/create", params }, options) as Promise<ElicitResult>,
+      requestSampling: ({ ...params }: CreateMessageParams, options?: CompatRequestOptions) =>
+        askClient(ctx, { method: "sampling/createMessage", params }, options) as Promise<never>,
+      inputResponses: ctx.inputResponses,
+      requestState: () => ctx.state as never,
     },
     http: { authInfo: ctx.auth },
     bowline: ctx,

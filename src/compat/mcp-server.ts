@@ -4,6 +4,7 @@ import type {
   CallToolResult,
   GetPromptResult,
   Icon,
+  InputRequiredResult,
   JsonObject,
   LoggingLevel,
   ReadResourceResult,
@@ -13,7 +14,7 @@ import { isStandardSchema } from "../schema/standard-schema.js";
 import type { Context } from "../server/context.js";
 import type { Completers } from "../server/definitions/completion.js";
 import type { ResourceOptions } from "../server/definitions/resource.js";
-import { toolResult } from "../server/definitions/tool-result.js";
+import { isInputRequired, toolResult } from "../server/definitions/tool-result.js";
 import type { Server as BowlineServer } from "../server/server.js";
 import type { HandlerExtra } from "./extra.js";
 import { CompatLowLevel, type CompatTransport, type StdioServerTransport } from "./low-level.js";
@@ -27,18 +28,19 @@ type Handler<S, R> = S extends SchemaOrShape
   : (extra: HandlerExtra) => R | Promise<R>;
 
 type ToolCallResult = Omit<CallToolResult, "content"> & { content?: CallToolResult["content"] };
-type ToolHandler<I> = Handler<I, ToolCallResult>;
-type PromptHandler<A> = Handler<A, GetPromptResult>;
+type ToolHandler<I> = Handler<I, ToolCallResult | InputRequiredResult>;
+type PromptHandler<A> = Handler<A, GetPromptResult | InputRequiredResult>;
+type Read = ReadResourceResult | InputRequiredResult;
 
 /** Reads a resource. */
-export type ReadCallback = (uri: URL, extra: HandlerExtra) => ReadResourceResult | Promise<ReadResourceResult>;
+export type ReadCallback = (uri: URL, extra: HandlerExtra) => Read | Promise<Read>;
 
 /** Reads a resource of a template. */
 export type ReadTemplateCallback = (
   uri: URL,
   variables: Record<string, string | string[]>,
   extra: HandlerExtra,
-) => ReadResourceResult | Promise<ReadResourceResult>;
+) => Read | Promise<Read>;
 
 /** Options of `registerTool`. */
 export interface CompatToolOptions<I extends SchemaOrShape | undefined, O extends SchemaOrShape | undefined> {
@@ -234,7 +236,8 @@ export class CompatServer {
     const output = outputSchema && toObjectSchema(outputSchema);
     const handler = async (args: unknown, ctx: Context) => {
       const given = paramsSchema === undefined ? [] : [args];
-      return toolResult((await this.#runner.runTool<ToolCallResult | undefined>(ctx, callback, given)) ?? {});
+      const result = await this.#runner.runTool<ToolCallResult | InputRequiredResult | undefined>(ctx, callback, given);
+      return isInputRequired(result) ? result : toolResult(result ?? {});
     };
     return defined({ ...shown, name, input, output, meta, handler });
   }

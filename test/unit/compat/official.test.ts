@@ -99,7 +99,7 @@ test("the description of a shape runs no code of its members", async (t) => {
   );
   await forEachEra(t, create, async (client) => {
     const [tool] = await client.tools().all();
-    deepEqual((tool?.inputSchema.required as string[] | undefined)?.includes("counted"), false);
+    deepEqual(tool?.inputSchema.required, ["checked"]);
     deepEqual(tool?.outputSchema?.required, ["counted"]);
   });
 });
@@ -268,4 +268,23 @@ test("an error that sends the user to a URL does so in both eras", async (t) => 
     equal((await client.callTool("pay")).text, "paid");
   };
   await forEachEra(t, create, pay, { onElicitUrl, showRequiredUrls: true });
+});
+
+test("an input_required result of a handler of version 2 is asked for, and its state comes back", async (t) => {
+  const requestedSchema = { type: "object" as const, properties: { sure: { type: "boolean" as const } } };
+  const create = define((server) =>
+    server.registerTool("ask", {}, ({ mcpReq }) => {
+      const answer = mcpReq.inputResponses?.sure as { action: string } | undefined;
+      if (answer !== undefined) return text(`${answer.action} ${mcpReq.requestState<string>()}`);
+      const params = { message: "Sure?", requestedSchema };
+      return {
+        resultType: "input_required",
+        inputRequests: { sure: { method: "elicitation/create", params } },
+        requestState: "asked",
+      };
+    }),
+  );
+  const onElicit = () => ({ action: "accept" as const, content: { sure: true } });
+  const ask = async (client: Client) => equal((await client.callTool("ask")).text, "accept asked");
+  await forEachEra(t, create, ask, { onElicit });
 });
