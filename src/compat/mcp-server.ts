@@ -23,24 +23,29 @@ import { HandlerRunner } from "./run-handler.js";
 import { type SchemaOrShape, type Shape, toObjectSchema, type ValuesOf } from "./shape.js";
 import { type Complete, completersOf, type ResourceTemplate } from "./templates.js";
 
-type Handler<S, R> = S extends SchemaOrShape
+/** Handler that receives the values of a schema, or `extra` alone if there is no schema. */
+export type CompatHandler<S, R> = S extends SchemaOrShape
   ? (args: ValuesOf<S>, extra: HandlerExtra) => R | Promise<R>
   : (extra: HandlerExtra) => R | Promise<R>;
 
-type ToolCallResult = Omit<CallToolResult, "content"> & { content?: CallToolResult["content"] };
-type ToolHandler<I> = Handler<I, ToolCallResult | InputRequiredResult>;
-type PromptHandler<A> = Handler<A, GetPromptResult | InputRequiredResult>;
-type Read = ReadResourceResult | InputRequiredResult;
+/** Result of a tool. `content` may be absent. */
+export type CompatToolResult = Omit<CallToolResult, "content"> & { content?: CallToolResult["content"] };
+/** Handler of a tool. */
+export type CompatToolHandler<I> = CompatHandler<I, CompatToolResult | InputRequiredResult>;
+/** Handler of a prompt. */
+export type CompatPromptHandler<A> = CompatHandler<A, GetPromptResult | InputRequiredResult>;
+/** Result of reading a resource. */
+export type CompatReadResult = ReadResourceResult | InputRequiredResult;
 
 /** Reads a resource. */
-export type ReadCallback = (uri: URL, extra: HandlerExtra) => Read | Promise<Read>;
+export type ReadCallback = (uri: URL, extra: HandlerExtra) => CompatReadResult | Promise<CompatReadResult>;
 
 /** Reads a resource of a template. */
 export type ReadTemplateCallback = (
   uri: URL,
   variables: Record<string, string | string[]>,
   extra: HandlerExtra,
-) => Read | Promise<Read>;
+) => CompatReadResult | Promise<CompatReadResult>;
 
 /** Options of `registerTool`. */
 export interface CompatToolOptions<I extends SchemaOrShape | undefined, O extends SchemaOrShape | undefined> {
@@ -79,7 +84,7 @@ export type RegisteredTool = Pick<CompatRegistration, "enabled" | "enable" | "di
     changes: Omit<CompatToolOptions<never, SchemaOrShape>, "inputSchema"> & {
       readonly name?: string | null;
       readonly paramsSchema?: I;
-      readonly callback?: ToolHandler<I>;
+      readonly callback?: CompatToolHandler<I>;
       readonly enabled?: boolean;
     },
   ): void;
@@ -91,13 +96,14 @@ export type RegisteredPrompt = Pick<CompatRegistration, "enabled" | "enable" | "
     changes: Omit<CompatPromptOptions<never>, "argsSchema"> & {
       readonly name?: string | null;
       readonly argsSchema?: A;
-      readonly callback?: PromptHandler<A>;
+      readonly callback?: CompatPromptHandler<A>;
       readonly enabled?: boolean;
     },
   ): void;
 };
 
-export interface ResourceChanges {
+/** Members of a resource that `update` replaces. */
+export interface CompatResourceChanges {
   readonly name?: string | null;
   readonly title?: string;
   readonly metadata?: CompatResourceOptions;
@@ -105,12 +111,12 @@ export interface ResourceChanges {
 
 /** Handle of a resource. */
 export type RegisteredResource = CompatRegistration<
-  ResourceChanges & { readonly uri?: string | null; readonly callback?: ReadCallback }
+  CompatResourceChanges & { readonly uri?: string | null; readonly callback?: ReadCallback }
 >;
 
 /** Handle of a resource template. */
 export type RegisteredResourceTemplate = CompatRegistration<
-  ResourceChanges & { readonly template?: ResourceTemplate; readonly callback?: ReadTemplateCallback }
+  CompatResourceChanges & { readonly template?: ResourceTemplate; readonly callback?: ReadTemplateCallback }
 >;
 
 /**
@@ -133,7 +139,7 @@ export class CompatServer {
   registerTool<I extends SchemaOrShape | undefined = undefined, O extends SchemaOrShape | undefined = undefined>(
     name: string,
     options: CompatToolOptions<I, O>,
-    callback: ToolHandler<I>,
+    callback: CompatToolHandler<I>,
   ): RegisteredTool {
     const { inputSchema: paramsSchema, ...others } = options;
     const given: ToolParts = { name, ...others, paramsSchema, callback };
@@ -145,7 +151,7 @@ export class CompatServer {
   registerPrompt<A extends SchemaOrShape | undefined = undefined>(
     name: string,
     options: CompatPromptOptions<A>,
-    callback: PromptHandler<A>,
+    callback: CompatPromptHandler<A>,
   ): RegisteredPrompt {
     const given: PromptParts = { name, ...options, callback };
     const { name: _, handler, ...definition } = this.#toPrompt(given);
@@ -179,24 +185,29 @@ export class CompatServer {
   }
 
   /** @deprecated in the official SDK: use `registerTool`. */
-  tool(name: string, handler: ToolHandler<undefined>): RegisteredTool;
-  tool(name: string, description: string, handler: ToolHandler<undefined>): RegisteredTool;
-  tool<A extends Shape>(name: string, shape: A, handler: ToolHandler<A>): RegisteredTool;
-  tool<A extends Shape>(name: string, description: string, shape: A, handler: ToolHandler<A>): RegisteredTool;
-  tool<A extends Shape>(name: string, shape: A, annotations: ToolAnnotations, handler: ToolHandler<A>): RegisteredTool;
+  tool(name: string, handler: CompatToolHandler<undefined>): RegisteredTool;
+  tool(name: string, description: string, handler: CompatToolHandler<undefined>): RegisteredTool;
+  tool<A extends Shape>(name: string, shape: A, handler: CompatToolHandler<A>): RegisteredTool;
+  tool<A extends Shape>(name: string, description: string, shape: A, handler: CompatToolHandler<A>): RegisteredTool;
+  tool<A extends Shape>(
+    name: string,
+    shape: A,
+    annotations: ToolAnnotations,
+    handler: CompatToolHandler<A>,
+  ): RegisteredTool;
   tool<A extends Shape>(
     name: string,
     description: string,
     shape: A,
     annotations: ToolAnnotations,
-    handler: ToolHandler<A>,
+    handler: CompatToolHandler<A>,
   ): RegisteredTool;
-  tool(name: string, annotations: ToolAnnotations, handler: ToolHandler<undefined>): RegisteredTool;
+  tool(name: string, annotations: ToolAnnotations, handler: CompatToolHandler<undefined>): RegisteredTool;
   tool(
     name: string,
     description: string,
     annotations: ToolAnnotations,
-    handler: ToolHandler<undefined>,
+    handler: CompatToolHandler<undefined>,
   ): RegisteredTool;
   tool(name: string, ...rest: readonly unknown[]): RegisteredTool {
     const { description, objects, handler } = readOverload(rest);
@@ -206,10 +217,15 @@ export class CompatServer {
   }
 
   /** @deprecated in the official SDK: use `registerPrompt`. */
-  prompt(name: string, handler: PromptHandler<undefined>): RegisteredPrompt;
-  prompt(name: string, description: string, handler: PromptHandler<undefined>): RegisteredPrompt;
-  prompt<A extends Shape>(name: string, shape: A, handler: PromptHandler<A>): RegisteredPrompt;
-  prompt<A extends Shape>(name: string, description: string, shape: A, handler: PromptHandler<A>): RegisteredPrompt;
+  prompt(name: string, handler: CompatPromptHandler<undefined>): RegisteredPrompt;
+  prompt(name: string, description: string, handler: CompatPromptHandler<undefined>): RegisteredPrompt;
+  prompt<A extends Shape>(name: string, shape: A, handler: CompatPromptHandler<A>): RegisteredPrompt;
+  prompt<A extends Shape>(
+    name: string,
+    description: string,
+    shape: A,
+    handler: CompatPromptHandler<A>,
+  ): RegisteredPrompt;
   prompt(name: string, ...rest: readonly unknown[]): RegisteredPrompt {
     const { description, objects, handler } = readOverload(rest);
     return this.registerPrompt(name, defined({ description, argsSchema: objects[0] as Shape | undefined }), handler);
@@ -236,7 +252,11 @@ export class CompatServer {
     const output = outputSchema && toObjectSchema(outputSchema);
     const handler = async (args: unknown, ctx: Context) => {
       const given = paramsSchema === undefined ? [] : [args];
-      const result = await this.#runner.runTool<ToolCallResult | InputRequiredResult | undefined>(ctx, callback, given);
+      const result = await this.#runner.runTool<CompatToolResult | InputRequiredResult | undefined>(
+        ctx,
+        callback,
+        given,
+      );
       return isInputRequired(result) ? result : toolResult(result ?? {});
     };
     return defined({ ...shown, name, input, output, meta, handler });

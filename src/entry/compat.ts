@@ -54,21 +54,27 @@ export type {
 } from "../compat/extra.js";
 export { type CompatLowLevel, type CompatTransport, StdioServerTransport } from "../compat/low-level.js";
 export type {
+  CompatHandler,
+  CompatPromptHandler,
   CompatPromptOptions,
+  CompatReadResult,
+  CompatResourceChanges,
   CompatResourceOptions,
   CompatServer,
+  CompatToolHandler,
   CompatToolOptions,
+  CompatToolResult,
   ReadCallback,
   ReadTemplateCallback,
   RegisteredPrompt,
   RegisteredResource,
   RegisteredResourceTemplate,
   RegisteredTool,
-  ResourceChanges,
 } from "../compat/mcp-server.js";
 export type { MessageOf, MethodSchema, ParamsOf, ParamsSchemas } from "../compat/message-schema.js";
 export type { CompatRegistration } from "../compat/registration.js";
 export type { SchemaOrShape, Shape, ValuesOf } from "../compat/shape.js";
 export { type Complete, completable, ResourceTemplate } from "../compat/templates.js";
 export type { Server as BowlineServer } from "../server/server.js";
+// Signatures name types of the server and of the protocol. A program may import no other entry.
 export type * from "./server-common.js";

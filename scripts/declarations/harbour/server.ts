@@ -2,6 +2,7 @@ import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import { createIssuer } from "bowline/auth/issuer";
 import { authOf, introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
+import { McpServer as CompatServer, completable, Server as LowLevelServer, ResourceTemplate } from "bowline/compat";
 import { createValidator } from "bowline/json-schema";
 import { fileResource, serveHttp, serveStdio, toNodeListener } from "bowline/node";
 import { traceServer } from "bowline/otel";
@@ -114,3 +115,16 @@ export const handlers = {
   client: (ctx: Context) => ctx.client,
   settings: (ctx: Context) => parcels.settingsOf(ctx),
 };
+
+export const moved = new CompatServer({ name: "moved", version: "1.0.0" });
+export const movedParts = {
+  tool: moved.registerTool("t", { inputSchema: { a: z.string() } }, ({ a }) => ({
+    content: [{ type: "text", text: a }],
+  })),
+  prompt: moved.registerPrompt("p", { argsSchema: { a: completable(z.string(), () => []) } }, () => ({ messages: [] })),
+  resource: moved.registerResource("r", "note://1", {}, () => ({ contents: [] })),
+  template: moved.registerResource("n", new ResourceTemplate("n://{id}"), {}, () => ({ contents: [] })),
+  ask: () => moved.server.elicitInput({ message: "a" }),
+  sample: () => moved.server.createMessage({ messages: [], maxTokens: 1 }),
+};
+export const low = new LowLevelServer({ name: "low", version: "1.0.0" });
