@@ -10,7 +10,7 @@ import {
   Server,
 } from "bowline/compat";
 import * as z from "zod";
-import { createOfficialLowLevel, createOfficialServer } from "./official-source.js";
+import { connectOfficial, createOfficialLowLevel, createOfficialServer } from "./official-source.js";
 
 const INFO = { name: "moving", version: "1.0.0" };
 const text = (text: string) => ({ content: [{ type: "text" as const, text }] });
@@ -217,7 +217,7 @@ test("onerror hears of the transport and of notification handlers, and the trans
   server.server.setNotificationHandler("notifications/roots/list_changed", () => {
     throw new Error("from the handler");
   });
-  await server.connect(transport);
+  await connectOfficial(server, transport);
   equal(server.isConnected(), true);
   transport.onerror?.(new Error("from the transport"));
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: INFO };
