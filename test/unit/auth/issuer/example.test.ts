@@ -9,5 +9,5 @@ test("the example of a whole protected world runs to its end", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: 60_000 });
   match(stdout, /Without a token: 401\n/);
   match(stdout, /The page asks: Allow Harbour Desk to use your account\?\n/);
-  match(stdout, /With one: I am ada, who may log:read\n/);
+  match(stdout, /With a token: I am ada, who may log:read\n/);
 });
