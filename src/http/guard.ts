@@ -51,7 +51,7 @@ const MAX_LENGTH = 512;
 /**
  * Creates a check that prevents web pages of other sites from reaching this endpoint, directly (Origin) or by a name
  * that resolves to this machine (Host; DNS rebinding). It reads headers only.
- * @throws TypeError for an entry that can never match.
+ * @throws DefinitionError for an entry that can never match.
  */
 export function createGuard({
   allowedHosts,
@@ -72,7 +72,7 @@ function createCheck(
   missing: string | undefined,
 ): (value: string | undefined) => string | undefined {
   if (allowed === false || allowed === "*") return () => undefined;
-  if (!isTextList(allowed)) throw new DefinitionError(`allowed${name}s must be an array of strings, "*" or false`);
+  if (!isTextList(allowed)) throw new DefinitionError(`http.allowed${name}s must be an array of strings, "*" or false`);
   if (allowed.includes("*")) return () => undefined;
   const entries = allowed;
   const isOrigin = name === "Origin";
@@ -96,7 +96,8 @@ function createCheck(
 function parseRule(entry: string, name: string, isOrigin: boolean): Address {
   const rule = parseAddress(entry.replace(BARE_IPV6, "$1[$2]"));
   if (rule !== undefined && (isOrigin || rule.scheme === undefined)) return rule;
-  throw new TypeError(`allowed${name}s: ${quoted(entry, 100)} is not a valid ${isOrigin ? "origin or host" : "host"}`);
+  const kind = isOrigin ? "origin or host" : "host";
+  throw new DefinitionError(`http.allowed${name}s: ${quoted(entry, 100)} is not a valid ${kind}`);
 }
 
 function matches(rule: Address, { scheme, host, port }: Address): boolean {

@@ -298,7 +298,10 @@ export class OutputError extends McpError {
   }
 }
 
-/** Invalid definition of a server or client. Thrown while defining, never while serving. */
+/**
+ * Invalid definition or option of a server or client. Thrown while defining. If a callback among the options returns an
+ * invalid value later, the error is reported to `onError`.
+ */
 export class DefinitionError extends McpError {
   protected static override readonly bowline: string = "DefinitionError";
   override readonly name = "DefinitionError";

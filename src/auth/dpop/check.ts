@@ -242,7 +242,7 @@ export class NonceMaker {
   constructor(key: NonceKey | undefined, ttlMs: number) {
     const bytes = key === undefined ? crypto.getRandomValues(new Uint8Array(32)) : toBytes(key);
     if (bytes.byteLength < MIN_KEY_BYTES)
-      throw new TypeError(`dpop.nonce.key must have at least ${MIN_KEY_BYTES} bytes`);
+      throw new DefinitionError(`dpop.nonce.key must have at least ${MIN_KEY_BYTES} bytes, got ${bytes.byteLength}`);
     this.#key = crypto.subtle.importKey("raw", bytes, HMAC, false, ["sign", "verify"]);
     this.#ttlMs = ttlMs;
   }

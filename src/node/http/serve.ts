@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Clock, pause, systemClock } from "../../call/clock.js";
 import type { HttpExchange } from "../../http/exchange.js";
+import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { SERVE_HTTP_LIMITS } from "../limits.js";
 import { createNodeExchange, type NodeExchangeOptions } from "./exchange.js";
@@ -118,7 +119,7 @@ export function serveNodeRequest(
  */
 export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchServerLike): RequestListener {
   if (typeof Object(server).handle !== "function" && typeof Object(server).fetch !== "function")
-    throw new TypeError("toNodeListener needs a server, such as an McpServer");
+    throw new DefinitionError("toNodeListener needs a server, such as an McpServer");
   if (!("handle" in server)) return toFetchListener(server.fetch);
   return (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) => {
     const { body } = request;
@@ -128,13 +129,14 @@ export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchSer
 
 /** Listens for HTTP requests, by default on this machine only. Loads `node:http` on the first call. */
 export async function serveHttp(server: HttpServerLike, options: ServeHttpOptions = {}): Promise<RunningHttpServer> {
-  if (typeof server?.handle !== "function") throw new TypeError("serveHttp needs a server, such as an McpServer");
+  if (typeof server?.handle !== "function") throw new DefinitionError("serveHttp needs a server, such as an McpServer");
   assertOptions("serveHttp", options, OPTIONS);
   const { port = 0, host = "127.0.0.1", path = "/mcp", clock = systemClock } = options;
   const { lameDuckMs, connectionIdleMs } = { ...SERVE_HTTP_LIMITS, ...options };
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new TypeError(`serveHttp: the port ${JSON.stringify(port)} must be an integer from 0 to 65535`);
-  if (!path.startsWith("/")) throw new TypeError(`serveHttp: the path ${JSON.stringify(path)} must begin with /`);
+    throw new DefinitionError(`serveHttp: port must be an integer from 0 to 65535, got ${JSON.stringify(port)}`);
+  if (!path.startsWith("/"))
+    throw new DefinitionError(`serveHttp: path must begin with /, got ${JSON.stringify(path)}`);
   const { createServer } = await import("node:http");
   const listener = toNodeListener(server);
   const paths = new Set([path, ...(server.onListening?.(host) ?? [])]);

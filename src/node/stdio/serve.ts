@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { DefinitionError } from "../../protocol/errors.js";
 import type { Channel } from "../../protocol/jsonrpc/channel.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { createStdioServerChannel, type StdioServerOptions } from "./server.js";
@@ -53,7 +54,8 @@ const CHECK_MS = 1000;
  * written. Release the server's resources after that.
  */
 export async function serveStdio(server: ChannelServer, options: ServeStdioOptions = {}): Promise<void> {
-  if (typeof server?.accept !== "function") throw new TypeError("serveStdio needs a server, such as an McpServer");
+  if (typeof server?.accept !== "function")
+    throw new DefinitionError("serveStdio needs a server, such as an McpServer");
   assertOptions("serveStdio", options, OPTIONS);
   const { guardStdout: guards, signals, watchParent, ...limits } = options;
   const guard = guards === false ? undefined : guardStdout();

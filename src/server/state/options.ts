@@ -60,12 +60,12 @@ function assertRing(ring: readonly SealKey[]): void {
   for (const key of ring) {
     const { id, secret } = Object(key) as Partial<SealKey>;
     if (typeof id !== "string" || !(secret instanceof Uint8Array))
-      throw new DefinitionError("each of stateKeys must be { id, secret }: a string and a Uint8Array of 32 bytes");
+      throw new DefinitionError("stateKeys: each must be { id, secret }: a string and a Uint8Array");
     if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) {
-      throw new DefinitionError(`state key id "${id}" must be 1 to 64 characters of A-Z a-z 0-9 _ -`);
+      throw new DefinitionError(`stateKeys: the id "${id}" must be 1 to 64 characters of A-Z a-z 0-9 _ -`);
     }
     if (secret.byteLength !== KEY_BYTES) {
-      throw new DefinitionError(`state key "${id}" must have ${KEY_BYTES} bytes, got ${secret.byteLength}`);
+      throw new DefinitionError(`stateKeys: the key "${id}" must have ${KEY_BYTES} bytes, got ${secret.byteLength}`);
     }
   }
   const ids = new Set(ring.map(({ id }) => id));

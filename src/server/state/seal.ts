@@ -1,6 +1,6 @@
 import type { OpenedState, ServerRuntime, StateSeal } from "../../era/server-era.js";
 import { toBase64Url } from "../../protocol/base64.js";
-import { McpError } from "../../protocol/errors.js";
+import { DefinitionError, McpError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import { KeyRing } from "../../protocol/key-ring.js";
 import type { ServerOptions } from "../options.js";
@@ -46,7 +46,7 @@ export function createCodecCipher(codec: StateCodec): StateCipher {
   return {
     async close(plain, binding) {
       const text: unknown = await codec.encode(JSON.stringify([crypto.randomUUID(), await digest(binding), plain]));
-      if (typeof text !== "string") throw new TypeError("stateCodec.encode must return a string");
+      if (typeof text !== "string") throw new DefinitionError("stateCodec.encode must return a string");
       return text;
     },
     async open(text, binding) {

@@ -1,4 +1,5 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { DefinitionError } from "bowline/server";
 import {
   answerOf,
   CALLBACK,
@@ -175,6 +176,13 @@ proves("hosting:auth:as:authorize:error-redirect", http, "errors go to the clien
   equal(failed.get("state"), "xyz");
   equal(failed.toString().includes("secret"), false);
   equal(world.errors.length, 1);
+  for (const none of [undefined, {}, { id: "" }]) {
+    const careless = await IssuerWorld.open(t, { user: () => none as never });
+    equal((await refusal(careless, {})).get("error"), "server_error");
+    const [problem] = careless.errors;
+    ok(problem instanceof DefinitionError);
+    equal(problem.message, "createIssuer: user must return { id } with an id that is not empty, or a Response");
+  }
 });
 
 proves("hosting:auth:as:authorize:state-echo", http, "the state comes back as it was, once", async (t) => {

@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { createIssuer, createMemoryIssuerStore, OAuthProblem } from "bowline/auth/issuer";
+import { DefinitionError } from "bowline/server";
 import { CALLBACK, IssuerWorld, RESOURCE, read } from "../../support/issuer-world.js";
 import { proves } from "../../support/verifies.js";
 
@@ -223,6 +224,9 @@ proves("hosting:auth:as:register:no-url-ids", http, "no id is an address", async
     registration: { accept: () => ({ clientId: "https://app.example/id" }) },
   });
   equal((await willing.register()).status, 500);
+  const [problem] = willing.errors;
+  ok(problem instanceof DefinitionError);
+  equal(problem.message, 'createIssuer: registration.accept: clientId must not be a URL, got "https://app.example/id"');
   const chosen = await IssuerWorld.open(t, { registration: { accept: () => ({ clientId: "chosen" }) } });
   equal((await chosen.register()).id, "chosen");
   const clients = [{ clientId: "https://app.example/id" }];

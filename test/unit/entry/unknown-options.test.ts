@@ -86,23 +86,24 @@ describe("an option that does not exist is refused where it is written", () => {
 
 describe("what is missing is named, and what to give is shown", () => {
   it("for a server that is none", async () => {
-    await assert.rejects(async () => await (serveHttp as Untyped)(), /serveHttp needs a server, such as an McpServer/);
-    await assert.rejects(
-      async () => await (serveStdio as Untyped)(),
-      /serveStdio needs a server, such as an McpServer/,
-    );
-    await assert.rejects(async () => await (serveStdio as Untyped)({}), /serveStdio needs a server/);
-    assert.throws(() => (toNodeListener as Untyped)(), /toNodeListener needs a server, such as an McpServer/);
-    assert.throws(() => (toNodeListener as Untyped)({}), /toNodeListener needs a server/);
+    await rejects(() => (serveHttp as Untyped)(), "serveHttp needs a server, such as an McpServer");
+    for (const none of [undefined, {}]) {
+      await rejects(() => (serveStdio as Untyped)(none), "serveStdio needs a server, such as an McpServer");
+      refuses(() => (toNodeListener as Untyped)(none), "toNodeListener needs a server, such as an McpServer");
+    }
   });
 
   it("for a port that is none", async () => {
     await rejects(() => (serveHttp as Untyped)(server(), 3000), "serveHttp: the options must be an object");
     for (const port of ["x", "3000", -1, 70_000, 1.5])
-      await assert.rejects(
-        async () => await (serveHttp as Untyped)(server(), { port }),
-        /^TypeError: serveHttp: the port .* must be an integer from 0 to 65535/,
+      await rejects(
+        () => (serveHttp as Untyped)(server(), { port }),
+        `serveHttp: port must be an integer from 0 to 65535, got ${JSON.stringify(port)}`,
       );
+    await rejects(
+      () => (serveHttp as Untyped)(server(), { path: "mcp" }),
+      'serveHttp: path must begin with /, got "mcp"',
+    );
   });
 
   it("for methods, interceptors and extensions of a server", () => {
@@ -139,6 +140,8 @@ describe("what is missing is named, and what to give is shown", () => {
 
   it("for protection and issuers", () => {
     refuses(() => (protect as Untyped)(), /^protect: verify is missing/);
+    const dpop = { url: () => "https://a.example", nonce: { key: "short" } };
+    refuses(() => (protect as Untyped)({ verify: handler, dpop }), "dpop.nonce.key must have at least 16 bytes, got 5");
     refuses(() => (jwtVerifier as Untyped)(), /issuer is missing/);
     refuses(() => (introspectionVerifier as Untyped)(), /issuer and endpoint are both missing/);
     refuses(() => (createIssuer as Untyped)(), /^createIssuer needs \{ issuer, resources, user \}/);
@@ -186,11 +189,13 @@ describe("an option of a wrong kind is refused where it is written", () => {
     const wrong: readonly (readonly [options: object, message: string | RegExp])[] = [
       [{ stateKeys: "secret" }, "McpServer: stateKeys must be of type array, got string"],
       [{ stateKeys: { id: "a", secret } }, "McpServer: stateKeys must be of type array, got object"],
-      [{ stateKeys: [secret] }, /^each of stateKeys must be \{ id, secret \}/],
-      [{ stateKeys: [null] }, /^each of stateKeys must be \{ id, secret \}/],
-      [{ stateKeys: ["secret"] }, /^each of stateKeys must be \{ id, secret \}/],
-      [{ stateKeys: [{ id: 1, secret }] }, /^each of stateKeys must be \{ id, secret \}/],
-      [{ stateKeys: [{ id: "a", secret: "x".repeat(32) }] }, /^each of stateKeys must be \{ id, secret \}/],
+      [{ stateKeys: [secret] }, /^stateKeys: each must be \{ id, secret \}/],
+      [{ stateKeys: [null] }, /^stateKeys: each must be \{ id, secret \}/],
+      [{ stateKeys: ["secret"] }, /^stateKeys: each must be \{ id, secret \}/],
+      [{ stateKeys: [{ id: 1, secret }] }, /^stateKeys: each must be \{ id, secret \}/],
+      [{ stateKeys: [{ id: "a", secret: "x".repeat(32) }] }, /^stateKeys: each must be \{ id, secret \}/],
+      [{ stateKeys: [{ id: "1", secret: new Uint8Array() }] }, 'stateKeys: the key "1" must have 32 bytes, got 0'],
+      [{ stateKeys: [{ id: "a b", secret }] }, 'stateKeys: the id "a b" must be 1 to 64 characters of A-Z a-z 0-9 _ -'],
       [{ stateCodec: { encode: handler } }, "stateCodec requires two functions: { encode, decode }"],
       [{ stateCodec: handler }, "McpServer: stateCodec must be of type object, got function"],
       [{ acceptState: true }, "McpServer: acceptState must be of type function, got boolean"],
@@ -203,8 +208,10 @@ describe("an option of a wrong kind is refused where it is written", () => {
       [{ limits: { maxCalls: null } }, /^McpServer: limits\.maxCalls must be a number/],
       [{ http: null }, "McpServer: http must be of type object, got null"],
       [{ http: { gate: {} } }, "McpServer http: gate must be of type function, got object"],
-      [{ http: { allowedHosts: "example.com" } }, 'allowedHosts must be an array of strings, "*" or false'],
-      [{ http: { allowedOrigins: [1] } }, 'allowedOrigins must be an array of strings, "*" or false'],
+      [{ http: { allowedHosts: "example.com" } }, 'http.allowedHosts must be an array of strings, "*" or false'],
+      [{ http: { allowedOrigins: [1] } }, 'http.allowedOrigins must be an array of strings, "*" or false'],
+      [{ http: { allowedHosts: [""] } }, 'http.allowedHosts: "" is not a valid host'],
+      [{ http: { allowedOrigins: ["a b"] } }, 'http.allowedOrigins: "a b" is not a valid origin or host'],
       [{ capabilities: [] }, "McpServer: capabilities must be of type object, got array"],
       [{ pageSize: "10" }, "McpServer: pageSize must be of type number, got string"],
       [{ pageSize: 0 }, "pageSize must be a number of 1 or more, got 0"],

@@ -84,7 +84,8 @@ describe("guard: Host", () => {
 
   it("refuses entries that could never match", () => {
     for (const entry of ["https://example.com", "example.com/mcp", "", "*.", "a b", "[::1"]) {
-      throws(() => createGuard({ allowedHosts: [entry] }), /allowedHosts: .* is not a valid host/);
+      const message = `http.allowedHosts: ${JSON.stringify(entry)} is not a valid host`;
+      throws(() => createGuard({ allowedHosts: [entry] }), { name: "DefinitionError", message });
     }
   });
 
@@ -166,7 +167,8 @@ describe("guard: Origin", () => {
 
   it("refuses entries that could never match", () => {
     for (const entry of ["https://example.com/app", "https://", "a b"]) {
-      throws(() => createGuard({ allowedOrigins: [entry] }), /allowedOrigins: .* is not a valid origin or host/);
+      const message = `http.allowedOrigins: ${JSON.stringify(entry)} is not a valid origin or host`;
+      throws(() => createGuard({ allowedOrigins: [entry] }), { name: "DefinitionError", message });
     }
   });
 

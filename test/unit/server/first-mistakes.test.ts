@@ -79,7 +79,7 @@ describe("serveHttp says what to do", () => {
   it("when the path or the server is none", async () => {
     const server = new McpServer({ name: "weather", version: "1.0.0" });
     await assert.rejects(serveHttp(server, { path: "mcp" }), {
-      message: 'serveHttp: the path "mcp" must begin with /',
+      message: 'serveHttp: path must begin with /, got "mcp"',
     });
     await assert.rejects(serveHttp(undefined as never), { message: "serveHttp needs a server, such as an McpServer" });
   });

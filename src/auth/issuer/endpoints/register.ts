@@ -1,3 +1,5 @@
+import { DefinitionError } from "../../../protocol/errors.js";
+import { quoted } from "../../../protocol/text.js";
 import { digestOf, randomToken } from "../../crypto.js";
 import type { IssuerClient } from "../clients/client.js";
 import { isAddress } from "../clients/clients.js";
@@ -14,7 +16,8 @@ export async function register(core: IssuerCore, request: Request): Promise<Resp
   const metadata = withScope(parseClientMetadata(body, core.rules, "client_secret_basic"), options);
   const chosen = await options.accept?.({ ...metadata, ...statementOf(body) }, request);
   const id = chosen?.clientId ?? `client-${randomToken()}`;
-  if (isAddress(id)) throw new TypeError("createIssuer: registration.accept: clientId must not be a URL");
+  if (isAddress(id))
+    throw new DefinitionError(`createIssuer: registration.accept: clientId must not be a URL, got ${quoted(id, 100)}`);
   const secret = metadata.token_endpoint_auth_method.startsWith("client_secret") ? randomToken() : undefined;
   const client: IssuerClient = {
     ...toClient(id, "registered", metadata),

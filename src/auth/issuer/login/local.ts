@@ -1,21 +1,30 @@
+import { DefinitionError } from "../../../protocol/errors.js";
 import { codeUri } from "../authorization-response.js";
 import type { IssuerCore, Login } from "../core.js";
 import { createCode } from "../grants/code.js";
 import { redirect } from "../http.js";
-import type { IssuerOptions } from "../options.js";
+import type { IssuerOptions, IssuerUser } from "../options.js";
 import type { AuthorizationRequest } from "../store/records.js";
 
 /** Creates a login by the application itself, which knows the user before the consent. */
 export function createLocalLogin(userOf: NonNullable<IssuerOptions["user"]>): Login {
   return {
     redirectTargets: [],
-    findUser: async (core, request, asked, client) =>
-      await userOf(request, { returnTo: returnTo(core, asked), client }),
+    async findUser(core, request, asked, client) {
+      const user = await userOf(request, { returnTo: returnTo(core, asked), client });
+      if (!(user instanceof Response)) assertUser(user);
+      return user;
+    },
     async proceed(core, request, asked, user) {
-      if (user === undefined) throw new TypeError("createIssuer: user() must return a user or a Response");
+      assertUser(user);
       return redirect(request, codeUri(core, asked, await createCode(core, asked, user.id)));
     },
   };
+}
+
+function assertUser(user: IssuerUser | undefined): asserts user is IssuerUser {
+  if (typeof user?.id === "string" && user.id !== "") return;
+  throw new DefinitionError("createIssuer: user must return { id } with an id that is not empty, or a Response");
 }
 
 /** Returns a URL that repeats the authorization request. */

@@ -3,6 +3,7 @@ import { rememberLast } from "../../../http/guard.js";
 import { accepts } from "../../../http/media-type.js";
 import type { SseConnection } from "../../../http/sse/connection.js";
 import { KeepAlive } from "../../../http/sse/keep-alive.js";
+import { DefinitionError } from "../../../protocol/errors.js";
 import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
@@ -182,8 +183,9 @@ class LegacyBinding implements HttpBinding {
 
   #createId(): string {
     const id = this.#options.sessions.createId?.() ?? crypto.randomUUID();
-    if (!VISIBLE_ASCII.test(id)) throw new TypeError("sessions.createId must return visible ASCII characters");
-    if (this.#table.has(id)) throw new TypeError("sessions.createId returned the id of an open session");
+    if (!VISIBLE_ASCII.test(id))
+      throw new DefinitionError("http.sessions.createId must return visible ASCII characters");
+    if (this.#table.has(id)) throw new DefinitionError("http.sessions.createId returned the id of an open session");
     return id;
   }
 
