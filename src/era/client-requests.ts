@@ -20,7 +20,7 @@ import type { Result, ServerRuntime } from "./server-era.js";
 
 const INCLUDE_CONTEXT = {
   code: "deprecated_include_context",
-  message: 'includeContext is deprecated by SEP-2596: leave it out, or use "none"',
+  message: 'includeContext is deprecated by MCP (SEP-2596): leave it out, or use "none"',
 };
 
 /** Builds the requests of a handler to its client, sends them by the strategy of the era, and validates the answers. */

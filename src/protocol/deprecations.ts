@@ -21,12 +21,12 @@ const warned = new Set<string>();
 export function warnOnce({ code, message }: Deprecation, warn: Warn | undefined): void {
   if (warn === undefined || warned.has(code)) return;
   warned.add(code);
-  warn(message, { code });
+  warn(`${message}; set warnDeprecated: false to hide this`, { code });
 }
 
 /** Warns about one capability, as {@link warnOnce} does. */
 export function warnOfDeprecated(feature: keyof typeof CAPABILITIES, warn: Warn | undefined): void {
-  const message = `${feature} is deprecated by SEP-2577: ${CAPABILITIES[feature]}`;
+  const message = `${feature} is deprecated by MCP (SEP-2577): ${CAPABILITIES[feature]}`;
   warnOnce({ code: `deprecated_${feature}`, message }, warn);
 }
 

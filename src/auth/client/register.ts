@@ -10,7 +10,8 @@ import type { ClientRecord } from "./store.js";
 
 const REGISTRATION = {
   code: "deprecated_client_registration",
-  message: "dynamic client registration is deprecated by PR 2858: use a client metadata document (clientMetadataUrl)",
+  message:
+    "dynamic client registration is deprecated by MCP (PR 2858): set clientMetadataUrl to a client metadata document",
 };
 
 const MAX_BODY_CHARS = 4000;

@@ -88,6 +88,13 @@ proves("deprecation:runtime-warning", {}, "once per feature and process, and not
   await use(t, true, { warnDeprecated: false });
   equal(emitted.mock.callCount(), 0);
   for (let n = 0; n < 2; n++) await use(t, true, {});
+  const texts = emitted.mock.calls.map(({ arguments: [text] }) => String(text));
+  const hide = "set warnDeprecated: false to hide this";
+  deepEqual(texts, [
+    `the HTTP+SSE transport is deprecated by MCP (SEP-2596): use Streamable HTTP; ${hide}`,
+    `includeContext is deprecated by MCP (SEP-2596): leave it out, or use "none"; ${hide}`,
+    `dynamic client registration is deprecated by MCP (PR 2858): set clientMetadataUrl to a client metadata document; ${hide}`,
+  ]);
   const warnings = emitted.mock.calls.map(({ arguments: [, options] }) => options as unknown);
   deepEqual(
     warnings,

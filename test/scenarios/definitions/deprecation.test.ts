@@ -22,7 +22,12 @@ proves(
   "once per feature and process, and not where nobody wants it",
   async (t) => {
     const warnings: unknown[] = [];
-    const logger = { warn: (_: string, fields?: Record<string, unknown>) => warnings.push(fields?.code) };
+    const logger = {
+      warn: (text: string, fields?: Record<string, unknown>) => {
+        match(text, /^\w+ is deprecated by MCP \(SEP-2577\): .*; set warnDeprecated: false to hide this$/);
+        warnings.push(fields?.code);
+      },
+    };
     const features = {
       roots: [],
       onSample: () => ({ model: "m", role: "assistant" as const, content: { type: "text" as const, text: "" } }),

@@ -216,5 +216,5 @@ function refusedByStatus(error: unknown): unknown {
 
 export const sseDeprecation: Deprecation = {
   code: "deprecated_http_sse",
-  message: "the HTTP+SSE transport is deprecated by SEP-2596: use Streamable HTTP",
+  message: "the HTTP+SSE transport is deprecated by MCP (SEP-2596): use Streamable HTTP",
 };
