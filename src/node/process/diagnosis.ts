@@ -13,6 +13,14 @@ const KNOWN_MESSAGES: readonly (readonly [RegExp, string])[] = [
     /ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|Cannot find (module|package)/,
     "a module is missing: not installed or not built",
   ],
+  [
+    /does not provide an export named|Named export .* not found|ERR_PACKAGE_PATH_NOT_EXPORTED|cannot import name/,
+    "the program failed to load: an import does not exist",
+  ],
+  [
+    /Unknown file extension "\.[mc]?tsx?"/,
+    "this Node cannot run TypeScript: use Node 22.18 or later, or `node --import tsx`",
+  ],
   [/ModuleNotFoundError|No module named/, "a Python module is missing"],
   [/npm (error|ERR!) (code )?E?404/, "npm did not find the package"],
   [/could not determine executable to run/, "the package has no executable of that name"],

@@ -52,6 +52,20 @@ proves("transport:stdio:early-exit", {}, "the likely cause is told, where there 
   equal(likelyCauseOf(none), undefined);
   equal(likelyCauseOf({ ...none, exitCode: 1 }), undefined);
   match(String(likelyCauseOf({ ...none, stderr: ["Error: Cannot find module 'x'"] })), /not installed or not built/);
+  const missing = "the program failed to load: an import does not exist";
+  for (const line of [
+    "SyntaxError: The requested module './a.js' does not provide an export named 'b'",
+    "SyntaxError: Named export 'b' not found. The requested module './a.cjs' is a CommonJS module, which may not",
+    "Error [ERR_PACKAGE_PATH_NOT_EXPORTED]: Package subpath './b' is not defined by \"exports\" in a/package.json",
+    "ImportError: cannot import name 'b' from 'a'",
+  ])
+    equal(likelyCauseOf({ ...none, exitCode: 1, stderr: ["", line, "Node.js v22"] }), missing);
+  for (const extension of [".ts", ".mts", ".tsx"]) {
+    const line = `TypeError [ERR_UNKNOWN_FILE_EXTENSION]: Unknown file extension "${extension}" for a${extension}`;
+    match(String(likelyCauseOf({ ...none, stderr: [line] })), /TypeScript: use Node 22\.18 .* `node --import tsx`/);
+  }
+  const broken = /cannot read its program: wrong version or not built/;
+  match(String(likelyCauseOf({ ...none, stderr: ["SyntaxError: Unexpected token"] })), broken);
   match(String(likelyCauseOf({ ...none, exitCode: 127 })), /not found/);
   match(String(likelyCauseOf({ ...none, exitSignal: "SIGKILL" })), /memory/);
   match(String(likelyCauseOf({ ...none, exitCode: 0, spoke: false })), /wrong program or arguments/);
