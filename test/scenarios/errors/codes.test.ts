@@ -137,6 +137,17 @@ verifies("protocol:error:typed-rehydration", scriptedModern, async ({ peer, conn
   const capability = await answer(-32021, { requiredCapabilities: { sampling: {} } });
   ok(capability instanceof MissingCapabilityError);
   deepEqual(capability.requiredCapabilities, { sampling: {} });
+  for (const [requiredCapabilities, message] of [
+    [{ sampling: {} }, "no; pass onSample to connect"],
+    [{ sampling: { tools: {} } }, "no; pass samplingTools to connect"],
+    [{ sampling: { context: {} } }, "no; pass samplingContext to connect"],
+    [{ elicitation: {} }, "no; pass onElicit to connect"],
+    [{ elicitation: { url: {} } }, "no; pass onElicitUrl to connect"],
+    [{ elicitation: { form: {} }, roots: {} }, "no; pass onElicit and roots to connect"],
+    [{ extensions: { "com.example/a": {} } }, "no"],
+    [{ experimental: { a: {} } }, "no"],
+  ] as const)
+    equal(((await answer(-32021, { requiredCapabilities })) as RpcError).message, message);
   for (const [code, data] of [
     [-32022, undefined],
     [-32022, null],

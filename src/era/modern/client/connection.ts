@@ -1,24 +1,8 @@
 import type { CallLifetime } from "../../../call/lifetime.js";
-import { HTTP_ANSWER } from "../../../protocol/delivery.js";
-import {
-  isVersionList,
-  McpError,
-  MissingCapabilityError,
-  ProtocolError,
-  type RpcError,
-  UnsupportedVersionError,
-} from "../../../protocol/errors.js";
+import { McpError, ProtocolError } from "../../../protocol/errors.js";
 import type { Check } from "../../../protocol/json.js";
-import { fromErrorObject } from "../../../protocol/jsonrpc/errors.js";
 import type { JsonText } from "../../../protocol/jsonrpc/format.js";
-import type {
-  Params,
-  RpcErrorObject,
-  RpcFailure,
-  RpcNotification,
-  RpcResponse,
-} from "../../../protocol/jsonrpc/message.js";
-import { clientCapabilities } from "../../../protocol/shapes/common.js";
+import type { Params, RpcFailure, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import { inputRequiredResult } from "../../../protocol/shapes/input.js";
 import type {
   ClientCapabilities,
@@ -39,13 +23,12 @@ import type {
 } from "../../client-era.js";
 import { notificationProblem } from "../../request-shapes.js";
 import type { ClientTransport, CloseOptions, TransportRequest } from "../../transport.js";
-import { supportedIn, UNSUPPORTED_VERSION } from "../../versions.js";
+import { supportedIn } from "../../versions.js";
 import {
   CAPABILITIES_KEY,
   CLIENT_INFO_KEY,
   HEADER_MISMATCH,
   LOG_LEVEL_KEY,
-  MISSING_CAPABILITY,
   readImplementation,
   SERVER_INFO_KEY,
   VERSION_KEY,
@@ -53,6 +36,7 @@ import {
 import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "../methods.js";
 import { modernResults } from "../results.js";
 import { ListenSubscriptions } from "./subscription.js";
+import { toTypedError } from "./typed-error.js";
 
 /** Envelope of the last call, with the values from which it was made. */
 interface LastEnvelope {
@@ -276,25 +260,4 @@ function fitting(method: string, result: ClientResult, check: Check | undefined)
 /** This version has no `notifications/roots/list_changed`, so `roots.listChanged` is never declared. */
 function withoutRootChanges(capabilities: ClientCapabilities): ClientCapabilities {
   return capabilities.roots?.listChanged === undefined ? capabilities : { ...capabilities, roots: {} };
-}
-
-/** Converts an error response to the class of its code, if its data is valid, otherwise to an `RpcError`. */
-export function toTypedError(error: RpcErrorObject, method: string): RpcError {
-  const http = error[HTTP_ANSWER];
-  const data = error.data as { supported?: unknown; requested?: unknown; requiredCapabilities?: unknown } | null;
-  if (error.code === UNSUPPORTED_VERSION && isVersionList(data?.supported)) {
-    const requested = typeof data?.requested === "string" ? data.requested : undefined;
-    return new UnsupportedVersionError(error.code, error.message, error.data, {
-      method,
-      http,
-      supported: data.supported,
-      requested,
-    });
-  }
-  const required = data?.requiredCapabilities;
-  if (error.code === MISSING_CAPABILITY && required !== undefined && clientCapabilities(required) === undefined) {
-    const requiredCapabilities = required as ClientCapabilities;
-    return new MissingCapabilityError(error.code, error.message, error.data, { method, http, requiredCapabilities });
-  }
-  return fromErrorObject(error, method);
 }

@@ -16,8 +16,9 @@ import { STATELESS_VERSIONS, supportedIn } from "../../versions.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY } from "../envelope.js";
 import { modernMethods, modernNotifications } from "../methods.js";
 import { modernResults } from "../results.js";
-import { ModernConnection, toTypedError } from "./connection.js";
+import { ModernConnection } from "./connection.js";
 import { ModernHttpTransport } from "./http.js";
+import { toTypedError } from "./typed-error.js";
 
 /** Methods and notifications of earlier versions, with their replacement. */
 const REMOVED: ReadonlyMap<string, string> = new Map([
