@@ -14,6 +14,7 @@ import type { ClientCache } from "./cache/cache.js";
 import { capabilityRefusal, missingMethod } from "./capabilities.js";
 import type { Extensions } from "./extensions.js";
 import { answerInput } from "./input-rounds.js";
+import { assertCallOptions } from "./option-names.js";
 import type { CallOptions, ClientCall, ClientOptions } from "./options.js";
 
 /** Converts a result to the value that the caller gets. */
@@ -253,6 +254,7 @@ export class ClientCalls {
   }
 
   #open(label: string, limits: CallOptions): CallLifetime {
+    assertCallOptions(label, limits);
     const { options, clock } = this.#client;
     const timeoutMs = limits.timeoutMs ?? options.timeoutMs ?? CLIENT_TIMES.timeoutMs;
     // Limits a call even if the server keeps sending progress. An infinite `timeoutMs` disables this limit too.

@@ -14,6 +14,7 @@ import { UnverifiedConnection } from "./connections/unverified.js";
 import { Extensions } from "./extensions.js";
 import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from "./negotiate.js";
 import { openChannel } from "./open-channel.js";
+import { assertClientOptions } from "./option-names.js";
 import { type ClientOptions, type CommandTarget, type Target, unknownTarget } from "./options.js";
 import { ClientCore } from "./runtime.js";
 import type { AnyServer } from "./server-types.js";
@@ -35,6 +36,7 @@ export async function connectWith<S extends AnyServer>(
   target: Target,
   options: ClientOptions,
 ): Promise<Client<S>> {
+  assertClientOptions("connect", options);
   const clock = options.clock ?? systemClock;
   const origin = originOf(target);
   const plan = planNegotiation(dialer.eras, options, origin === undefined ? undefined : dialer.memory.get(origin));

@@ -8,10 +8,15 @@ export type Known<T> = { readonly [K in keyof Required<T>]: Kind };
 
 /**
  * Throws if the options are not an object, or if an option is unknown or of the wrong type. The message suggests the
- * option that was probably meant. Without this check, a program without types would have its option ignored, or fail
+ * option that was probably meant; `otherNames` has names of other SDKs and their replacements. Without this check, a program without types would have its option ignored, or fail
  * far from the mistake.
  */
-export function assertOptions(where: string, given: unknown, known: object): void {
+export function assertOptions(
+  where: string,
+  given: unknown,
+  known: object,
+  otherNames: { readonly [name: string]: string } = {},
+): void {
   if (typeof given !== "object" || given === null) throw new DefinitionError(`${where}: the options must be an object`);
   for (const [name, value] of Object.entries(given)) {
     if (Object.hasOwn(known, name)) {
@@ -19,7 +24,8 @@ export function assertOptions(where: string, given: unknown, known: object): voi
       continue;
     }
     const best = Object.keys(known).sort((one, other) => likeness(name, other) - likeness(name, one))[0] ?? "";
-    const hint = likeness(name, best) < 0.5 ? "" : `; did you mean ${best}?`;
+    const guess = likeness(name, best) < 0.5 ? "" : `; did you mean ${best}?`;
+    const hint = Object.hasOwn(otherNames, name) ? `; use ${otherNames[name]}` : guess;
     throw new DefinitionError(`${where}: has no option ${name}${hint}`);
   }
 }

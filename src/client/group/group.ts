@@ -4,6 +4,7 @@ import { ignoreErrors } from "../../call/maybe-promise.js";
 import { CLIENT_TIMES } from "../../era/client-limits.js";
 import { McpError, RpcError, TimeoutError } from "../../protocol/errors.js";
 import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
+import { assertOptions, type Known } from "../../protocol/known-options.js";
 import type {
   GetPromptResult,
   Prompt,
@@ -13,6 +14,7 @@ import type {
   Tool,
 } from "../../protocol/types/index.js";
 import type { Client } from "../client.js";
+import { assertClientOptions } from "../option-names.js";
 import type { CallOptions, ClientOptions, CommandTarget, Target, ToolCallOptions } from "../options.js";
 import type { Pages } from "../pages.js";
 import type { ToolOutcome } from "../results.js";
@@ -104,6 +106,22 @@ export interface GroupOptions {
   readonly clock?: Clock | undefined;
 }
 
+const OPTIONS: Known<GroupOptions> = {
+  client: 1,
+  servers: "object",
+  process: 1,
+  separator: 1,
+  maxNameLength: 1,
+  variables: "object",
+  connectTimeoutMs: "number",
+  listTimeoutMs: "number",
+  listGraceMs: "number",
+  maxItems: "number",
+  backoff: "object",
+  onError: "function",
+  clock: "object",
+};
+
 /** Options of a server process besides those in the configuration. */
 export type ProcessOptions = Omit<CommandTarget, "command" | "args" | "env" | "cwd">;
 
@@ -125,7 +143,10 @@ export class Group<M extends ServerTypes = ServerTypes> {
   readonly #watches = new Set<GroupWatch>();
 
   constructor(config: ServersConfig, options: GroupOptions, connect: Connect) {
-    const { separator = "__", maxNameLength = DEFAULTS.maxNameLength } = options;
+    assertOptions("createGroup", options, OPTIONS);
+    const { separator = "__", maxNameLength = DEFAULTS.maxNameLength, client, servers = {} } = options;
+    if (typeof client === "object") assertClientOptions("createGroup: client", client);
+    for (const name in servers) assertClientOptions(`createGroup: servers.${name}`, servers[name] ?? {});
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#names = { separator, maxLength: maxNameLength };

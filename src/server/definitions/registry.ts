@@ -264,7 +264,5 @@ export function assertDefinition(
   if (typeof name !== "string") throw new DefinitionError(`${where}: the name must be a string`);
   if (typeof options !== "object" || options === null || typeof handler !== "function")
     throw new DefinitionError(`${where}: requires (name, options, handler); options may be {}`);
-  for (const other in OTHER_NAMES)
-    if (other in options) throw new DefinitionError(`${where}: has no option ${other}; use ${OTHER_NAMES[other]}`);
-  assertOptions(where, options, known);
+  assertOptions(where, options, known, OTHER_NAMES);
 }

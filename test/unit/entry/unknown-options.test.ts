@@ -1,8 +1,9 @@
-import assert from "node:assert/strict";
+import assert, { equal } from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createBearer, createOAuth } from "bowline/auth/client";
 import { createIssuer } from "bowline/auth/issuer";
 import { introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
+import { type Client, connect, createGroup } from "bowline/client";
 import { createFileStore, serveHttp, serveStdio, toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { McpServer as ModernServer } from "bowline/server/modern";
@@ -59,6 +60,53 @@ describe("an option that does not exist is refused where it is written", () => {
       () => (serveStdio as Untyped)(server(), { signal: false }),
       "serveStdio: has no option signal; did you mean signals?",
     );
+  });
+
+  it("of a client", async () => {
+    const open = (options: unknown) => () => (connect as Untyped)(server(), options);
+    await rejects(open({ timeout: 5 }), "connect: has no option timeout; did you mean timeoutMs?");
+    await rejects(open({ onelicit: handler }), "connect: has no option onelicit; did you mean onElicit?");
+    await rejects(open({ maxTotalTimeout: 5 }), "connect: has no option maxTotalTimeout; use deadlineMs");
+    await rejects(open({ limits: { maxPage: 5 } }), /limits: has no option maxPage; did you mean maxPages\?$/);
+    await rejects(open(5), "connect: the options must be an object");
+    // An OAuth has more members than options.
+    await ((await open(createOAuth({}))()) as Client).close();
+  });
+
+  it("of a group", () => {
+    const group = (options: object) => () => (createGroup as Untyped)({ mcpServers: {} }, options);
+    refuses(group({ seperator: "-" }), "createGroup: has no option seperator; did you mean separator?");
+    refuses(group({ client: { timeout: 5 } }), /^createGroup: client: has no option timeout; did you mean timeoutMs\?/);
+    refuses(group({ servers: { a: { color: 1 } } }), "createGroup: servers.a: has no option color");
+    refuses(group({ maxItems: "5" }), "createGroup: maxItems must be of type number, got string");
+  });
+
+  it("of a call, also by its name in the official SDK", async (t) => {
+    const client = await connect(server().tool("a", {}, handler).resource("a://b/{c}", { name: "b" }, handler));
+    t.after(() => client.close());
+    const call = (options: object) => () => client.callTool("a", {}, options);
+    for (const [name, hint] of [
+      ["timeout", "; did you mean timeoutMs?"],
+      ["onprogress", "; did you mean onProgress?"],
+      ["maxTotalTimeout", "; use deadlineMs"],
+      ["resetTimeoutOnProgress", "; use timeoutMs, which each message of the server resets"],
+      ["colour", ""],
+    ] as const)
+      await rejects(call({ [name]: 5 }), `tools/call: has no option ${name}${hint}`);
+    const wrong = { timeout: 5 } as object;
+    await rejects(() => client.tools(wrong).all(), /^tools\/list: has no option timeout;/);
+    await rejects(
+      () => client.watch({ toolsListChanged: true }, wrong),
+      /^subscriptions\/listen: has no option timeout;/,
+    );
+    await rejects(() => client.request("a/b", {}, wrong), /^a\/b: has no option timeout;/);
+    await rejects(
+      () => client.readResource("a://b/{c}", { variables: { c: "d" }, ...wrong }),
+      /^resources\/read: has no/,
+    );
+    const all = { signal: undefined, timeoutMs: 500, deadlineMs: 500, onProgress: undefined, id: "a", meta: {} };
+    equal((await client.callTool("a", {}, { ...all, cache: "use", input: "auto", tool: undefined })).text, "done");
+    equal((await client.readResource("a://b/{c}", { variables: { c: "d" } })).contents.length, 1);
   });
 
   it("of what protects and issues", () => {
