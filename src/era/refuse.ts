@@ -18,10 +18,8 @@ export interface HttpRefusal {
 export function refuse(exchange: HttpExchange, runtime: ServerRuntime, why: HttpRefusal, id?: RequestId): undefined {
   const headers = why.headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...why.headers };
   exchange.reply(why.status, headers, formatFailure(id, why.error));
-  runtime.report(new ProtocolError(`${exchange.method} refused with ${why.status}: ${why.error.message}`), {
-    where: "http",
-    id,
-  });
+  const error = new ProtocolError(`${exchange.method} refused with ${why.status}: ${why.error.message}`);
+  runtime.report(error, { where: "http", id }, "warn");
 }
 
 /** Responds with 500, unless a response was already sent, and reports the error to the server's log. */

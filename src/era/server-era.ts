@@ -271,7 +271,8 @@ export interface ServerRuntime {
   meet?(capabilities: ClientCapabilities): void;
   /** Called when a feature is used that the protocol has deprecated. */
   deprecated?(deprecation: Deprecation): void;
-  report(error: unknown, where: ReportContext): void;
+  /** Reports an error to `onError` and the logger. With `warn`, for refused requests, the log gets no stack. */
+  report(error: unknown, where: ReportContext, level?: "warn"): void;
   /** Warns the developer of a setup that works but should be changed. */
   warn(message: string, fields?: Record<string, unknown>): void;
   debug(message: string, fields: Record<string, unknown>): void;

@@ -135,10 +135,11 @@ export class ServerCore implements ServerRuntime {
     return () => this.#logListeners.delete(listener);
   }
 
-  report(error: unknown, context: ReportContext): void {
+  report(error: unknown, context: ReportContext, level: "error" | "warn" = "error"): void {
     const { logger, onError } = this.options;
     const { message } = toError(error);
-    ignoreErrors(() => logger?.error?.(message, { ...context, error }));
+    const cause = level === "error" ? { error } : undefined;
+    ignoreErrors(() => logger?.[level]?.(message, { ...context, ...cause }));
     try {
       onError?.(error, context);
     } catch (thrown) {

@@ -92,8 +92,12 @@ export class RequestAuthorizer {
 
   #refuse(exchange: HttpExchange, { status, headers = {}, body, error }: GateRefusal): void {
     exchange.reply(status, headers, body);
-    const reported = error ?? new ProtocolError(`${exchange.method} refused with ${status} by the gate`);
-    this.#runtime.report(reported, { where: "http" });
+    const where = { where: "http" };
+    if (error !== undefined) return this.#runtime.report(error, where);
+    const message = `${exchange.method} refused with ${status} by the gate`;
+    // Clients send their first request without a token, to learn where to get one.
+    if (status === 401 && exchange.header("authorization") === undefined) this.#runtime.debug(message, where);
+    else this.#runtime.report(new ProtocolError(message), where, "warn");
   }
 
   #operationsOf(body: Parsed): readonly Operation[] {

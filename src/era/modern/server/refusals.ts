@@ -60,7 +60,7 @@ export function refuse(exchange: HttpExchange, body: Parsed | undefined, refusal
   const { era, runtime } = serving;
   const id = body === undefined ? undefined : answerableId(body);
   const method = body?.kind === "request" || body?.kind === "notification" ? body.message.method : undefined;
-  runtime.report(refusal, { where: "http", method, id });
+  runtime.report(refusal, { where: "http", method, id }, "warn");
   const status = refusal instanceof TransportRefusal ? refusal.status : 400;
   const headers = status === 405 ? { ...JSON_HEADERS, allow: "POST" } : JSON_HEADERS;
   exchange.reply(status, headers, formatFailure(id, era.encodeError(refusal, undefined)));
