@@ -16,7 +16,10 @@ export interface LoopbackOptions {
   readonly path?: string;
   /** Shows the authorization URL to the user. Opens the system's browser by default. */
   readonly open?: (url: URL) => void | Promise<void>;
-  /** HTML page that the browser shows afterwards. It can run no script and load no resource. */
+  /**
+   * HTML page that the browser shows after the authorization. It can run no script and load no resource. If the
+   * authorization fails, the browser shows a page that says so instead.
+   */
   readonly page?: string;
 }
 
@@ -27,7 +30,10 @@ export interface Loopback {
   readonly close: () => Promise<void>;
 }
 
-const PAGE = "<!doctype html><title>Done</title><p>You can close this window and go back to the program.";
+const RETURN = "You can close this window and go back to the program.";
+const PAGE = `<!doctype html><title>Done</title><p>${RETURN}`;
+const DECLINED = `<!doctype html><title>Declined</title><p>The authorization was declined. ${RETURN}`;
+const FAILED = `<!doctype html><title>Failed</title><p>The authorization failed. ${RETURN}`;
 /**
  * The URL of the page contains the authorization code. The headers prevent scripts, and keep the URL from other sites.
  */
@@ -53,8 +59,10 @@ export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopb
     const isOurs = request.method === "GET" && request.headers.host === new URL(redirectUrl).host;
     const url = isOurs ? callbackOf(request.url ?? "", redirectUrl) : undefined;
     const user = url === undefined ? undefined : waiting.get(url.searchParams.get("state") ?? "");
-    answer(response, user === undefined ? 404 : 200, user === undefined ? "" : page);
-    if (url !== undefined) user?.arrive(url);
+    if (url === undefined || user === undefined) return answer(response, 404, "");
+    const error = url.searchParams.get("error");
+    answer(response, 200, error === null ? page : error === "access_denied" ? DECLINED : FAILED);
+    user.arrive(url);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -135,6 +135,32 @@ verifies(
   },
 );
 
+verifies(
+  "client-auth:401-triggers-flow",
+  "the page of a refused authorization says so, also in place of an own page",
+  everyTransport,
+  async (world, t) => {
+    for (const [error, title] of [
+      ["access_denied", "Declined"],
+      ["server_error", "Failed"],
+    ] as const) {
+      const asked = gate<URL>();
+      const loopback = await openLoopback({ open: (url) => asked.open(url), page: "<p>Welcome" });
+      t.after(() => loopback.close());
+      const refused = rejects(world.connect(world.oauth({ ...loopback })), new RegExp(error));
+      const callback = new URL(loopback.redirectUrl);
+      callback.searchParams.set("state", (await asked.opened).searchParams.get("state") ?? "");
+      callback.searchParams.set("iss", "https://as.example");
+      callback.searchParams.set("error", error);
+      callback.searchParams.set("error_description", "<b>hello</b>");
+      const text = await (await fetch(callback)).text();
+      ok(text.includes(`<title>${title}</title>`) && text.includes("close this window"), text);
+      ok(!/Welcome|hello|Done/.test(text), text);
+      await refused;
+    }
+  },
+);
+
 verifies("client-auth:abort", "a user who never comes back", everyTransport, async (world) => {
   const loopback = await openLoopback({ open: () => {} });
   const abort = new AbortController();
