@@ -82,7 +82,7 @@ export function createStateSeal(options: SealOptions): StateSeal {
   const audience = `${JSON.stringify(options.audience)} `;
 
   const read = async (text: string, binding: string): Promise<OpenedState> => {
-    if (text.length > MAX_TEXT) throw new Error("too long");
+    if (text.length > MAX_TEXT) throw new Error(`it is longer than ${MAX_TEXT} characters`);
     const { id, plain } = await cipher.open(text, audience + binding);
     const payload = JSON.parse(plain) as Payload;
     const left = payload.until - now();

@@ -25,7 +25,7 @@ test("a sealed state may be exactly as long as the bound, when it is made and wh
   const text = await seal.seal({ a: 1 }, "b");
   deepEqual((await seal.open(text, "b")).state, { a: 1 });
   await rejects(seal.open(`${text}x`, "b"), { rpcCode: -32602 });
-  deepEqual(refused, ["longer than any state of this server"]);
+  deepEqual(refused, ["it is longer than 262144 characters"]);
   size = MOST + 1;
-  await rejects(seal.seal({ a: 1 }, "b"), /too large to send: 262145 characters/);
+  await rejects(seal.seal({ a: 1 }, "b"), /has 262145 characters, more than the limit of 262144/);
 });

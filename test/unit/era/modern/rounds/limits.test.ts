@@ -90,7 +90,7 @@ test("state has a size, on the way out and on the way in", async (t) => {
     equal((error as Error).message, "Invalid params: /requestState is not valid");
     return true;
   });
-  match(reported.join(), /a requestState was refused: too long/);
+  match(reported.join(), /a requestState was refused: it is longer than 262144 characters/);
 });
 
 test("what costs something waits for the answer, also where a handler keeps the question's end to itself", async (t) => {
