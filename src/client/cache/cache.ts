@@ -198,15 +198,16 @@ export class ClientCache {
     if (keeps) this.#stats.stored++;
   }
 
-  /** Stores or removes one part of a record. The other parts stay. */
+  /** Stores or removes one part of a record. Keeps the other parts, up to `MOST_PAGES`. */
   async #write(key: string, slot: Slot, kept: CachedResult | undefined): Promise<void> {
     const got = this.#store.get(key);
     // With a synchronous store, nothing happens between reading and writing.
     const record = (got instanceof Promise ? await got : got) ?? [];
-    const others = record.filter(([part]) => part !== slot.part).slice(1 - MOST_PAGES);
-    if (kept !== undefined) await this.#store.set(key, [...others, [slot.part, kept]], slot.kind);
-    else if (others.length > 0 && others.length < record.length) await this.#store.set(key, others, slot.kind);
-    else if (record.length > 0) await this.#store.delete(key);
+    const others = record.filter(([part]) => part !== slot.part);
+    if (kept !== undefined) await this.#store.set(key, [...others.slice(1 - MOST_PAGES), [slot.part, kept]], slot.kind);
+    else if (others.length === record.length) return;
+    else if (others.length > 0) await this.#store.set(key, others, slot.kind);
+    else await this.#store.delete(key);
   }
 
   #drop(slot: Slot): void {

@@ -40,3 +40,23 @@ test("a result that has become private is shared no more", async (t) => {
   told.scope = "private";
   deepEqual([await one("refresh"), await one(), await two(), await two()], ["2", "2", "3", "3"]);
 });
+
+test("pages of different scopes stay in the cache side by side", async (t) => {
+  let requests = 0;
+  const server = new McpServer({ name: "s", version: "1" });
+  server.method("resources/list", {}, ({ cursor }) => {
+    requests++;
+    const page = cursor === undefined ? { nextCursor: "2", cacheScope: "public" } : { cacheScope: "private" };
+    return { resources: [], ttlMs: 1e6, ...page };
+  });
+  t.after(() => server.close());
+  const fetch = (url: URL, init: RequestInit) => server.fetch(new Request(url, init));
+  const client = await connect("http://localhost/mcp", { fetch, cache: { sharePublic: true } });
+  t.after(() => client.close());
+  const counts: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    for await (const _ of client.resources());
+    counts.push(requests);
+  }
+  deepEqual(counts, [2, 2, 2]);
+});
