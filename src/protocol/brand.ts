@@ -8,7 +8,7 @@ export function isInstance(this: object, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (ordinary.call(this, value)) return true;
   let type: unknown = value.constructor;
-  // Results of tools are plain objects, and each is asked here.
+  // Returns early for plain objects, since each result of a tool is tested here.
   if (type === Object || !Object.hasOwn(this, "bowline")) return false;
   const { bowline } = this as Branded;
   for (; typeof type === "function"; type = Object.getPrototypeOf(type)) {

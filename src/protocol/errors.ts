@@ -229,9 +229,9 @@ export class ConnectionError extends McpError {
 }
 
 /**
- * Converts the error of a further request on behalf of a call whose handler has already run, such as another round of
- * input or a query of its outcome. The proof that such a request was not processed does not apply to the call.
- * `delivery` is the delivery of the call itself.
+ * Converts the error of a later request of a call, such as another round of input, when the first request has already
+ * reached the handler. The later request may be safe to retry, but the call is not. `delivery` is the delivery of the
+ * call.
  */
 export function afterFirstAnswer(error: unknown, delivery: "answer_lost" | "sent" = "answer_lost"): unknown {
   if (error instanceof ConnectionError && error.retrySafe) {
@@ -293,8 +293,9 @@ export class OutputError extends McpError {
     readonly issues: readonly { readonly path: string; readonly message: string }[],
     /** Result as received. */
     readonly result: unknown,
+    problem = `does not match its output schema: ${describeIssues(issues)}`,
   ) {
-    super("invalid_output", `The result of tool ${tool} does not match its output schema: ${describeIssues(issues)}`);
+    super("invalid_output", `The result of tool ${tool} ${problem}`);
   }
 }
 

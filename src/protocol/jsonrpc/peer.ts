@@ -265,8 +265,8 @@ function isPromise(value: unknown): value is PromiseLike<void> {
 }
 
 /**
- * Creates the error of a request that could not be written. Only the channel knows how much was written; without its
- * word, `delivery` is "sent". An authorization error is passed on unchanged.
+ * Creates the error of a request that could not be written. `delivery` comes from the error of the channel, and is
+ * "sent" if that error has none. An authorization error is passed on unchanged.
  */
 function notWritten(cause: Error): McpError {
   if (cause instanceof McpError && cause.code === "auth_error") return cause;

@@ -109,7 +109,7 @@ export type CompletionReference = PromptReference | ResourceTemplateReference;
 
 /** Suggestions, best first. */
 export interface Completion {
-  /** At most 100. */
+  /** Suggested values, at most 100. */
   values: string[];
   /** Total number of suggestions. */
   total?: number;

@@ -57,7 +57,7 @@ export interface CreateMessageParams {
   modelPreferences?: ModelPreferences;
   /**
    * Context of MCP servers to include in the prompt. Only `none` remains in the protocol permanently.
-   * @deprecated by SEP-2596; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2596; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   includeContext?: "none" | "thisServer" | "allServers";
   temperature?: number;
