@@ -1,6 +1,6 @@
 import { isObject, isTextList } from "../../protocol/json.js";
 
-/** The dialects of JSON Schema that are understood, by the URI that `$schema` names them with; the first is the default. */
+/** URIs of the supported dialects of JSON Schema, newest first. The first is the default. */
 export const JSON_SCHEMA_DIALECTS: readonly string[] = [
   "https://json-schema.org/draft/2020-12/schema",
   "https://json-schema.org/draft/2019-09/schema",
@@ -9,15 +9,15 @@ export const JSON_SCHEMA_DIALECTS: readonly string[] = [
   "http://json-schema.org/draft-04/schema#",
 ];
 
-/** A dialect, by its place in the list: older ones have higher numbers. */
+/** Index of a dialect in {@link JSON_SCHEMA_DIALECTS}. Older dialects have higher numbers. */
 export type Dialect = number;
 
-/** The dialect in which keywords beside `$ref` count. */
+/** Oldest dialect that applies keywords beside `$ref`. */
 const DRAFT_2019: Dialect = 1;
-/** The dialect with `id`, and with bounds that are exclusive by a boolean. */
+/** Draft 4 has `id` instead of `$id`, and `exclusiveMinimum` and `exclusiveMaximum` as booleans. */
 export const DRAFT_4: Dialect = 4;
 
-/** The dialect that a schema names, whichever way its URI is written; -1 for one that is not understood. */
+/** Returns the dialect that `$schema` names, with http or https. Returns -1 if it is not supported. */
 export function dialectOf(schema: unknown): Dialect {
   const uri = isObject(schema) ? schema.$schema : undefined;
   const plain = (text: unknown) =>
@@ -32,12 +32,12 @@ export function unknownDialect(schema: unknown): string {
   return `the dialect ${JSON.stringify($schema)} ($schema) is not supported; use JSON Schema 2020-12`;
 }
 
-/** Whether a reference stands alone in a dialect: keywords beside it do not count. */
+/** True if the schema has a `$ref` and the dialect ignores keywords beside a reference. */
 export function isBareReference(schema: Record<string, unknown>, dialect: Dialect): boolean {
   return dialect > DRAFT_2019 && schema.$ref !== undefined;
 }
 
-/** A schema object in the keywords of the newest dialect. */
+/** Translates a schema object to the keywords of the newest dialect. */
 export function translate(schema: Record<string, unknown>, dialect: Dialect): Record<string, unknown> {
   if (dialect === 0) return schema;
   if (isBareReference(schema, dialect)) return { $ref: schema.$ref, definitions: schema.definitions };

@@ -97,7 +97,7 @@ export class SchemaDocument {
     return { schema, base };
   }
 
-  /** The base inside a schema: its own id where it has one that names a resource. */
+  /** Returns the base URI inside a schema: its id, if it has one that names a resource. */
   baseOf(schema: Record<string, unknown>, outer: string): string {
     const id = this.#idOf(schema);
     if (id === undefined || id.startsWith("#")) return outer;

@@ -1,8 +1,15 @@
 import { type CheckedSchema, checkSchema } from "./check-schema.js";
 import { Compiler } from "./compiler.js";
-import { dialectOf, unknownDialect } from "./dialect.js";
+import { dialectOf } from "./dialect.js";
 import { SCHEMA_LIMITS, type SchemaLimits, spentMessage } from "./limits.js";
-import { type CompiledSchema, type JsonSchemaValidator, type Run, rememberSchemas, type SchemaIssue } from "./types.js";
+import {
+  type CompiledSchema,
+  type JsonSchema,
+  type JsonSchemaValidator,
+  type Run,
+  rememberSchemas,
+  type SchemaIssue,
+} from "./types.js";
 
 export type { SchemaLimits } from "./limits.js";
 export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } from "./types.js";
@@ -16,17 +23,17 @@ export interface JsonSchemaValidatorOptions {
 const NONE: readonly SchemaIssue[] = [];
 
 /**
- * A validator for JSON Schema 2020-12, and for older dialects where `$schema` says so. It builds closures, needs no code
- * generation, fetches nothing, treats `format` as an annotation, matches patterns in linear time, and bounds the schema's
- * size and depth and the work per value. A schema object is compiled once for as long as it lives, so it must not change
- * afterwards.
+ * Creates a validator for JSON Schema 2020-12, and for older dialects that are named in `$schema`. The validator
+ * generates no code, fetches nothing, treats `format` as an annotation, and matches patterns in linear time. It limits
+ * the size and depth of a schema and the work per value. It compiles a schema object once, so the object must not
+ * change afterwards.
  */
 export function createValidator(options: JsonSchemaValidatorOptions = {}): JsonSchemaValidator {
   const limits = { ...SCHEMA_LIMITS, ...options.limits };
   return {
     compile: rememberSchemas((schema, onSkip) => {
       if (onSkip === undefined || dialectOf(schema) >= 0) return compileChecked(checkSchema(schema, limits, onSkip));
-      onSkip(`its schema: ${unknownDialect(schema)}`);
+      onSkip(`its schema, whose dialect ${JSON.stringify((schema as JsonSchema).$schema)} is not supported`);
       return () => NONE;
     }),
   };

@@ -40,7 +40,7 @@ test("an answer that the author's schema refuses is asked for again where rounds
   await using pushed = await connect(server, { era: "legacy", onElicit });
   const outcome = await pushed.callTool("ask");
   equal(outcome.isError, true);
-  match(outcome.text, /\/content\/even: must be even/);
+  match(outcome.text, /is invalid: \/content\/even must be even/);
 });
 
 test("a long text is measured in code points, in place", () => {

@@ -116,6 +116,6 @@ describe("a schema of an unknown dialect", () => {
     const report = (problem: string) => reports.push(problem);
     for (const value of [1, "a"]) deepEqual(jsonSchemaValidator.compile(schema, report)(value), []);
     equal(reports.length, 1);
-    match(reports[0] ?? "", /dialect "https:\/\/example\.com\/d" \(\$schema\) is not supported/);
+    match(reports[0] ?? "", /its schema, whose dialect "https:\/\/example\.com\/d" is not supported/);
   });
 });
