@@ -26,7 +26,7 @@ export class CallLifetime extends AbortSwitch implements Waiting {
   readonly #startedAt: number;
   #heardAt: number;
   /**
-   * A timer of its own, or an entry in the queue of a shared timer. A call with a limit has one of the two until it
+   * Timer of this call, or its entry in the queue of a shared timer. A call with a limit has one of the two until it
    * ends.
    */
   #timer: unknown;

@@ -29,7 +29,7 @@ export interface ClaimedResults {
   withoutResultTypes(capabilities: ClientCapabilities): ClientCapabilities;
 }
 
-/** The client, as an era sees it. */
+/** Parts of the client that an era uses. */
 export interface ClientRuntime {
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
@@ -168,7 +168,7 @@ export interface OpenOptions {
   readonly beforeUse?: (() => Promise<void>) | undefined;
 }
 
-/** A protocol era on the client: a stateless, shared object. */
+/** Protocol era on the client. The object has no state and is shared. */
 export interface ClientEra {
   readonly name: string;
   readonly versions: readonly string[];

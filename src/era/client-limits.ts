@@ -42,12 +42,12 @@ export interface ClientLimits {
    */
   readonly maxRounds: number;
   /**
-   * Maximum number of pages that are read of a list.
+   * Maximum number of pages read from a list.
    * @default 1000
    */
   readonly maxPages: number;
   /**
-   * Maximum number of items that are read of a list.
+   * Maximum number of items read from a list.
    * @default 100_000
    */
   readonly maxItems: number;

@@ -1,4 +1,3 @@
-import type { Problem } from "../protocol/json.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import type {
   CreateMessageParams,
@@ -65,7 +64,7 @@ export class CheckedClientRequests implements ClientRequests {
   async elicitUrl(message: string, url: string, options: AskOptions): Promise<Pick<ElicitResult, "action">> {
     const request: InputRequest = { method: "elicitation/create", params: { mode: "url", message, url } };
     const asking = this.#ask(request, options);
-    if (isPlainHttp(url)) this.#runtime.warn("a URL elicitation opens a page without TLS", { url });
+    if (isPlainHttp(url)) this.#runtime.warn("a URL elicitation opens a page without TLS: use https", { url });
     return { action: ((await asking) as ElicitResult).action };
   }
 
@@ -106,6 +105,6 @@ function isPlainHttp(url: string): boolean {
   return protocol === "http:" && !/^(localhost|\[::1\]|127(\.\d+){3})$/.test(hostname);
 }
 
-function problemWith(issue: SchemaIssue | undefined): Problem {
-  return { path: `/content${issue?.path ?? ""}`, expected: issue?.message ?? "valid" };
+function problemWith(issue: SchemaIssue | undefined): string {
+  return `/content${issue?.path ?? ""} ${issue?.message ?? "is not valid"}`;
 }

@@ -62,8 +62,10 @@ export interface AskOptions {
   readonly elicitationId?: string | undefined;
   /** Called with the progress that the client reports, if the transport can carry it. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Validates an answer that has the right shape. */
-  readonly check?: ((answer: unknown) => Problem | undefined | Promise<Problem | undefined>) | undefined;
+  /** Validates an answer that has the right shape. Returns the problem, or its description. */
+  readonly check?:
+    | ((answer: unknown) => Problem | string | undefined | Promise<Problem | string | undefined>)
+    | undefined;
 }
 
 /** True if a handler failed because the user must visit URLs first. */

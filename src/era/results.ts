@@ -20,5 +20,5 @@ export async function toCustomResult<S extends StandardSchema>(
 export function toResult(value: unknown, method: string): Result {
   if (value === undefined) return {};
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Result;
-  throw new TypeError(`the handler of ${method} must return an object or undefined`);
+  throw new TypeError(`The handler of ${method} must return an object or undefined`);
 }

@@ -224,7 +224,7 @@ export interface OpenSubscriptions {
   readonly byOwner: Map<unknown, number>;
 }
 
-/** The server, as an era sees it. */
+/** Parts of the server that an era uses. */
 export interface ServerRuntime {
   readonly options: RuntimeOptions;
   readonly limits: ServerLimits;
@@ -384,7 +384,7 @@ export interface OfferedEra {
   load(): MaybePromise<ServerEra>;
 }
 
-/** A protocol era on the server: a stateless, shared object. */
+/** Protocol era on the server. The object has no state and is shared. */
 export interface ServerEra extends OfferedEra {
   /** Methods of this era. A method outside this table exists only if the author defined it. */
   readonly methods: MethodTable;

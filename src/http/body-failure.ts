@@ -10,7 +10,7 @@ export class BodyTooLarge extends BodyFailure {
   override readonly status = 413;
   constructor(
     readonly limit: number,
-    message = `request body is larger than ${limit} bytes (limits.maxBodyBytes)`,
+    message = `The request body is larger than ${limit} bytes (limits.maxBodyBytes)`,
   ) {
     super(message);
   }
@@ -20,14 +20,14 @@ export class BodyNotText extends BodyFailure {
   override readonly name = "BodyNotText";
   override readonly status = 400;
   constructor() {
-    super("request body is not valid UTF-8");
+    super("The request body is not valid UTF-8");
   }
 }
 
 export class BodyIncomplete extends BodyFailure {
   override readonly name = "BodyIncomplete";
   constructor(options?: ErrorOptions) {
-    super("the client disconnected before the whole request body arrived", options);
+    super("The client disconnected before the whole request body arrived", options);
   }
 }
 
@@ -35,7 +35,7 @@ export class BodyTaken extends BodyFailure {
   override readonly name = "BodyTaken";
   override readonly status = 500;
   constructor() {
-    super("request body has already been read; remove the body parser, or pass its result as `body`");
+    super("The request body has already been read; remove the body parser, or pass its result as `body`");
   }
 }
 
@@ -51,6 +51,6 @@ export class BodyTimeout extends BodyFailure {
   override readonly name = "BodyTimeout";
   override readonly status = 408;
   constructor(ms: number) {
-    super(`no data of the request body arrived for ${ms} ms (limits.bodyTimeoutMs)`);
+    super(`No data of the request body arrived for ${ms} ms (limits.bodyTimeoutMs)`);
   }
 }

@@ -42,7 +42,7 @@ interface Row extends LoggedEvent {
 }
 
 interface SessionRows {
-  /** By event id, oldest first. */
+  /** Events by id, oldest first. */
   readonly rows: Map<string, Row>;
   chars: number;
 }
@@ -52,7 +52,7 @@ const COUNTER_LENGTH = 10;
 
 /** Event log in memory, limited per session and in total. */
 export class MemoryEventLog implements EventLog {
-  /** By session id, least recently appended first. */
+  /** Sessions by id. The first has received no event for the longest time. */
   readonly #sessions = new Map<string, SessionRows>();
   readonly #maxEvents: number;
   readonly #maxSessionChars: number;

@@ -267,8 +267,8 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   }
 
   /**
-   * Cancels a call. A call that was not sent and the handshake are not cancelled on the wire. A stream between two
-   * connections is dropped without waiting.
+   * Cancels a call. Sends no notification for a call that was not sent, and none for `initialize`, which must not be
+   * cancelled. A stream that is being resumed is dropped immediately.
    */
   #giveUp(call: HttpCall, session: ClientSession, reason: unknown): void {
     const cancels = call.sent && call.cancellable && call.method !== "initialize";

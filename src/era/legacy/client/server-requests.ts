@@ -65,7 +65,9 @@ export class ServerRequests {
   /** Drops a request. The first of a series is reported. */
   #drop({ method }: RpcRequest): void {
     if (!this.#isFlooded)
-      this.#runtime.onProblem(new ProtocolError(`${method} was dropped: the server sends too many requests`));
+      this.#runtime.onProblem(
+        new ProtocolError(`${method} was dropped: the server sends too many requests (limits.maxQuestions)`),
+      );
     this.#isFlooded = true;
   }
 

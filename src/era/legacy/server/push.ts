@@ -3,6 +3,7 @@
 import { CallLifetime } from "../../../call/lifetime.js";
 import { tellProgress } from "../../../call/progress.js";
 import { McpError, ProtocolError, RpcError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
+import { mustBe } from "../../../protocol/json.js";
 import { INTERNAL_ERROR, toRpcError } from "../../../protocol/jsonrpc/errors.js";
 import type { Params } from "../../../protocol/jsonrpc/message.js";
 import { inputShapes } from "../../../protocol/shapes/input.js";
@@ -59,9 +60,8 @@ export class PushStrategy implements RequestStrategy {
     const result = await this.push(request.method, params, options);
     const problem = inputShapes.get(request.method)?.result(result) ?? (await options.check?.(result));
     if (problem === undefined) return result;
-    throw new ProtocolError(
-      `The client's answer to ${request.method} is invalid at ${problem.path || "/"}: ${problem.expected}`,
-    );
+    const why = typeof problem === "string" ? problem : mustBe(problem);
+    throw new ProtocolError(`The client's response to ${request.method} is invalid: ${why}`);
   }
 
   async push(method: string, params: Params | undefined, options: AskOptions): Promise<Result> {

@@ -37,7 +37,7 @@ const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /**
  * HTTP+SSE, the transport of 2024-11-05: one stream from the server, and POSTs to a URL that the stream announces
  * first. The session ends with its stream.
- * @deprecated by SEP-2596; may go three months after SEP-2596 is final.
+ * @deprecated by SEP-2596; may be removed three months after SEP-2596 is final.
  */
 export class SseEndpoint {
   readonly #context: SseContext;

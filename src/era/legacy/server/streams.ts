@@ -96,7 +96,7 @@ export class SessionStreams implements StreamOwner {
   endAll(): void {
     this.standalone.end();
     for (const stream of this.#ofCalls.values()) {
-      this.report(new Error("the event log had not stored a response when its session ended"));
+      this.report(new Error("The session ended before the event log had stored a response"));
       stream.end();
     }
   }

@@ -133,11 +133,7 @@ function refusalOf(answer: RpcResponse): Error | undefined {
 function mutual(versions: readonly string[], offered: readonly string[], evidence: unknown): string {
   const version = versions.find((candidate) => offered.includes(candidate));
   if (version !== undefined) return version;
-  throw new WrongEraError(
-    `no common protocol version: the server supports ${offered.join(", ")}, this client ${versions.join(", ")}`,
-    offered,
-    { cause: evidence },
-  );
+  throw new WrongEraError(`it supports ${offered.join(", ")}`, offered, { cause: evidence });
 }
 
 /** Interprets an error response to the probe. A refusal of the caller (401, 403) says nothing about the era. */

@@ -2,6 +2,7 @@
 
 import type { MaybePromise } from "../../../call/maybe-promise.js";
 import { HandlerSuspended, McpError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
+import { mustBe } from "../../../protocol/json.js";
 import { INVALID_PARAMS, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { inputRequiredResult, inputShapes } from "../../../protocol/shapes/input.js";
 import type { InputRequest } from "../../../protocol/types/index.js";
@@ -107,7 +108,7 @@ async function sealAuthored(call: Call, replay: Replay, given: HandlerResult): P
 function assertAskable(method: string, result: Result): Record<string, InputRequest> {
   const problem = inputRequiredResult({ ...result, requestState: result.requestState === undefined ? undefined : "" });
   const requests = (result.inputRequests ?? {}) as Record<string, InputRequest>;
-  if (problem !== undefined) throw new Error(`${method}: ${problem.path} of inputRequired must be ${problem.expected}`);
+  if (problem !== undefined) throw new Error(`${method}: inputRequired: ${mustBe(problem)}`);
   if (Object.keys(requests).length === 0 && result.requestState === undefined) {
     throw new Error(`${method}: inputRequired needs inputRequests or state`);
   }
@@ -115,8 +116,7 @@ function assertAskable(method: string, result: Result): Record<string, InputRequ
     if (!inputShapes.has(request.method))
       throw new Error(`${method}: inputRequired must not contain ${request.method}`);
     const extra = Object.keys(request).find((member) => member !== "method" && member !== "params");
-    if (extra !== undefined)
-      throw new Error(`${method}: /inputRequests/${key} of inputRequired must not have ${extra}`);
+    if (extra !== undefined) throw new Error(`${method}: inputRequired: /inputRequests/${key} must not have ${extra}`);
   }
   assertQuestions(requests);
   return Object.fromEntries(Object.entries(requests).map(([key, request]) => [key, withParams(request)]));
@@ -300,7 +300,7 @@ export class Replay implements RequestStrategy {
   }
 }
 
-/** Creates the requests to the client for a method whose result cannot be `input_required`. Steps still run once. */
+/** Creates a `ClientRequests` for methods whose result cannot be `input_required`: every question is refused. */
 export function createQuestionless(method: string, runtime: ServerRuntime): ClientRequests {
   return new CheckedClientRequests(new NoQuestions(method), runtime);
 }

@@ -55,7 +55,7 @@ export class ModernReply implements ServerWire, Quiet {
     const outcome = this.#endpoint.runtime.run(call);
     if (!(outcome instanceof Promise)) return this.#settle(outcome);
     this.spokeAt = this.#endpoint.runtime.clock.now();
-    this.#exchange.onGone(() => this.#abort("the client closed the connection"));
+    this.#exchange.onGone(() => this.#abort("The client closed the connection"));
     outcome.then((outcome) => this.#settle(outcome));
   }
 
@@ -66,7 +66,7 @@ export class ModernReply implements ServerWire, Quiet {
   }
 
   request(): Promise<never> {
-    return Promise.reject(new Error("this protocol version has no requests from the server"));
+    return Promise.reject(new Error("This protocol version has no requests from the server"));
   }
 
   onQuiet(now: number): void {
@@ -76,7 +76,7 @@ export class ModernReply implements ServerWire, Quiet {
 
   /** Ends the call because the server closes, and completes the response. */
   shutDown(): void {
-    if (this.#abort("the server is shutting down")) this.#drop();
+    if (this.#abort("The server is shutting down")) this.#drop();
   }
 
   /** Ends the call without a response. Returns false if it has ended. */
@@ -121,7 +121,7 @@ export class ModernReply implements ServerWire, Quiet {
 
   #openStream(): SseStream {
     const { runtime } = this.#endpoint;
-    const onLost = () => this.#abort("the client does not read its stream");
+    const onLost = () => this.#abort("The client does not read its stream");
     this.#stream ??= new SseStream(this.#exchange, undefined, runtime.clock, runtime.limits, onLost);
     this.spokeAt = runtime.clock.now();
     return this.#stream;

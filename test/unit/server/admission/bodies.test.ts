@@ -163,7 +163,7 @@ for (const [name, host] of [
       clock.advance(5_000);
       const [status, , text] = await slow.answer;
       equal(status, 408);
-      match(text, /no data of the request body arrived for 5000 ms \(limits\.bodyTimeoutMs\)/);
+      match(text, /No data of the request body arrived for 5000 ms \(limits\.bodyTimeoutMs\)/);
       deepEqual([bodiesOf(server), sizes, clock.pending], [[0, 0], [], 0]);
     });
   }

@@ -83,14 +83,14 @@ test("state has a size, on the way out and on the way in", async (t) => {
   const client = await connect(server, { era: "modern", onElicit });
   t.after(() => client.close());
   await rejects(client.callTool("hoard"), (error) => error instanceof RpcError && error.rpcCode === -32603);
-  match(reported.splice(0).join(), /the state of this call has \d+ characters, more than the limit of 262144/);
+  match(reported.splice(0).join(), /The state of this call has \d+ characters, more than the limit of 262144/);
   const retry = { name: "ask", requestState: "x".repeat(300_000) };
   await rejects(client.request("tools/call", retry), (error) => {
     equal(error instanceof RpcError && error.rpcCode, -32602);
     equal((error as Error).message, "Invalid params: /requestState is not valid");
     return true;
   });
-  match(reported.join(), /a requestState was refused: it is longer than 262144 characters/);
+  match(reported.join(), /A requestState was refused: it is longer than 262144 characters/);
 });
 
 test("what costs something waits for the answer, also where a handler keeps the question's end to itself", async (t) => {
@@ -121,5 +121,5 @@ test("questions of a handler's own that make no sense are its error, and not the
   const client = await connect(server, { era: "modern", onElicit });
   t.after(() => client.close());
   await rejects(client.callTool("ask"), (error) => error instanceof RpcError && error.rpcCode === -32603);
-  match(reported.join(), /inputRequests of inputRequired must be/);
+  match(reported.join(), /inputRequired: \/inputRequests must be/);
 });
