@@ -148,7 +148,7 @@ export class Context {
 
   /**
    * Sends a log message to the client if it requested this level.
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   log(level: LoggingLevel, data: unknown, logger?: string): void | Promise<void> {
     if (!isWanted(level, this.#call.logLevel())) return;
@@ -191,7 +191,7 @@ export class Context {
 
   /**
    * Requests a completion from the client's model (sampling).
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   async sample(params: CreateMessageParams, options: AskOptions = {}): Promise<CreateMessageResult> {
     return (await this.#questions("sampling/createMessage")).sample(params, this.#limited(options));
@@ -199,7 +199,7 @@ export class Context {
 
   /**
    * Requests the client's roots.
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   async listRoots(options: AskOptions = {}): Promise<readonly Root[]> {
     return (await this.#questions("roots/list")).listRoots(this.#limited(options));

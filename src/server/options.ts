@@ -65,7 +65,7 @@ export interface HttpServerOptions extends GuardOptions {
   /**
    * Serves the HTTP+SSE transport of 2024-11-05 too: a stream at `/sse`, messages at `/messages`.
    * @default false
-   * @deprecated by SEP-2596; may go three months after SEP-2596 is final.
+   * @deprecated by SEP-2596; may be removed three months after SEP-2596 is final.
    */
   readonly sse?: boolean | SsePaths;
 }
@@ -127,7 +127,7 @@ export interface ServerOptions {
     /**
      * Offers log messages to clients.
      * @default true if a tool, prompt or resource is offered
-     * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+     * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
      */
     readonly logging?: boolean;
   };
@@ -163,7 +163,7 @@ export interface ServerOptions {
   /**
    * Minimum level of log messages for clients that set no level (legacy only).
    * @default "debug"
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   readonly logLevel?: LoggingLevel;
   /** Limits on the resources that clients can make the server hold. Each limit has a default. */

@@ -62,7 +62,7 @@ export class ServerCore implements ServerRuntime {
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     if (typeof info?.name !== "string" || typeof info.version !== "string")
       throw new DefinitionError(
-        'a server requires { name, version }, as in new McpServer({ name: "weather", version: "1.0.0" })',
+        'McpServer requires { name, version }, as in new McpServer({ name: "weather", version: "1.0.0" })',
       );
     assertOptions("McpServer", options, SERVER);
     assertExtensionIds("capabilities", options.capabilities?.extensions);
@@ -127,7 +127,7 @@ export class ServerCore implements ServerRuntime {
     for (const listener of [...this.#logListeners]) listener(message);
     if (this.#logListeners.size > 0 || this.#droppedLog) return;
     this.#droppedLog = true;
-    this.report(new Error("a log message outside of a call was dropped: no client can receive it"), { where: "log" });
+    this.report(new Error("A log message outside of a call was dropped: no client can receive it"), { where: "log" });
   }
 
   onLog(listener: (message: LogMessage) => void): () => void {
@@ -212,7 +212,7 @@ function supportedVersions(eras: readonly OfferedEra[], wanted: readonly string[
   if (wanted === undefined) return all;
   const unknown = wanted.filter((version) => !all.includes(version));
   if (unknown.length > 0)
-    throw new DefinitionError(`versions: ${unknown.join(", ")} not supported; supported are ${all.join(", ")}`);
+    throw new DefinitionError(`versions: ${unknown.join(", ")} is not supported; choose from ${all.join(", ")}`);
   if (wanted.length === 0) throw new DefinitionError("versions must contain at least one version");
   return all.filter((version) => wanted.includes(version));
 }

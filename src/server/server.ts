@@ -159,7 +159,7 @@ export class Server<
   /**
    * Sends a log message to all connected clients that can receive messages outside of a call. In a handler use
    * `ctx.log`.
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   log(level: LoggingLevel, data: unknown, logger?: string): void {
     this.core.log({ level, data, logger });

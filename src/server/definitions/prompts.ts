@@ -1,5 +1,6 @@
 import type { Call, HandlerResult } from "../../era/server-era.js";
 import { RpcError } from "../../protocol/errors.js";
+import { mustBe } from "../../protocol/json.js";
 import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js";
 import { getPromptResult } from "../../protocol/shapes/content.js";
 import { describeIssues } from "../../protocol/text.js";
@@ -26,7 +27,7 @@ export async function getPrompt(registry: Registry, call: Call, ctx: Context): P
   const result = toResult(value, prompt.listing.description);
   const problem = isInputRequired(result) ? undefined : getPromptResult(result);
   if (problem === undefined) return result as HandlerResult;
-  throw new Error(`prompt "${name}" returned an invalid result: ${problem.path} must be ${problem.expected}`);
+  throw new Error(`Prompt "${name}" returned an invalid result: ${mustBe(problem)}`);
 }
 
 function toResult(value: PromptReturn, description: string | undefined): GetPromptResult | InputRequiredResult {

@@ -3,6 +3,7 @@ import type { ClientRequestsOpener } from "../../era/request-strategy.js";
 import { type Call, type HandlerResult, PreparedResult, type ServerRuntime } from "../../era/server-era.js";
 import { toBase64 } from "../../protocol/base64.js";
 import { McpError, RpcError } from "../../protocol/errors.js";
+import { mustBe } from "../../protocol/json.js";
 import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js";
 import { readResourceResult } from "../../protocol/shapes/content.js";
 import { describeIssues } from "../../protocol/text.js";
@@ -52,7 +53,7 @@ export async function readResource(registry: Registry, call: Call, ctx: Context)
     : { contents: [toContents(uri, value, resource.options.mimeType)] };
   const problem = readResourceResult(result);
   if (problem === undefined) return { ...resource.hints, ...result };
-  throw new Error(`resource "${resource.uri}" returned an invalid result: ${problem.path} must be ${problem.expected}`);
+  throw new Error(`Resource "${resource.uri}" returned an invalid result: ${mustBe(problem)}`);
 }
 
 /** Returns the resource for a URI and a caller, with the values of its template's variables. */
@@ -66,7 +67,7 @@ export async function findResource(
   for (const resource of registry.templates.values()) {
     const variables = resource.template && matchUri(resource.template, uri);
     const visible = variables !== undefined && ((await resource.access?.(ctx)) ?? true);
-    // The first family that matches decides. Other families are not tried, so that a refused value finds no way around.
+    // The first family that matches decides. No other family can accept a value that it refuses.
     if (visible) return registry.allowsUnsafePaths || isSafe(resource, variables) ? { resource, variables } : undefined;
   }
   return undefined;

@@ -151,8 +151,8 @@ interface FailureOptions {
 
 /** Handles a schema that threw instead of returning issues. The caller gets no details. */
 export function schemaThrew(name: string, what: string, cause: unknown, { report }: FailureOptions): never {
-  report(new DefinitionError(`tool "${name}" ${what}: its schema threw`, { cause }), name);
-  throw new ToolError(`Tool ${name} could not check its ${what}`);
+  report(new DefinitionError(`tool "${name}": the schema of its ${what} threw an error`, { cause }), name);
+  throw new ToolError(`The ${what} of tool ${name} could not be checked`);
 }
 
 /** Handles a return value that does not match the output schema. */
@@ -165,7 +165,7 @@ export function nonconforming(name: string, problem: string, { report, maskError
 /** Throws for a value that cannot be written as JSON, since the model cannot correct that. */
 export function unwritable(name: string, error: unknown): CallToolResult {
   if (error instanceof ToolError) return failed(error.message);
-  throw new TypeError(`tool "${name}" returned a value that JSON cannot represent: ${toError(error).message}`, {
+  throw new TypeError(`Tool "${name}" returned a value that JSON cannot represent: ${toError(error).message}`, {
     cause: error,
   });
 }

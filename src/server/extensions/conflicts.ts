@@ -25,6 +25,8 @@ const SPECIFIED: ReadonlySet<string> = new Set([
   ...NOTIFICATIONS.map((name) => `notification notifications/${name}`),
 ]);
 
+const PROTOCOL = "by the protocol";
+
 /** Names that an extension uses. */
 export interface Wanted {
   readonly methods: readonly string[];
@@ -53,16 +55,17 @@ export function claim(
     ...wanted.topics.map((member) => `topic ${member}`),
   ];
   const assertFree = (what: string, owner: string | false | undefined) => {
-    if (owner) throw new DefinitionError(`extensions: ${what} is claimed by ${extension} and by ${owner}`);
+    if (owner) throw new DefinitionError(`extensions: ${what} is claimed by ${extension} and ${owner}`);
   };
-  for (const what of claimed) assertFree(what, owners.get(what) ?? (SPECIFIED.has(what) && "the protocol"));
-  assertFree(extension, Object.hasOwn(extensions, extension) && "the option capabilities");
+  for (const what of claimed)
+    assertFree(what, owners.has(what) ? `by ${owners.get(what)}` : SPECIFIED.has(what) && PROTOCOL);
+  assertFree(extension, Object.hasOwn(extensions, extension) && "by the option capabilities");
   for (const name of wanted.methods) {
-    assertFree(`method ${name}`, isSpecified(name) && "the protocol");
-    assertFree(`method ${name}`, methods.has(name) && "the server's author");
+    assertFree(`method ${name}`, isSpecified(name) && PROTOCOL);
+    assertFree(`method ${name}`, methods.has(name) && "already defined with server.method()");
   }
   for (const name of wanted.notifications) {
-    assertFree(`notification ${name}`, notifications.has(name) && "the server's author");
+    assertFree(`notification ${name}`, notifications.has(name) && "already defined with server.onNotification()");
   }
   for (const what of claimed) owners.set(what, extension);
   for (const [type, method] of wanted.results) owners.set(answer(method, type), extension);

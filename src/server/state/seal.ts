@@ -97,10 +97,10 @@ export function createStateSeal(options: SealOptions): StateSeal {
     async seal(state, binding) {
       const plain = JSON.stringify({ until: now() + ttlMs, state } satisfies Payload);
       const text = await cipher.close(plain, audience + binding).catch((cause: unknown) => {
-        throw new Error("the state of this call could not be sealed", { cause });
+        throw new Error("The state of this call could not be sealed", { cause });
       });
       if (text.length > MAX_TEXT)
-        throw new Error(`the state of this call has ${text.length} characters, more than the limit of ${MAX_TEXT}`);
+        throw new Error(`The state of this call has ${text.length} characters, more than the limit of ${MAX_TEXT}`);
       return text;
     },
     async open(text, binding) {
@@ -134,5 +134,5 @@ export function createServerSeal(runtime: ServerRuntime, options: ServerOptions)
 function toRefused(reason: unknown): Error {
   if (reason instanceof McpError) return reason;
   const why = reason instanceof Error ? reason.message : String(reason);
-  return new Error(`a requestState was refused: ${why}`);
+  return new Error(`A requestState was refused: ${why}`);
 }

@@ -118,7 +118,7 @@ class RoundOfState implements StateUse {
   }
 
   assertKept(): void {
-    if (this.#isForgotten) throw new McpError("state_used", "a requestState was refused: already used");
+    if (this.#isForgotten) throw new McpError("state_used", "A requestState was refused: it has already been used");
   }
 
   forget(): void {

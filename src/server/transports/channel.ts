@@ -198,7 +198,7 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
 
   #end(reason: Error | undefined): void {
     if (reason !== undefined) this.#runtime.report(reason, { where: "connection" });
-    this.#served.abortAll(new ConnectionError("The client went away", { delivery: "sent", cause: reason }));
+    this.#served.abortAll(new ConnectionError("The client disconnected", { delivery: "sent", cause: reason }));
     for (const session of this.#sessions.values()) session.close();
     this.#onClosed();
   }

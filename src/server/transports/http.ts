@@ -154,7 +154,7 @@ export class HttpEndpoint {
       return binding;
     } catch (cause) {
       this.#bindings.delete(era);
-      throw new Error(`the module for protocol versions ${era.versions.join(", ")} cannot be loaded`, { cause });
+      throw new Error(`The module for protocol versions ${era.versions.join(", ")} cannot be loaded`, { cause });
     }
   }
 

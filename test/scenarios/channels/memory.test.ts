@@ -138,7 +138,7 @@ verifies("transport:custom:byte-stream-framing", stdioOnly, async ({ era }, t) =
   ending.catch(() => {});
   equal((await client.callTool("change")).text, "changed");
   socket.end();
-  equal(((await lost.opened) as Error).message, "The client went away");
+  equal(((await lost.opened) as Error).message, "The client disconnected");
   await rejects(ending, { name: "ConnectionError" });
 });
 

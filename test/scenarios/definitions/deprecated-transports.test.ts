@@ -20,12 +20,12 @@ function commentOn(file: string, member: string): string {
 
 proves("deprecation:api-marked", {}, "each says by what, and when it may go", () => {
   const with2577 =
-    /@deprecated by SEP-2577; may (?:go with|be removed in) the first revision .* on or after 28 July 2027/;
+    /@deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027/;
   const context =
-    /@deprecated by SEP-2596; may (?:go with|be removed in) the first revision .* on or after 28 July 2027/;
-  const transport = /@deprecated by SEP-2596; may (?:go|be removed) three months after SEP-2596 is final/;
+    /@deprecated by SEP-2596; may be removed in the first protocol revision released on or after 28 July 2027/;
+  const transport = /@deprecated by SEP-2596; may be removed three months after SEP-2596 is final/;
   const registration =
-    /@deprecated by PR 2858 .*; may (?:go with|be removed in) the first revision .* on or after 28 July 2027/;
+    /@deprecated by PR 2858 .*; may be removed in the first protocol revision released on or after 28 July 2027/;
   for (const [file, member, words] of [
     ["server/context", "log", with2577],
     ["server/context", "sample", with2577],

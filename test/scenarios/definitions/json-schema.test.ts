@@ -190,7 +190,7 @@ for (const era of ERAS) {
       for (let call = 0; call < 3; call++) ok((await client.callTool("t")).structured);
       const [warning, ...more] = warnings.filter((message) => message.startsWith("tool t"));
       deepEqual(more, []);
-      match(warning ?? "", /^tool t: its output is checked without the pattern "\^\(\?!b\)".*\(and 1 more\)$/);
+      match(warning ?? "", /^tool t: its output is not checked against the pattern "\^\(\?!b\)".*\(and 1 more\)$/);
     },
   );
 

@@ -106,7 +106,7 @@ verifies("transport:stdio:server-exits-on-eof", stdioWires, async ({ era }, t) =
   }
   server.process.stdin.end();
   deepEqual(await server.gone, { code: 0, signal: null });
-  deepEqual(server.stderr.all, ["waiting", "aborted The client went away", "closed"]);
+  deepEqual(server.stderr.all, ["waiting", "aborted The client disconnected", "closed"]);
   deepEqual(
     server.stdout.all.filter((line) => line.includes('"id":1,')),
     [],

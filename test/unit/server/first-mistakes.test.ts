@@ -62,7 +62,7 @@ describe("a definition says what is wrong with it", () => {
   it("when the server has no name or version", () => {
     const Untold = McpServer as unknown as new (...given: unknown[]) => unknown;
     for (const given of [[], ["weather"], [{ name: "weather" }]])
-      assert.throws(() => new Untold(...given), /^DefinitionError: a server requires \{ name, version \}/);
+      assert.throws(() => new Untold(...given), /^DefinitionError: McpServer requires \{ name, version \}/);
   });
 });
 
@@ -169,11 +169,11 @@ describe("connect says what is wrong with its target", () => {
     const server = new McpServer({ name: "weather", version: "1.0.0" });
     await assert.rejects(connect(server, { era: "future" as never }), {
       code: "unknown_era",
-      message: /known are \w+, \w+$/,
+      message: /choose from \w+, \w+$/,
     });
     await assert.rejects(connect(server, { version: "2031-01-01" as never }), {
       code: "unknown_version",
-      message: /^Unknown protocol version: 2031-01-01; known are (\d{4}-\d\d-\d\d(, )?)+$/,
+      message: /^versions: 2031-01-01 is not supported; choose from (\d{4}-\d\d-\d\d(, )?)+$/,
     });
   });
 });

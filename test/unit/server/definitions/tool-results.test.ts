@@ -122,7 +122,7 @@ for (const [title, make, words] of LOST) {
     const server = new McpServer(me, { onError: (error) => reports.push(error) }).tool("make", {}, make);
     await using client = await connect(server);
     await rejects(client.callTool("make"), { name: "RpcError", rpcCode: -32603 });
-    match(String(reports[0]), /^TypeError: tool "make" returned a value that JSON cannot represent: /);
+    match(String(reports[0]), /^TypeError: Tool "make" returned a value that JSON cannot represent: /);
     equal(String(reports[0]).includes(words), true, String(reports[0]));
   });
 }
