@@ -10,7 +10,7 @@ import {
 import type { TransportReceiver, TransportTarget } from "../era/transport.js";
 import { RpcError } from "../protocol/errors.js";
 
-/** Reason of an attempt that another one has replaced. Callers never see it. */
+/** Reason for ending an attempt when another attempt has succeeded. It is never reported. */
 const SUPERSEDED = new WrongEraError("the server answered in another era", undefined);
 
 /** Attempt to open a connection in one era. Giving it up sends nothing to the server. */

@@ -167,8 +167,8 @@ export class ClientCalls {
   }
 
   /**
-   * True if the server may request input, so that the params may be sent again. Later changes by the caller must not
-   * affect them.
+   * True if the server may request input. The params are copied then, since they are sent again with the input, and
+   * changes by the caller must not affect them.
    */
   #mayAskInput(options: CallOptions): boolean {
     const { onElicit, onElicitUrl, onSample, roots } = this.#client.options;

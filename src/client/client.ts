@@ -198,7 +198,7 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /**
    * Requests log messages of this level and above from the server.
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   async setLogLevel(level: LoggingLevel, options: CallOptions = {}): Promise<void> {
     const connection = this.#core.calls.connected();
@@ -219,7 +219,7 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /**
    * Replaces the roots, and notifies the server if the protocol version supports that.
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   async setRoots(roots: readonly Root[]): Promise<void> {
     this.#core.setRoots(roots);
@@ -228,7 +228,7 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /**
    * Notifies the server that the roots have changed. Does nothing in protocol versions without this notification.
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   async rootsChanged(): Promise<void> {
     if (this.capabilities.roots?.listChanged !== true) {
@@ -288,7 +288,10 @@ export class Client<S extends AnyServer = AnyServer> {
    */
   async notify(method: string, params?: Params): Promise<void> {
     if (method === "notifications/progress") {
-      throw new McpError("unknown_progress_token", "Report progress by ctx.progress in the handler of the request");
+      throw new McpError(
+        "unknown_progress_token",
+        `${method} was not sent: call ctx.progress in the handler of the request`,
+      );
     }
     await this.#core.notify(method, params);
   }

@@ -37,9 +37,9 @@ export class Extensions implements ClaimedResults {
       if (other !== undefined) throw conflict(what, owner, other);
       owners.set(what, owner);
     };
-    for (const id of Object.keys(options.capabilities?.extensions ?? {})) claim(id, "capabilities");
+    for (const id of Object.keys(options.capabilities?.extensions ?? {})) claim(id, "the option capabilities");
     for (const [id, { results = {}, methods = [], notifications = {} }] of Object.entries(this.#enabled)) {
-      claim(id, "extensions");
+      claim(id, "the option extensions");
       for (const [type, { method, resolve }] of Object.entries(results)) {
         claim(`result type ${type}`, id);
         this.#results.set(type, { owner: id, method, resolve });

@@ -2,7 +2,7 @@ import type { CallLifetime } from "../call/lifetime.js";
 import type { Connection } from "../era/client-era.js";
 import type { ClientLimits } from "../era/client-limits.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
-import { OutputError } from "../protocol/errors.js";
+import { OutputError, toError } from "../protocol/errors.js";
 import type { CallToolResult, Tool } from "../protocol/types/index.js";
 import type { CompiledSchema, JsonSchema, JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { Pages } from "./pages.js";
@@ -10,7 +10,8 @@ import { Pages } from "./pages.js";
 interface KnownOutput {
   readonly text: string;
   readonly schema: JsonSchema;
-  check: CompiledSchema | undefined;
+  /** Compiled schema, or the reason why it cannot be compiled. */
+  check: CompiledSchema | string | undefined;
 }
 
 /**
@@ -74,8 +75,12 @@ export class KnownTools {
       throw new OutputError(tool, [{ path: "", message: "is missing" }], result);
     }
     known.check ??= compile(await this.#loadValidator(), known.schema, (problem) =>
-      this.#warn(`tool ${tool}: its output is checked without ${problem}`),
+      this.#warn(`tool ${tool}: its output is not checked against ${problem}`),
     );
+    if (typeof known.check === "string") {
+      const problem = `cannot be checked: its output schema is invalid: ${known.check}`;
+      throw new OutputError(tool, [{ path: "", message: problem }], result, problem);
+    }
     const issues = known.check(result.structuredContent);
     if (issues.length > 0) throw new OutputError(tool, issues, result);
   }
@@ -121,16 +126,15 @@ function textOf(schema: JsonSchema): string {
   }
 }
 
-/** Compiles a schema. An unusable schema matches nothing, since accepting every result would hide the problem. */
+/** Compiles a schema. Returns the reason if that fails: no result matches then, since accepting all would hide it. */
 function compile(
   validator: JsonSchemaValidator,
   schema: JsonSchema,
   onSkip: (problem: string) => void,
-): CompiledSchema {
+): CompiledSchema | string {
   try {
     return validator.compile(schema, onSkip);
   } catch (error) {
-    const message = `cannot be checked: ${error instanceof Error ? error.message : String(error)}`;
-    return () => [{ path: "", message }];
+    return toError(error).message;
   }
 }

@@ -54,14 +54,17 @@ export function planNegotiation(
     .filter(({ versions }) => versions.length > 0);
   if (steps.length === 0) {
     const known = eras.flatMap((era) => era.versions).join(", ");
-    throw new McpError("unknown_version", `Unknown protocol version: ${wanted?.join(", ")}; known are ${known}`);
+    throw new McpError("unknown_version", `versions: ${wanted?.join(", ")} is not supported; choose from ${known}`);
   }
   const only = options.session?.era ?? options.era ?? "auto";
   if (only !== "auto") {
     steps = steps.filter(({ era }) => era.name === only);
     if (steps.length === 0) {
       const known = eras.map((era) => era.name).join(", ");
-      throw new McpError("unknown_era", `Unknown era, or none of its versions is allowed: ${only}; known are ${known}`);
+      throw new McpError(
+        "unknown_era",
+        `era: ${only} is unknown, or the option versions excludes it; choose from ${known}`,
+      );
     }
   }
   const known = prior?.era ?? remembered;
@@ -234,6 +237,9 @@ function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["st
     throw new McpError("invalid_prior", "prior.discovered is not a result of server/discover");
   }
   if (!step.versions.some((version) => versions.includes(version))) {
-    throw new McpError("invalid_prior", `prior has no version in common with this client, only ${versions.join(", ")}`);
+    throw new McpError(
+      "invalid_prior",
+      `prior.discovered has no version in common with this client, only ${versions.join(", ")}`,
+    );
   }
 }

@@ -90,11 +90,11 @@ export interface CallOptions {
   readonly capabilities?: ClientCapabilities | undefined;
   /**
    * Minimum level of log messages of this call (2026-07-28 only).
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   readonly logLevel?: LoggingLevel | undefined;
   /**
-   * `"manual"` returns a result that requests input instead of handling the requests.
+   * `"auto"` answers requests for input by the handlers of this client. `"manual"` returns them as the result.
    * @default "auto"
    */
   readonly input?: "auto" | "manual" | undefined;
@@ -190,7 +190,7 @@ export interface ClientOptions {
    * @default "auto"
    */
   readonly era?: string;
-  /** The only protocol version to use. For 2026-07-28 nothing is negotiated then. */
+  /** Protocol version to use, without alternatives. With 2026-07-28, nothing is negotiated. */
   readonly version?: string;
   /**
    * Allowed protocol versions.
@@ -222,19 +222,19 @@ export interface ClientOptions {
   readonly onElicitUrl?: ServerRequestHandler<ElicitUrlParams, ElicitResult>;
   /**
    * Handles sampling requests.
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   readonly onSample?: ServerRequestHandler<CreateMessageParams, CreateMessageResult>;
   /**
    * True if `onSample` supports tools.
    * @default false
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   readonly samplingTools?: boolean;
   /**
    * True if `onSample` adds context of this or other servers on request.
    * @default false
-   * @deprecated by SEP-2596; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2596; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   readonly samplingContext?: boolean;
   /**
@@ -245,12 +245,12 @@ export interface ClientOptions {
   /**
    * Announces changes of the roots (legacy only).
    * @default true
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   readonly rootsListChanged?: boolean;
   /**
    * Roots: folders that the server may use.
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   readonly roots?: readonly Root[] | ((ctx: AnswerContext) => readonly Root[] | Promise<readonly Root[]>);
   /** Handlers of custom requests of the server (legacy only). */
@@ -280,7 +280,7 @@ export interface ClientOptions {
   /**
    * Minimum level of log messages to request from the server.
    * @default none are requested
-   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   readonly logLevel?: LoggingLevel;
   /**
@@ -306,7 +306,7 @@ export interface ClientOptions {
   readonly onOpen?: (server: ServerDescription) => void;
   readonly onClose?: (reason: Error | undefined) => void;
   /**
-   * `"manual"` returns results that request input instead of handling the requests.
+   * `"auto"` answers requests for input by the handlers of this client. `"manual"` returns them as results.
    * @default "auto"
    */
   readonly input?: "auto" | "manual";
@@ -327,7 +327,7 @@ export interface ClientOptions {
    * Tries the HTTP+SSE transport of 2024-11-05 if the first POST is refused with 400, 404 or 405. `"any-4xx"` tries it
    * after any status 4xx except 401 and 403.
    * @default true
-   * @deprecated by SEP-2596; may go three months after SEP-2596 is final.
+   * @deprecated by SEP-2596; may be removed three months after SEP-2596 is final.
    */
   readonly sse?: boolean | "any-4xx";
   readonly clock?: Clock;
@@ -351,12 +351,12 @@ export interface CommandTarget {
    */
   readonly maxBehindBytes?: number;
   /**
-   * Number of last lines of the server's stderr to keep for errors.
+   * Maximum number of lines of the server's stderr to keep for errors. The last lines are kept.
    * @default 50
    */
   readonly maxStderrLines?: number;
   /**
-   * Number of characters of those lines. A longer line counts as several.
+   * Maximum number of characters of these lines together. A longer line counts as several lines.
    * @default 8192
    */
   readonly maxStderrChars?: number;

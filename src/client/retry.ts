@@ -97,7 +97,7 @@ function toolOf(call: ClientCall): string {
   return String(call.params?.name);
 }
 
-/** Updates the set of repeatable tools. Only the tool's own annotations say so, and each listing replaces them. */
+/** Updates the set of repeatable tools from the annotations of listed tools, which replace earlier annotations. */
 function learn(harmless: Set<string>, result: ClientResult): void {
   for (const { name, annotations } of (result.tools ?? []) as readonly Tool[]) {
     if (annotations?.readOnlyHint === true || annotations?.idempotentHint === true) harmless.add(name);

@@ -3,10 +3,11 @@ import { untilAborted } from "../call/abortable.js";
 import { ignoreErrors } from "../call/maybe-promise.js";
 import type { ClientResult } from "../era/client-era.js";
 import { McpError, type RequiredUrl } from "../protocol/errors.js";
-import type { Problem } from "../protocol/json.js";
+import { mustBe } from "../protocol/json.js";
 import { INVALID_PARAMS, invalidParams, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { inputShapes } from "../protocol/shapes/input.js";
+import { describeIssues } from "../protocol/text.js";
 import type {
   CreateMessageParams,
   ElicitFormParams,
@@ -47,7 +48,7 @@ export async function answerServerRequest(
   if (problem !== undefined) throw invalidParams(method, problem);
   const result = await ask(options, question, ctx);
   const mistake = inputShapes.get(method)?.result(result) ?? findAnswerProblem(question, result);
-  if (mistake !== undefined) throw wrongAnswer(method, mistake);
+  if (mistake !== undefined) throw wrongAnswer(method, mustBe(mistake));
   return result as unknown as ClientResult;
 }
 
@@ -89,7 +90,10 @@ function assertSupported(options: ClientOptions, method: string, params: Params 
   const mode = (params as Partial<ElicitParams> | undefined)?.mode ?? "form";
   const handler = mode === "url" ? options.onElicitUrl : mode === "form" ? options.onElicit : undefined;
   if (handler === undefined) {
-    throw new Refusal(INVALID_PARAMS, `Invalid params for ${method}: this client did not declare the /mode`);
+    throw new Refusal(
+      INVALID_PARAMS,
+      `Invalid params for ${method}: this client did not declare elicitation in this /mode`,
+    );
   }
 }
 
@@ -100,10 +104,10 @@ async function elicit(options: ClientOptions, params: ElicitFormParams, ctx: Ans
   const given = (result.content ?? {}) as NonNullable<ElicitResult["content"]>;
   const content = options.applyDefaults === false ? given : applyDefaults(form, given);
   const onSkip = (problem: string) =>
-    ignoreErrors(() => options.logger?.warn?.(`elicitation/create: the response is checked without ${problem}`));
+    ignoreErrors(() => options.logger?.warn?.(`elicitation/create: the response is not checked against ${problem}`));
   const [issue] = checkAnswer(form, content, { lenient: true, onSkip });
   if (issue !== undefined) {
-    throw wrongAnswer("elicitation/create", { path: `/content${issue.path}`, expected: issue.message });
+    throw wrongAnswer("elicitation/create", `/content${issue.path} ${issue.message}`);
   }
   return { ...result, content: content as NonNullable<ElicitResult["content"]> };
 }
@@ -135,8 +139,8 @@ function withoutContent(result: ElicitResult): ElicitResult {
 }
 
 /** Creates the error for an invalid result of a handler. The author gets it, never the server. */
-function wrongAnswer(method: string, { path, expected }: Problem): McpError {
-  return new McpError("invalid_answer", `The response to ${method} is invalid at ${path || "/"}: ${expected}`);
+function wrongAnswer(method: string, why: string): McpError {
+  return new McpError("invalid_answer", `The response to ${method} is invalid: ${why}`);
 }
 
 /**
@@ -151,7 +155,6 @@ export function withParams<S extends StandardSchema, Rest extends unknown[], Res
     const { _meta, ...own } = params ?? {};
     const parsed = await parseStandard(schema, own);
     if (parsed.ok) return handler(parsed.value as OutputOf<S>, ...rest);
-    const places = parsed.issues.map(({ path }) => path || "/").join(", ");
-    throw new Refusal(INVALID_PARAMS, `Invalid params: ${places} must match the schema`);
+    throw new Refusal(INVALID_PARAMS, `Invalid params: ${describeIssues(parsed.issues)}`);
   };
 }

@@ -77,7 +77,7 @@ export class GuardedStore {
   }
 
   #failed(what: string, cause: unknown): undefined {
-    if (!this.#failing) this.#onProblem(new Error(`the cache store failed to ${what}`, { cause }));
+    if (!this.#failing) this.#onProblem(new Error(`The cache store failed to ${what}`, { cause }));
     this.#failing = true;
   }
 }

@@ -328,7 +328,8 @@ export class Group<M extends ServerTypes = ServerTypes> {
   }
 
   #connected(member: GroupMember, { signal, deadlineMs: ms = Number.POSITIVE_INFINITY }: CallOptions): Promise<Client> {
-    const late = () => new TimeoutError("deadline", ms, `Server ${member.name} was not connected within ${ms} ms`);
+    const late = () =>
+      new TimeoutError("deadline", ms, `Server ${member.name} was not connected within ${ms} ms (deadlineMs)`);
     return runWithin({ clock: this.#clock, signal, ms, late }, () => member.client());
   }
 
@@ -366,7 +367,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
       for await (const item of client[kind](limits) as Pages<unknown> as Pages<T>) {
         if (items.push(item) < maxItems) continue;
         this.#report(
-          new McpError("too_many_items", `${kind}: only the first ${maxItems} are used (maxItems)`),
+          new McpError("too_many_items", `${kind}: only the first ${maxItems} are used (option maxItems)`),
           member.name,
         );
         break;

@@ -90,7 +90,7 @@ export class GroupMember {
     return this.#wasAway;
   }
 
-  /** Notes that a listing went without this server. Watches then report its lists when it is connected. */
+  /** Records that a listing does not include this server. Watches then report its lists when it is connected. */
   missed(): void {
     if (this.#state.name === "connecting") this.#wasAway = true;
   }
@@ -196,7 +196,7 @@ export class GroupMember {
     return this.#leaveAlone(error);
   }
 
-  /** Handles a lost connection. A server that lived long enough may reconnect immediately. */
+  /** Handles a lost connection. Reconnection may be immediate if the connection lasted at least `maxDelayMs`. */
   #lost(since: number, reason: Error | undefined): void {
     const { clock, backoff } = this.#context;
     this.#wasAway = true;

@@ -158,7 +158,7 @@ export class Watch implements AsyncIterable<Change | Resync> {
       }
       const end = this.#queue.ended;
       if (end?.how === "lost") {
-        throw new ConnectionError(`The subscription was lost, changes may have been missed${because(end.reason)}`, {
+        throw new ConnectionError(`The subscription was lost and changes may have been missed${because(end.reason)}`, {
           cause: end.reason,
           delivery: "answer_lost",
         });

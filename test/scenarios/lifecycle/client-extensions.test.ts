@@ -119,7 +119,7 @@ proves("extensions:client:notification-binding-delivery", modern, "one by one, a
     [1, 2, 3].flatMap((n) => [`${n} begins`, `${n} ends`]),
   );
   equal(problems.length, 1);
-  match(problems[0] ?? "", /\/n must match/);
+  match(problems[0] ?? "", /^Invalid params: \/n .*expected number/);
   deepEqual(others, []);
 });
 

@@ -135,7 +135,7 @@ test("a server that asks faster than its answers can be posted is not answered w
   for (let n = 0; n < 4; n++) answers.push(await script.next(isAnswer));
   equal(answers.filter(({ message }) => "error" in message).length, 2);
   equal(script.received.filter(isAnswer).length, 4);
-  match(problems[0]?.message ?? "", /ping was dropped: the server sends too many requests/);
+  match(problems[0]?.message ?? "", /ping was dropped: the server sends too many requests \(limits\.maxQuestions\)/);
   equal(problems.length, 1);
   for (const answer of answers) answer.status(202);
 });

@@ -14,7 +14,7 @@ proves("extensions:conflict", {}, "on a client, before anything is sent", async 
   await rejects(
     connect({ channel: new ServerScript().modern().channel }, { ...announced, extensions: { [ID]: parcel } }),
     {
-      message: /com\.example\/parcel is claimed by extensions and by capabilities/,
+      message: /com\.example\/parcel is claimed by the option extensions and by the option capabilities/,
     },
   );
   const claims: readonly [Record<string, ClientExtension>, RegExp][] = [

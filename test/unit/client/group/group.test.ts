@@ -216,7 +216,7 @@ test("a server that floods is cut off", async () => {
   equal((await group.tools().all()).filter(({ server }) => server === "flood").length, 10);
   deepEqual(
     errors.map(([server, error]) => `${server}: ${error.message}`),
-    ["flood: tools: only the first 10 are used (maxItems)"],
+    ["flood: tools: only the first 10 are used (option maxItems)"],
   );
 });
 

@@ -124,7 +124,7 @@ for (const era of ["modern", "legacy"]) {
     await rejects(watch[Symbol.asyncIterator]().next(), (error) => {
       ok(error instanceof ConnectionError);
       equal(error.delivery, "answer_lost");
-      match(error.message, /The subscription was lost, changes may have been missed: .+/);
+      match(error.message, /The subscription was lost and changes may have been missed: .+/);
       ok(error.cause instanceof Error);
       return true;
     });
