@@ -8,7 +8,7 @@ import { parseWebAddress } from "./web-address.js";
 export interface ServerMetadataOptions {
   readonly serverMetadata?: AuthorizationServer | readonly AuthorizationServer[] | undefined;
   readonly allowIssuerMismatch?: { readonly [issuer: string]: string } | undefined;
-  /** The identifier is the MCP server's origin, made up by this client: a slash at its end does not matter. */
+  /** True if the client assumes that the MCP server's origin is the issuer. A slash at its end is ignored then. */
   readonly isOrigin: boolean;
 }
 
@@ -72,7 +72,7 @@ function assertStated(stated: string, asked: string, options: ServerMetadataOpti
   if (options.isOrigin && stated === `${asked}/`) return;
   throw new AuthError(
     "issuer",
-    `The metadata at ${run.tried.at(-1)} is of the issuer ${quoted(stated)}, not of ${quoted(asked)} (allowIssuerMismatch)`,
+    `The metadata at ${run.tried.at(-1)} names the issuer ${quoted(stated)}, not ${quoted(asked)} (option allowIssuerMismatch)`,
     { tried: run.tried },
   );
 }

@@ -155,5 +155,5 @@ async function importKey(key: SigningKey, alg: string): Promise<CryptoKey> {
   if (typeof key === "string") return await jose.importPKCS8(key, alg);
   const imported = await jose.importJWK(key as import("jose").JWK, alg);
   if (imported instanceof CryptoKey) return imported;
-  throw new TypeError("not an asymmetric key");
+  throw new TypeError("the key is not asymmetric");
 }

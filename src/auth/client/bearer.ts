@@ -22,7 +22,8 @@ export function createBearerWith(
   const send: Fetch = async (url, init) => {
     const value = await token();
     if (value === undefined) return await fetch(url, init);
-    if (!isHeaderSafe(value)) throw new AuthError("configuration", "The token cannot be sent in a header");
+    if (!isHeaderSafe(value))
+      throw new AuthError("configuration", "The token contains characters that a header cannot carry");
     const headers = new Headers(init.headers);
     headers.set("authorization", `Bearer ${value}`);
     return await fetch(url, { ...init, headers });

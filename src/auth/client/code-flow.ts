@@ -132,7 +132,7 @@ export function readCallback(params: URLSearchParams, attempt: Attempt): string 
       throw new AuthError("callback", `The authorization response repeats the parameter ${name}`);
   }
   if (params.get("state") !== attempt.state) {
-    throw new AuthError("callback", "The state of the authorization response is not that of the request");
+    throw new AuthError("callback", "The authorization response has another state than the request");
   }
   assertOwnRedirect(params, attempt.redirectUrl, attempt.discovery.issuer);
   assertIss(params.get("iss"), attempt.discovery);
@@ -148,7 +148,10 @@ export function readCallback(params: URLSearchParams, attempt: Attempt): string 
 function assertIss(iss: string | null, { metadata, guessed }: Discovery): void {
   if (iss === null || iss === "") {
     if (metadata.authorization_response_iss_parameter_supported !== true && iss === null) return;
-    throw new AuthError("issuer", `The authorization response lacks the iss of ${metadata.issuer}`);
+    throw new AuthError(
+      "issuer",
+      `The authorization response lacks the parameter iss, which ${metadata.issuer} must send`,
+    );
   }
   if (guessed)
     throw new AuthError(

@@ -33,8 +33,8 @@ export interface DiscoverOptions {
   /** Returns the `resource` to send, in place of the comparison with the server's URL. Throws to reject the server. */
   readonly validateResource?: ((server: URL, resource: string | undefined) => string | undefined) | undefined;
   /**
-   * The issuer that the metadata of an authorization server states, by the one that the MCP server names (or by the MCP server's
-   * origin, where it names none). Any other issuer than the named one or its entry here is refused.
+   * Accepted differences of issuers. The key is the issuer that the MCP server names, or the MCP server's origin if it
+   * names none. The value is the issuer in the metadata of the authorization server. Other differences are refused.
    */
   readonly allowIssuerMismatch?: { readonly [issuer: string]: string } | undefined;
   /**
@@ -134,9 +134,13 @@ function readResourceMetadata(
   if (typeof resource !== "string" || !Array.isArray(servers) || servers.length === 0) return undefined;
   const issuers = servers.filter(isIssuer);
   if (issuers.length === 0) {
-    throw new AuthError("issuer", `The resource metadata names no valid issuer, only ${quoted(String(servers))}`, {
-      tried: run.tried,
-    });
+    throw new AuthError(
+      "issuer",
+      `authorization_servers of the resource metadata has no valid issuer: ${quoted(String(servers))}`,
+      {
+        tried: run.tried,
+      },
+    );
   }
   const listed = Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === "string") : undefined;
   return { resource, issuers, scopes: listed };

@@ -6,10 +6,7 @@ import type { ClientMetadata } from "./register.js";
 export function assertMetadataUrl(text: string): void {
   const problem = clientDocumentUrlProblem(text);
   if (problem === undefined) return;
-  throw new AuthError(
-    "configuration",
-    `The URL of the client's metadata document ${problem}, got ${JSON.stringify(text)}`,
-  );
+  throw new AuthError("configuration", `The URL ${JSON.stringify(text)} of the client's metadata document ${problem}`);
 }
 
 /** Metadata document of a client. Its URL is the client id. */

@@ -30,8 +30,8 @@ export interface CommonOAuthOptions extends Omit<DiscoverOptions, "issuer"> {
   readonly clientName?: string;
   /**
    * Client metadata for dynamic registration, in addition to the members that are filled in.
-   * @deprecated by PR 2858 of the protocol; may be removed in the first revision that is released on or after 28 July
-   * 2027. A metadata document (`clientMetadataUrl`) takes its place.
+   * @deprecated by PR 2858 of the protocol; may be removed in the first protocol revision released on or after 28 July
+   * 2027. Use a metadata document (`clientMetadataUrl`) instead.
    */
   readonly registration?: ClientMetadata;
   /**

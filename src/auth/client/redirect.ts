@@ -8,8 +8,8 @@ const PARAMETER = "issuer";
 /**
  * True if the issuer of an authorization response is certain: the authorization server announces that its responses
  * name it (RFC 9207), or the author names the issuer or sets `allowMissingIss`. Otherwise a malicious authorization
- * server can redirect the user to another one, and the client sends that one's code and verifier to the malicious one
- * (mix-up attack).
+ * server can redirect the user to an honest one. The client then sends the code of the honest server, with its
+ * verifier, to the malicious server (mix-up attack).
  */
 export function namesSender({ issuer, metadata }: Discovery, options: DiscoverOptions): boolean {
   return (

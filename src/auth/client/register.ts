@@ -91,7 +91,7 @@ function readRegistration(
     text(json.token_endpoint_auth_method) ??
     (clientSecret === undefined ? "none" : (submittedSecretMethod(submitted) ?? chooseMethod(true, listed)));
   if (!["none", "client_secret_basic", "client_secret_post"].includes(method))
-    throw fail(`the method ${quoted(method)} is not supported`);
+    throw fail(`its token_endpoint_auth_method ${quoted(method)} is not supported`);
   if (method !== "none" && clientSecret === undefined) throw fail(`it has no client_secret for ${method}`);
   const expires = Number(json.client_secret_expires_at ?? 0);
   return {

@@ -44,8 +44,8 @@ export async function requestTokens(
       status: response.status,
     });
   }
-  const type = response.headers.get("content-type") ?? "no type";
-  if (json === undefined) throw unusable(discovery, `it is not a JSON object, but ${oneLine(type)}`, run);
+  const type = oneLine(response.headers.get("content-type") ?? "none");
+  if (json === undefined) throw unusable(discovery, `it is not a JSON object (content type: ${type})`, run);
   const tokens = readTokens(json, discovery, identity, parameters.scope, run);
   if (tokens.type === "bearer" && target.requiresDpop) {
     throw new AuthError(
@@ -100,7 +100,7 @@ function readTokens(
   const fail = (why: string) => unusable(discovery, why, run);
   const { access_token: accessToken, refresh_token: refreshToken, scope } = json;
   if (typeof accessToken !== "string" || accessToken === "") throw fail("it has no access_token");
-  if (!isHeaderSafe(accessToken)) throw fail("its access_token cannot be sent in a header");
+  if (!isHeaderSafe(accessToken)) throw fail("its access_token contains characters that a header cannot carry");
   const type = String(json.token_type ?? "").toLowerCase();
   if (type !== "bearer" && type !== "dpop") throw fail("its token_type is neither Bearer nor DPoP");
   const seconds = Number.parseFloat(String(json.expires_in ?? ""));

@@ -90,7 +90,7 @@ export interface ProofOutcome {
 const MAX_WINDOW_MS = 300_000;
 const MAX_JTI = 256;
 /** Description of the error for a replayed proof. */
-export const USED_BEFORE = "The proof has been used before";
+export const USED_BEFORE = "The proof has already been used";
 const DEFAULT_ALGORITHMS = ["ES256", "PS256", "RS256", "EdDSA", "Ed25519"];
 
 /** Token that a proof accompanies, and the thumbprint of the key to which the token is bound. */
@@ -179,7 +179,8 @@ export class DpopCheck {
   async #read(proof: string | undefined, now: number): Promise<Proof | string> {
     if (proof === undefined) return "The DPoP header is missing";
     if (proof.includes(",")) return "The request has more than one proof";
-    if (proof.length > this.#limits.maxProofBytes) return "The proof is too long";
+    if (proof.length > this.#limits.maxProofBytes)
+      return `The proof is longer than ${this.#limits.maxProofBytes} bytes`;
     try {
       const { payload, protectedHeader } = await jwtVerify(proof, EmbeddedJWK, {
         typ: "dpop+jwt",
@@ -189,7 +190,7 @@ export class DpopCheck {
       });
       return { payload, jwk: protectedHeader.jwk as NonNullable<ProtectedHeaderParameters["jwk"]> };
     } catch {
-      return "The proof is not a JWT that is signed by the key in it";
+      return "The proof is not a valid DPoP JWT: check its typ, alg, signature and times";
     }
   }
 
@@ -203,13 +204,14 @@ export class DpopCheck {
     if (htm !== request.method) return "The htm of the proof is not the method of the request";
     const target = toTarget(this.#urlOf(request));
     if (target === undefined || toTarget(htu) !== target) return "The htu of the proof is not the URL of the request";
-    if (typeof jti !== "string" || jti === "" || jti.length > MAX_JTI) return "The proof has no valid jti";
+    if (typeof jti !== "string" || jti === "" || jti.length > MAX_JTI)
+      return `The proof has no jti of 1 to ${MAX_JTI} characters`;
     if (typeof iat !== "number" || !(Math.abs(now - iat * 1000) <= this.#limits.proofWindowMs)) {
       return "The proof was made too long ago, or in the future";
     }
     return token === undefined || ath === (await digestOf(token))
       ? undefined
-      : "The ath of the proof is not that of the access token";
+      : "The ath of the proof is not the hash of the access token";
   }
 }
 

@@ -25,8 +25,9 @@ export interface Issuer {
   /** Ends a grant and all its tokens. */
   readonly revokeGrant: (grantId: string) => Promise<void>;
   /**
-   * Returns the upstream tokens of a grant, for calls of a tool to the provider. Renews them if they are about to
-   * expire; undefined once the grant has ended. They must not leave the server. Upstream mode only.
+   * Returns the tokens that the upstream provider issued for a grant, so that tools can call the provider. Renews them
+   * if they are about to expire. Returns undefined if the grant has ended. Do not send them to clients. Upstream mode
+   * only.
    */
   readonly upstreamTokens: (grantId: string) => Promise<UpstreamTokens | undefined>;
 }

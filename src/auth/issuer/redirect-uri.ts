@@ -10,7 +10,7 @@ export function isLoopbackUri(uri: string): boolean {
   return LOOPBACK.includes(parseWebAddress(uri)?.hostname ?? "");
 }
 
-/** True for a URL that cannot be altered on the network: https, or http on this machine. */
+/** True for an https URL, and for an http URL of this machine. */
 export function isSecureUri(uri: string): boolean {
   return parseWebAddress(uri)?.protocol === "https:" || isLoopbackUri(uri);
 }
@@ -19,10 +19,10 @@ export function isSecureUri(uri: string): boolean {
 export function redirectUriProblem(uri: unknown): string | undefined {
   if (typeof uri !== "string") return "is not a string";
   if (!URL.canParse(uri)) return "is not an absolute URI";
-  if (!/^https?:$/.test(new URL(uri).protocol)) return "is not https";
+  if (!/^https?:$/.test(new URL(uri).protocol)) return "is neither https nor http";
   if (uri.includes("#")) return "has a fragment";
   const url = parseWebAddress(uri);
-  if (url === undefined) return "is not a normalized URI without user info";
+  if (url === undefined) return "is not normalized, or contains user info";
   if (url.protocol === "http:" && !isLoopbackUri(uri)) return "is http, but not on localhost, 127.0.0.1 or [::1]";
   const taken = RESERVED.find((name) => url.searchParams.has(name));
   return taken === undefined ? undefined : `contains the reserved parameter ${taken}`;

@@ -56,5 +56,5 @@ function find(resource: string, among: readonly string[]): string {
   const key = normalizeResource(resource);
   const found = key === undefined ? undefined : among.find((candidate) => normalizeResource(candidate) === key);
   if (found !== undefined) return found;
-  throw new OAuthProblem("invalid_target", "the resource is not available");
+  throw new OAuthProblem("invalid_target", "resource is unknown, or not part of this grant");
 }

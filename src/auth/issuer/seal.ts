@@ -9,11 +9,11 @@ export class Seal {
   readonly #ring: KeyRing;
   readonly #now: () => number;
 
-  /** The first secret encrypts; each decrypts. Without secrets a random one is used that ends with the process. */
+  /** The first secret encrypts, all decrypt. The default is a random secret, which is lost when the process ends. */
   constructor(secrets: readonly Uint8Array[] | undefined, now: () => number) {
     for (const secret of secrets ?? []) {
       if (secret.byteLength !== KEY_BYTES)
-        throw new DefinitionError(`createIssuer: each of secrets must have ${KEY_BYTES} bytes`);
+        throw new DefinitionError(`createIssuer: secrets: each secret must have ${KEY_BYTES} bytes`);
     }
     if (secrets?.length === 0) throw new DefinitionError("createIssuer: secrets must contain at least one secret");
     this.#ring = new KeyRing(secrets?.map((secret, index) => ({ id: String(index), secret })));

@@ -98,7 +98,7 @@ verifies("hosting:auth:dpop:validate-proof", "a proof is good once", guardedHttp
   deepEqual(answers.map(({ status }) => status).sort(), [200, 401, 401]);
   const again = await show(guarded, proof);
   isRefused(again);
-  match(again.params.error_description ?? "", /used before/);
+  match(again.params.error_description ?? "", /already been used/);
   // Servers that share their load remember together.
   const used = new Set<string>();
   const acceptProof = async (name: string) => !used.has(name) && used.add(name) !== undefined;

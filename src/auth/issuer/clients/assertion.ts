@@ -21,7 +21,9 @@ export const privateKeyJwt: ClientAuthenticator = {
     if (assertion === undefined && type === undefined) return undefined;
     const clientId = form.get("client_id") ?? subjectOf(assertion ?? "");
     if (assertion === undefined || type !== TYPE || clientId === undefined) {
-      throw new OAuthProblem("invalid_client", "the client assertion is incomplete", { status: 401 });
+      throw new OAuthProblem("invalid_client", "client_assertion or client_assertion_type is missing or invalid", {
+        status: 401,
+      });
     }
     return { clientId, match: (core, client) => findUse(core, client, assertion) };
   },
@@ -40,7 +42,7 @@ async function findUse(
   if (Array.isArray(claims.aud) && claims.aud.length > 1) return undefined;
   const endMs = claims.exp * 1000;
   if (endMs > core.now() + clientAssertionMs) return undefined;
-  const refusal = new OAuthProblem("invalid_client", "the client assertion was used before", { status: 401 });
+  const refusal = new OAuthProblem("invalid_client", "the client assertion has already been used", { status: 401 });
   const mark = `assertion:${await digestOf(`${client.id} ${claims.jti}`)}`;
   return [{ mark, expiresAt: endMs + clockSkewMs, refusal }];
 }

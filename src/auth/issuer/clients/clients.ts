@@ -41,7 +41,7 @@ export class Clients {
     for (const client of configured) assertConfigured(client, documents !== undefined);
     this.#configured = new Map(configured.map((client) => [client.clientId, client]));
     if (this.#configured.size < configured.length)
-      throw new DefinitionError("createIssuer: clients: two have the same clientId");
+      throw new DefinitionError("createIssuer: clients: each clientId must be unique");
     this.#documents = documents;
     this.#fetcher = fetcher;
     this.#store = store;

@@ -64,7 +64,7 @@ export class DocumentFetcher {
     try {
       return await this.#request(url);
     } catch (cause) {
-      throw new OAuthProblem("invalid_client", "the document of the app cannot be fetched", {
+      throw new OAuthProblem("invalid_client", "the metadata document of the app cannot be fetched", {
         cause,
       });
     } finally {
@@ -75,13 +75,15 @@ export class DocumentFetcher {
   async #request(url: URL): Promise<FetchedDocument> {
     const { documentMs, maxDocumentBytes } = this.#limits;
     const signal = AbortSignal.timeout(documentMs);
-    if ((await addressProblem(url, this.#policy)) !== undefined) throw new Error("the URL must not be requested");
+    const problem = await addressProblem(url, this.#policy);
+    if (problem !== undefined) throw new Error(`the URL must not be requested: ${problem}`);
     const headers = { accept: "application/json" };
     const init = { method: "GET", headers, redirect: "manual", credentials: "omit", signal } as const;
     const response = await orAborted(this.#fetch(url, init), signal);
-    if (response.status !== 200 || !isJson(response)) {
+    const { status } = response;
+    if (status !== 200 || !isJson(response)) {
       discard(response);
-      throw new Error("the response is not a JSON document");
+      throw new Error(status === 200 ? "the response is not JSON" : `the response has status ${status}`);
     }
     return { json: JSON.parse(await readText(response, maxDocumentBytes, { signal })), headers: response.headers };
   }

@@ -99,10 +99,10 @@ function redirectUrisOf(
 ): readonly string[] {
   const uris = json.redirect_uris ?? [];
   if (!Array.isArray(uris) || uris.length > maxItems)
-    throw redirectProblem(`redirect_uris is not a list of at most ${maxItems} items`);
-  if (uris.length === 0 && grantTypes.includes(CODE_GRANT)) throw redirectProblem("redirect_uris is empty");
+    throw redirectProblem(`redirect_uris must be a list of at most ${maxItems} items`);
+  if (uris.length === 0 && grantTypes.includes(CODE_GRANT)) throw redirectProblem("redirect_uris must not be empty");
   for (const uri of uris) {
-    const problem = String(uri).length > maxChars ? "is too long" : redirectUriProblem(uri);
+    const problem = String(uri).length > maxChars ? `has more than ${maxChars} characters` : redirectUriProblem(uri);
     if (problem !== undefined) throw redirectProblem(`a redirect URI ${problem}`);
   }
   return uris as string[];
@@ -112,9 +112,9 @@ function grantTypesOf(json: Json, rules: MetadataRules): readonly string[] {
   const { grantTypes, reservedGrantTypes } = rules;
   const asked = list(json, "grant_types", rules) ?? [CODE_GRANT];
   const reserved = asked.find((type) => reservedGrantTypes.includes(type));
-  if (reserved !== undefined) throw invalid(`the grant type ${reserved} is not available by registration`);
+  if (reserved !== undefined) throw invalid(`the grant type ${reserved} is not available to registered clients`);
   const granted = asked.filter((type) => grantTypes.includes(type));
-  if (granted.length === 0) throw invalid("none of the grant types is available");
+  if (granted.length === 0) throw invalid("grant_types contains no supported grant type");
   return granted;
 }
 
@@ -126,21 +126,21 @@ function methodOf(json: Json, { methods }: MetadataRules, fallback: ClientMethod
 
 function scopeOf(json: Json, { scopes }: MetadataRules): { scope?: string } {
   if (json.scope === undefined) return {};
-  if (typeof json.scope !== "string") throw invalid("scope is not a string");
+  if (typeof json.scope !== "string") throw invalid("scope must be a string");
   const asked = scopesOf(json.scope);
-  if (!includesAll(scopes, asked)) throw invalid("scope contains one that is not available");
+  if (!includesAll(scopes, asked)) throw invalid("scope contains an unknown scope");
   return { scope: asked.join(" ") };
 }
 
 function keysOf(json: Json, method: ClientMethod, { maxItems }: MetadataRules): { jwks?: JSONWebKeySet } {
   const { jwks, jwks_uri } = json;
   if (method === "private_key_jwt" && (jwks === undefined) === (jwks_uri === undefined)) {
-    throw invalid("private_key_jwt needs either jwks or jwks_uri");
+    throw invalid("private_key_jwt requires either jwks or jwks_uri");
   }
   if (jwks === undefined) return {};
   const keys: unknown = (jwks as Json).keys;
   const fine = Array.isArray(keys) && keys.length > 0 && keys.length <= maxItems && keys.every(isPublicKey);
-  if (!fine) throw invalid("jwks is not a set of public keys");
+  if (!fine) throw invalid(`jwks must contain 1 to ${maxItems} public keys`);
   return { jwks: jwks as JSONWebKeySet };
 }
 
@@ -152,14 +152,14 @@ function isPublicKey(key: unknown): boolean {
 function boundOf(json: Json): { dpop_bound_access_tokens?: boolean } {
   const bound = json.dpop_bound_access_tokens;
   if (bound === undefined) return {};
-  if (typeof bound !== "boolean") throw invalid("dpop_bound_access_tokens is not a boolean");
+  if (typeof bound !== "boolean") throw invalid("dpop_bound_access_tokens must be a boolean");
   return { dpop_bound_access_tokens: bound };
 }
 
 function applicationType(json: Json): Json {
   const type = json.application_type;
   if (type === undefined) return {};
-  if (type !== "web" && type !== "native") throw invalid("application_type is neither web nor native");
+  if (type !== "web" && type !== "native") throw invalid("application_type must be web or native");
   return { application_type: type };
 }
 
@@ -172,7 +172,7 @@ function texts(json: Json, rules: MetadataRules): Json {
     const text = json[name];
     if (text === undefined) continue;
     if (typeof text !== "string" || text.length > rules.maxChars)
-      throw invalid(`${name.slice(0, 40)} is not a string of at most ${rules.maxChars} characters`);
+      throw invalid(`${name.slice(0, 40)} must be a string of at most ${rules.maxChars} characters`);
     found[name] = text;
   }
   const contacts = list(json, "contacts", rules);
@@ -187,7 +187,7 @@ function links(json: Json, { maxChars }: MetadataRules): Json {
     const link = json[name];
     if (link === undefined) continue;
     const fine = typeof link === "string" && link.length <= maxChars && isSecureUri(link);
-    if (!fine) throw invalid(`${name} is not an https URL`);
+    if (!fine) throw invalid(`${name} must be an https URL of at most ${maxChars} characters`);
     found[name] = link;
   }
   return found;
@@ -197,7 +197,7 @@ function list(json: Json, name: string, { maxItems }: MetadataRules): readonly s
   const value = json[name];
   if (value === undefined) return undefined;
   const fine = Array.isArray(value) && value.length <= maxItems && value.every((item) => typeof item === "string");
-  if (!fine) throw invalid(`${name} is not a list of at most ${maxItems} strings`);
+  if (!fine) throw invalid(`${name} must be a list of at most ${maxItems} strings`);
   return [...new Set(value as string[])];
 }
 

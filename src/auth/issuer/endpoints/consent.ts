@@ -22,7 +22,7 @@ export async function consent(core: IssuerCore, request: Request): Promise<Respo
   const owner = user?.id;
   const isFirst =
     owner === undefined || (await core.store.add(`answered:${form.nonce}`, true, form.expiresAt, { owner }));
-  if (!isFirst) throw rejectedForm("was sent before");
+  if (!isFirst) throw rejectedForm("has already been submitted");
   if (params.get("decision") !== "approve") {
     return redirect(request, problemUri(core, asked, new OAuthProblem("access_denied", "the user denied the request")));
   }

@@ -39,6 +39,6 @@ function statementOf(body: unknown): { readonly software_statement?: unknown } {
   const { software_statement: statement } = body as { software_statement?: unknown };
   if (statement === undefined || statement === null || statement === "") return {};
   if (typeof statement !== "string")
-    throw new OAuthProblem("invalid_software_statement", "software_statement is not a string");
+    throw new OAuthProblem("invalid_software_statement", "software_statement must be a string");
   return { software_statement: statement };
 }

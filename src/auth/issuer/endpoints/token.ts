@@ -46,7 +46,7 @@ async function bindingOf(
     const bound = await bind?.(core, request);
     if (bound !== undefined) return bound;
   }
-  if (needed) throw new OAuthProblem("invalid_dpop_proof", "the client needs a DPoP proof for bound tokens");
+  if (needed) throw new OAuthProblem("invalid_dpop_proof", "the DPoP header is missing; this client must send it");
   return undefined;
 }
 

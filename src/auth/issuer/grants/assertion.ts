@@ -181,7 +181,7 @@ class AssertionGrant {
     const { now, limits, lifetimes } = this.#core;
     const redeem = async (): Promise<Granted> => {
       const mark = `vouched:${await digestOf(`${iss} ${jti}`)}`;
-      const refusal = invalidGrant("the assertion was used before");
+      const refusal = invalidGrant("the assertion has already been used");
       await useUp(this.#core, [{ mark, expiresAt: exp * 1000 + limits.clockSkewMs, refusal }], may.subject);
       const grant = { ...may, id: randomToken(), expiresAt: now() + lifetimes.accessTokenMs };
       // No refresh token is issued: the issuer of the assertion decides how long the access lasts.
@@ -234,5 +234,5 @@ function issuerOf(assertion: string): string {
 function problemOf(error: errors.JOSEError): string {
   if (error instanceof errors.JWTExpired) return "the assertion has expired";
   if (error instanceof errors.JWTClaimValidationFailed) return `the claim ${error.claim} of the assertion is not valid`;
-  return "the assertion is not signed by a key of its issuer";
+  return "the assertion is not a valid JWT: check its alg, typ and signature";
 }

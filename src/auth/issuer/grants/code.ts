@@ -59,7 +59,7 @@ async function useUpCode(core: IssuerCore, digest: string, grant: Grant): Promis
   const expiresAt = core.now() + core.lifetimes.codeMs;
   if (await core.store.add(mark, await refreshKeyOf(family), expiresAt, { owner: grant.subject })) return family;
   await endFamily(core, grant, String(await core.store.get(mark)));
-  throw invalidGrant("the code was used before");
+  throw invalidGrant("the code has already been used");
 }
 
 function assertRedirect({ redirectUri, redirectSent }: CodeRecord, stated: string | undefined): void {

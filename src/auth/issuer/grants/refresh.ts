@@ -83,7 +83,7 @@ async function assertUnused(core: IssuerCore, token: string, { grant, last }: Re
   const { subject: owner } = grant;
   if (isLast && (await core.store.add(`refreshed:${digest}`, true, core.now() + RACE_MS, { owner }))) return;
   await endFamily(core, grant, await refreshKeyOf(token));
-  throw invalidGrant("the refresh token was used before");
+  throw invalidGrant("the refresh token has already been used");
 }
 
 /** Returns the family name, which all refresh tokens of a grant begin with. */

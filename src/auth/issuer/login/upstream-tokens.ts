@@ -22,7 +22,7 @@ export async function requestUpstream(
   const signal = AbortSignal.timeout(core.limits.upstreamMs);
   const response = await fetch(new URL(tokenEndpoint), { method: "POST", body, headers, redirect: "manual", signal });
   const text = await readText(response, core.limits.maxUpstreamBytes, { signal });
-  if (response.status !== 200) throw new Error(`the upstream token endpoint answered with status ${response.status}`);
+  if (response.status !== 200) throw new Error(`The upstream token endpoint answered with status ${response.status}`);
   return toTokens(text, core.now());
 }
 
@@ -117,7 +117,7 @@ function toTokens(text: string, now: number): UpstreamTokens {
   const json = parsed(text);
   const string = (name: string) => (typeof json[name] === "string" && json[name] !== "" ? json[name] : undefined);
   const accessToken = string("access_token");
-  if (accessToken === undefined) throw new Error("the upstream token endpoint sent no access_token");
+  if (accessToken === undefined) throw new Error("The upstream token endpoint sent no access_token");
   const seconds = Number(json.expires_in);
   const expiresAt = Number.isFinite(seconds) && seconds > 0 ? now + seconds * 1000 : undefined;
   const refreshToken = string("refresh_token");
@@ -128,7 +128,7 @@ function parsed(text: string): { readonly [member: string]: unknown } {
   try {
     return Object(JSON.parse(text)) as { [member: string]: unknown };
   } catch {
-    throw new Error("the upstream token endpoint did not answer with JSON");
+    throw new Error("The upstream token endpoint did not answer with JSON");
   }
 }
 

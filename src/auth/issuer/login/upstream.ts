@@ -59,7 +59,7 @@ class Returned {
 }
 
 function finishedBefore(): OAuthProblem {
-  return invalidRequest("this login was completed before");
+  return invalidRequest("this login has already been completed; return to the app and start again");
 }
 
 /** Returns the redirect URI of the client with a code or an error. */
@@ -105,7 +105,8 @@ function assertAnswer(params: Params, { issuer }: UpstreamOptions): string {
   if (issuer !== undefined && iss !== undefined && iss !== issuer) {
     throw new OAuthProblem("access_denied", "the response came from another identity provider");
   }
-  if (params.get("error") !== undefined) throw new OAuthProblem("access_denied", "the login was not completed");
+  if (params.get("error") !== undefined)
+    throw new OAuthProblem("access_denied", "the identity provider rejected the login");
   const code = params.get("code");
   if (code === undefined) throw new OAuthProblem("access_denied", "the identity provider sent no code");
   return code;

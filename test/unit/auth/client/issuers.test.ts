@@ -96,7 +96,7 @@ test("an issuer that is no plain address is an AuthError wherever it comes from"
     );
     world.arrivals.length = 0;
     world.listed = [issuer];
-    await rejects(world.call(world.oauth()), failsAt("issuer", /names no valid issuer/), issuer);
+    await rejects(world.call(world.oauth()), failsAt("issuer", /has no valid issuer/), issuer);
     deepEqual([...new Set(world.arrivals.map(({ url }) => url.origin))], ["https://mcp.example"]);
     // One that can be used is used.
     world.listed = [issuer, "https://as.example"];

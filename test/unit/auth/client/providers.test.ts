@@ -253,6 +253,6 @@ test("GitHub kind: commas between scopes are understood, an answer that is no JS
   };
   await rejects(
     world.visit(world.oauth({ client, serverMetadata, fetch: fetchAs })),
-    failsAt("token", /not a JSON object, but application\/x-www-form-urlencoded/),
+    failsAt("token", /not a JSON object \(content type: application\/x-www-form-urlencoded\)/),
   );
 });

@@ -86,5 +86,8 @@ test("options that contradict each other are refused", () => {
   throws(() => createIssuer({ ...least, defaultResource: "https://other.example" }), /defaultResource/);
   throws(() => createIssuer({ ...least, scopes: ["a b"] }), /is not a valid scope/);
   throws(() => createIssuer({ ...least, clients: [{ clientId: "a", redirectUris: ["ftp://a"] }] }), /redirect URI/);
-  throws(() => createIssuer({ ...least, clients: [{ clientId: "a" }, { clientId: "a" }] }), /same clientId/);
+  throws(
+    () => createIssuer({ ...least, clients: [{ clientId: "a" }, { clientId: "a" }] }),
+    /each clientId must be unique/,
+  );
 });
