@@ -10,7 +10,7 @@ import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type { Changes } from "../server/changes.js";
 import type { Context } from "../server/context.js";
 
-/** A request or notification as handlers of the official SDK write it. */
+/** Request or notification in the form of the official SDK. */
 export interface CompatMessage {
   readonly method: string;
   readonly params?: { readonly [key: string]: unknown } | undefined;
@@ -22,19 +22,22 @@ export interface CompatRequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Sends a request to the client. The result has the type of the schema, which Bowline does not run: it checks answers itself. */
+/**
+ * Sends a request to the client. The schema determines only the type of the result. It is not run, since Bowline checks
+ * responses itself.
+ */
 export type SendRequest = <S extends StandardSchema>(
   request: CompatMessage,
   resultSchema?: S,
   options?: CompatRequestOptions,
 ) => Promise<OutputOf<S>>;
 
-/** Message of the client's model. Only a request with tools has an answer of several blocks. */
+/** Message of the client's model. It can have several content blocks only if the request has tools. */
 export type SampledMessage<P> = P extends { readonly tools: object }
   ? CreateMessageResult
   : CreateMessageResult & { content: SamplingContent };
 
-/** Second argument of a handler: `extra` of version 1 of the official SDK, with the members of `ctx` of version 2 beside it. */
+/** Second argument of a handler. It has the members of `extra` (official SDK version 1) and of `ctx` (version 2). */
 export interface HandlerExtra {
   readonly signal: AbortSignal;
   readonly requestId: string | number;
@@ -56,13 +59,13 @@ export interface HandlerExtra {
       params: P,
       options?: CompatRequestOptions,
     ) => Promise<SampledMessage<P>>;
-    /** The answers to the questions of an earlier `input_required` result of the handler. */
+    /** Responses to the input requests of an earlier `input_required` result of the handler. */
     readonly inputResponses: InputResponses | undefined;
     /** Returns the state of that result. */
     readonly requestState: <T>() => T | undefined;
   };
   readonly http: { readonly authInfo: unknown };
-  /** The context of the call in Bowline's own form. */
+  /** Bowline's own context of the call. */
   readonly bowline: Context;
 }
 
@@ -98,12 +101,12 @@ export function toExtra(ctx: Context, changes: Changes): HandlerExtra {
   };
 }
 
-/** Returns the metadata of a request. Handlers look for `progressToken` in it to decide whether to report progress. */
+/** Returns the metadata of a request. Handlers read `progressToken` from it. */
 function metaOf(ctx: Context): HandlerExtra["_meta"] {
   return ctx.meta as HandlerExtra["_meta"];
 }
 
-/** Sends a request to the client by the function of the context that fits the protocol version of the client. */
+/** Sends a request to the client by the matching function of the context. */
 export async function askClient(
   ctx: Context,
   request: CompatMessage,
@@ -128,7 +131,10 @@ export async function askClient(
   }
 }
 
-/** Sends a notification of a call. Progress and logs go through the context, which holds to the client's token and level. */
+/**
+ * Sends a notification of a call. Progress and log messages go through the context, which applies the client's progress
+ * token and log level.
+ */
 export async function notifyClient(ctx: Context, { method, params = {} }: CompatMessage): Promise<void> {
   if (method === "notifications/progress")
     return ctx.progress(params.progress as number, params.total as number, params.message as string);
@@ -143,7 +149,7 @@ const LIST_CHANGES = {
   "notifications/resources/list_changed": "resourcesChanged",
 } as const;
 
-/** Publishes a notification of a change to all clients that listen. Returns false for any other notification. */
+/** Publishes a notification of a change to all subscribed clients. Returns false for any other notification. */
 export function publishChange(changes: Changes, { method, params = {} }: CompatMessage): boolean {
   if (method === "notifications/resources/updated") changes.resourceUpdated(String(params.uri));
   else if (Object.hasOwn(LIST_CHANGES, method)) changes[LIST_CHANGES[method as keyof typeof LIST_CHANGES]]();

@@ -24,7 +24,7 @@ import {
 import { type MessageOf, type MethodSchema, methodOf, type ParamsSchemas, readMessage } from "./message-schema.js";
 import { HandlerRunner } from "./run-handler.js";
 
-/** A transport of the official SDK, such as its `InMemoryTransport`. */
+/** Transport of the official SDK, such as its `InMemoryTransport`. */
 export interface CompatTransport {
   readonly sessionId?: string | undefined;
   onmessage?: ((message: never) => void) | undefined;
@@ -35,26 +35,27 @@ export interface CompatTransport {
   close(): Promise<void>;
 }
 
-/** Serves the process's stdin and stdout by `serveStdio`. */
+/** Selects stdin and stdout of the process as the transport. `connect` then calls `serveStdio`. */
 export class StdioServerTransport {
   readonly sessionId = undefined;
 }
 
 type RequestHandler = (request: never, extra: HandlerExtra) => unknown;
 
-/** Methods that Bowline serves itself: a handler runs before them instead of replacing them. */
+/** Methods that Bowline serves itself. A handler of such a method runs first, and does not replace it. */
 const OBSERVED = new Set(["resources/subscribe", "resources/unsubscribe"]);
 
 /**
- * The low-level `Server` of the official SDK on a Bowline server. There, a server belongs to one connection. Here it may serve
- * many: members about the client answer for the call in which they are used, and `oninitialized` runs once, for the first client.
+ * Low-level `Server` of the official SDK, implemented by a Bowline server. In the official SDK, a server has one
+ * connection. This server can have many, so members about the client describe the client of the current call, and
+ * `oninitialized` runs once, for the first client.
  */
 export class CompatLowLevel {
   oninitialized: (() => unknown) | undefined;
   onclose: (() => void) | undefined;
   onerror: ((error: Error) => void) | undefined;
   transport: CompatTransport | StdioServerTransport | undefined;
-  /** The server of Bowline, for `serveHttp`, `toNodeListener` and everything else that hosts one. */
+  /** Bowline server, to pass to `serveHttp`, `toNodeListener` and other functions that serve one. */
   readonly bowline: BowlineServer;
   readonly #runner: HandlerRunner;
   readonly #observers = new Map<string, (message: CompatMessage, extra: HandlerExtra) => unknown>();
@@ -66,7 +67,7 @@ export class CompatLowLevel {
     this.#runner = new HandlerRunner(bowline.changes, maskErrors);
     bowline.onNotification("notifications/initialized", {}, (_params, ctx) => this.#initialize(ctx.client, ctx));
     bowline.use(async (call, next) => {
-      // Clients of 2026-07-28 have no handshake: their first request stands in for it.
+      // Clients of 2026-07-28 have no handshake. Their first request takes its place.
       if (this.#client === undefined && call.method !== "initialize") await this.#initialize(call.client);
       return next(call);
     });
@@ -80,7 +81,10 @@ export class CompatLowLevel {
     return (currentCall()?.client ?? this.#client)?.info;
   }
 
-  /** Serves a method: by its schema or name, or by its name with a schema of its params, which the handler then receives. */
+  /**
+   * Adds the handler of a method. With a schema or a name, the handler receives the request. With a name and a schema
+   * of the params, it receives the params.
+   */
   setRequestHandler<S extends MethodSchema>(
     schema: S,
     handler: (request: MessageOf<S>, extra: HandlerExtra) => unknown,
@@ -125,7 +129,7 @@ export class CompatLowLevel {
     });
   }
 
-  /** Sends a notification: of the running call, or to all clients that listen. */
+  /** Sends a notification of the current call, or publishes a change to all subscribed clients. */
   async notification(notification: CompatMessage): Promise<void> {
     const { method, params = {} } = notification;
     if (publishChange(this.bowline.changes, notification)) return;
@@ -133,7 +137,7 @@ export class CompatLowLevel {
     return notifyClient(this.#call(method), notification);
   }
 
-  /** Sends a request to the client. The result has the type of the schema, as with `extra.sendRequest`. */
+  /** Sends a request to the client of the current call. The schema determines only the type of the result. */
   async request<S extends StandardSchema>(
     request: CompatMessage,
     _resultSchema?: S,
@@ -184,7 +188,7 @@ export class CompatLowLevel {
     return this.#ask({ method: "elicitation/create", params }, options) as Promise<ElicitResult>;
   }
 
-  /** Serves a transport of the official SDK, or the process's own stdin and stdout. */
+  /** Serves a transport of the official SDK, or stdin and stdout of the process. */
   async connect(transport: CompatTransport | StdioServerTransport): Promise<void> {
     this.transport = transport;
     if (transport instanceof StdioServerTransport) {
@@ -213,9 +217,7 @@ export class CompatLowLevel {
   #call(method: string): Context {
     const ctx = currentCall();
     if (ctx?.open) return ctx;
-    throw new Error(
-      `${method} was sent outside of a handler: Bowline sends it only while a request of the client runs`,
-    );
+    throw new Error(`${method} was not sent: it can be sent only in the handler of a request of the client`);
   }
 
   #observe(method: string, observer: (message: CompatMessage, extra: HandlerExtra) => unknown): void {
@@ -230,7 +232,7 @@ export class CompatLowLevel {
       const own = { sessionId: call.origin.sessionId, authInfo: call.origin.auth, signal: call.end.signal };
       const extra = { ...own, requestId, sendNotification } as HandlerExtra;
       try {
-        // The call cannot ask the client, but tells which client it is.
+        // This context cannot send requests, but identifies the client.
         await runInCall({ client, open: false } as Context, () => observer({ method, params }, extra));
       } catch (error) {
         throw this.#runner.toRpcError(error);
@@ -250,7 +252,7 @@ export class CompatLowLevel {
   }
 }
 
-/** Wraps a transport of the official SDK, which carries messages as objects, as a channel, which carries text. */
+/** Creates a channel from a transport of the official SDK. A channel carries text, the transport carries objects. */
 function toChannel(transport: CompatTransport, onError: (error: Error) => void): Channel {
   return {
     async open(events) {

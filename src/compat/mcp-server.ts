@@ -120,13 +120,13 @@ export type RegisteredResourceTemplate = CompatRegistration<
 >;
 
 /**
- * `McpServer` of the official SDK on a Bowline server, for programs that move: `registerTool`, `registerPrompt` and
- * `registerResource` with the handlers as they are. Definitions of both kinds may stand side by side, by `bowline`.
+ * `McpServer` of the official SDK, implemented by a Bowline server, for programs that migrate. Handlers stay unchanged.
+ * Definitions in the form of Bowline can be added through `bowline`.
  */
 export class CompatServer {
-  /** The low-level server. */
+  /** Low-level server. */
   readonly server: CompatLowLevel;
-  /** The server of Bowline, for `serveHttp`, `toNodeListener` and everything else that hosts one. */
+  /** Bowline server, to pass to `serveHttp`, `toNodeListener` and other functions that serve one. */
   readonly bowline: BowlineServer;
   readonly #runner: HandlerRunner;
 
@@ -247,7 +247,7 @@ export class CompatServer {
   }
 
   #toTool({ name, paramsSchema, outputSchema, _meta: meta, callback, ...shown }: ToolParts) {
-    // A tool without a schema receives no arguments, but accepts any, as with a schema without members.
+    // The handler of a tool without a schema gets no arguments. The tool accepts any, as with a schema without members.
     const input = toObjectSchema(paramsSchema ?? {});
     const output = outputSchema && toObjectSchema(outputSchema);
     const handler = async (args: unknown, ctx: Context) => {
@@ -336,7 +336,7 @@ export class CompatServer {
   }
 }
 
-/** Members of a resource that new metadata replaces, also if it lacks them. */
+/** Members of a resource that new metadata replaces, even if the metadata lacks them. */
 const NO_METADATA = {
   title: undefined,
   description: undefined,
@@ -367,7 +367,7 @@ interface ResourceParts {
   readonly callback: unknown;
 }
 
-/** Reads the arguments of an overloaded method of version 1: a description, up to two objects, the handler. */
+/** Parses the arguments of an overloaded method of version 1: a description, up to two objects, and the handler. */
 function readOverload(rest: readonly unknown[]) {
   const handler = rest.at(-1) as (...args: unknown[]) => never;
   const description = typeof rest[0] === "string" ? rest[0] : undefined;
@@ -375,7 +375,7 @@ function readOverload(rest: readonly unknown[]) {
   return { description, objects, handler };
 }
 
-/** True if an object holds schemas. An empty object is a shape without members. */
+/** True if all members of an object are schemas. An empty object is a shape without members. */
 function isShape(given: object): given is Shape {
   return isStandardSchema(given) || Object.values(given).every(isStandardSchema);
 }

@@ -5,10 +5,10 @@ import { describeIssues } from "../protocol/text.js";
 import type { CompletionReference, LoggingLevel, Meta, PaginatedParams } from "../protocol/types/index.js";
 import { isStandardSchema, type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 
-/** A zod schema of a request or notification of the official SDK, or its method. */
+/** Method, or a zod schema of its request or notification from the official SDK. */
 export type MethodSchema = string | { readonly shape: { readonly method: unknown } };
 
-/** Schemas of a method with its own params, as version 2 of the official SDK takes them. `result` is not run. */
+/** Schemas of a custom method, in the form of version 2 of the official SDK. `result` is not run. */
 export interface ParamsSchemas<P extends StandardSchema = StandardSchema> {
   readonly params: P;
   readonly result?: StandardSchema;
@@ -33,26 +33,26 @@ export interface ParamsOf {
   "resources/templates/list": PaginatedParams;
 }
 
-/** The message that a handler receives for a schema or method. */
+/** Message that a handler receives for a schema or method. */
 export type MessageOf<S> = S extends StandardSchema
   ? OutputOf<S>
   : S extends keyof ParamsOf
     ? { method: S; params: ParamsOf[S] & { _meta?: Meta } }
     : { method: string; params: Record<string, unknown> };
 
-/** Returns the method that a schema of the official SDK stands for. */
+/** Returns the method of a schema of the official SDK. */
 export function methodOf(schema: MethodSchema): string {
   if (typeof schema === "string") return schema;
   const literal = schema.shape.method;
   const value = isObject(literal) ? literal.value : undefined;
   if (typeof value !== "string")
     throw new TypeError(
-      'setRequestHandler and setNotificationHandler take a schema of the SDK, or a method such as "tools/list"',
+      'setRequestHandler and setNotificationHandler need a schema of the official SDK, or a method such as "tools/list"',
     );
   return value;
 }
 
-/** Returns the argument of a handler: the message as its schema reads it, or the params if they have a schema of their own. */
+/** Returns the argument of a handler: the params if they have a schema of their own, otherwise the message. */
 export async function readMessage(
   method: string,
   params: unknown,

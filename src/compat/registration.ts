@@ -1,7 +1,7 @@
 import { defined } from "../protocol/json.js";
 import type { Editable } from "../server/definitions/catalogue.js";
 
-/** Handle of a registered tool, prompt or resource. `Changes` are the members that `update` replaces. */
+/** Handle of a registered tool, prompt or resource. `Changes` are the members that `update` can replace. */
 export interface CompatRegistration<Changes = object> {
   readonly enabled: boolean;
   enable(): void;
@@ -11,8 +11,8 @@ export interface CompatRegistration<Changes = object> {
 }
 
 /**
- * Creates the handle of a definition. `given` has the members of `update` in the words of the official SDK, `toOptions` returns
- * those of Bowline for them. A key of null removes the definition.
+ * Creates the handle of a definition. `given` has the options in the form of the official SDK, and `toOptions` converts
+ * them to options of Bowline. An update with a member that is null removes the definition.
  */
 export function toRegistration<Given extends object, Options>(
   edit: Editable<Options>,

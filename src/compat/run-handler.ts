@@ -6,7 +6,7 @@ import type { Changes } from "../server/changes.js";
 import type { Context } from "../server/context.js";
 import { toExtra } from "./extra.js";
 
-/** Runs the handlers of a server with `extra` behind their arguments, and answers their errors as the official SDK does. */
+/** Runs handlers with `extra` as their last argument. Converts their errors in the same way as the official SDK. */
 export class HandlerRunner {
   readonly #changes: Changes;
   readonly #maskErrors: boolean;
@@ -24,7 +24,7 @@ export class HandlerRunner {
     }
   }
 
-  /** Runs the handler of a tool. Its errors become results for the model, except the one that sends the user to a URL. */
+  /** Runs the handler of a tool. Its errors become results for the model, except `UrlElicitationRequired`. */
   async runTool<R>(ctx: Context, handler: unknown, args: readonly unknown[]): Promise<R> {
     try {
       return await this.#call<R>(ctx, handler, args);
@@ -33,7 +33,7 @@ export class HandlerRunner {
     }
   }
 
-  /** Returns the JSON-RPC error for an error of a handler: with its numeric `code`, as errors of the official SDK have it. */
+  /** Converts an error of a handler to a JSON-RPC error. Keeps a numeric `code`, as in errors of the official SDK. */
   toRpcError(error: unknown): unknown {
     if (!isObject(error) || error instanceof McpError || error instanceof HandlerSuspended) return error;
     const { code, message, data } = error;

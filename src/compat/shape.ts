@@ -4,10 +4,10 @@ import { type ConverterOptions, isStandardSchema, type StandardSchema } from "..
 /** Schemas by member name, in the form of `registerTool` of the official SDK: `{ city: z.string() }`. */
 export type Shape = { readonly [member: string]: StandardSchema };
 
-/** Schema of an object, or its members. */
+/** Schema of an object, or the schemas of its members. */
 export type SchemaOrShape = StandardSchema | Shape;
 
-/** Values that a schema or a shape passes to a handler. */
+/** Validated value of a schema or shape, as passed to a handler. */
 export type ValuesOf<S> =
   S extends StandardSchema<infer _Input, infer Output>
     ? Output
@@ -58,7 +58,9 @@ function describe(members: Members, direction: Direction, options: ConverterOpti
   for (const [name, schema] of members) {
     const converted = schema["~standard"].jsonSchema?.[direction](options);
     if (converted === undefined)
-      throw new Error(`the schema of "${name}" has no JSON Schema: update its library (zod 4.2 or newer has it)`);
+      throw new Error(
+        `the schema of "${name}" does not provide JSON Schema; use a newer version of its library (zod 4.2 or newer)`,
+      );
     const { $schema: _, ...shown } = converted;
     properties[name] = moveReferences(shown, `#/properties/${encodeURIComponent(pointerTo(name).slice(1))}`);
     if (isRequired(schema, direction)) required.push(name);
@@ -66,7 +68,7 @@ function describe(members: Members, direction: Direction, options: ConverterOpti
   return { type: "object", properties, ...(required.length > 0 && { required }) };
 }
 
-/** Points the references within a schema, such as that of a recursive type to itself, to the new place of its root. */
+/** Rewrites the references of a schema, such as those of recursive types, for the new place of its root. */
 function moveReferences(value: unknown, root: string): unknown {
   if (Array.isArray(value)) return value.map((item) => moveReferences(item, root));
   if (!isObject(value)) return value;
@@ -77,7 +79,7 @@ function moveReferences(value: unknown, root: string): unknown {
   return Object.fromEntries(Object.entries(value).map(([keyword, given]) => [keyword, move(keyword, given)]));
 }
 
-/** True if an object needs the member. zod tells it; a schema of another library is asked whether it refuses `undefined`. */
+/** True if the member is required. Reads it from a zod schema. Other schemas are tested with `undefined`. */
 function isRequired(schema: StandardSchema, direction: Direction): boolean {
   const { _zod: zod } = schema as { readonly _zod?: { readonly optin?: unknown; readonly optout?: unknown } };
   if (zod !== undefined) return (direction === "input" ? zod.optin : zod.optout) === undefined;

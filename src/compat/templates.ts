@@ -3,7 +3,7 @@ import type { EnumeratedResource } from "../server/definitions/resource.js";
 import type { HandlerExtra } from "./extra.js";
 import type { SchemaOrShape } from "./shape.js";
 
-/** Returns the completions of a value that is being typed. */
+/** Returns completions of a partly typed value. */
 export type Complete = (
   value: string,
   context?: { readonly arguments?: Readonly<Record<string, string>> },
@@ -11,7 +11,7 @@ export type Complete = (
 
 type Listing = { readonly resources: readonly EnumeratedResource[] };
 
-/** A URI template with its list and its completions. */
+/** URI template with functions that list its resources and complete its variables. */
 export class ResourceTemplate {
   readonly uriTemplate: string;
   readonly callbacks: {
@@ -48,7 +48,7 @@ export function completersOf(
   return Object.fromEntries(found.flatMap(([name, complete]) => (complete ? [[name, toCompleter(complete)]] : [])));
 }
 
-/** Finds the completions of a schema, also within a wrapper such as `.optional()`. */
+/** Finds the completions of a schema, or of the schema within a wrapper such as `.optional()`. */
 function findCompletions(member: Member | undefined): Complete | undefined {
   return member && (member[COMPLETABLE]?.complete ?? findCompletions(member._zod?.def?.innerType));
 }

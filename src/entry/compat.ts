@@ -5,7 +5,7 @@ import type { Implementation, JsonObject } from "../protocol/types/index.js";
 import type { ServerOptions } from "../server/options.js";
 import { McpServer as BowlineServer } from "./server.js";
 
-/** Options of a server of the official SDK. `bowline` has the options of Bowline. */
+/** Options of a server of the official SDK. `bowline` has the options of the Bowline server. */
 export interface CompatServerOptions {
   readonly instructions?: string;
   readonly capabilities?: {

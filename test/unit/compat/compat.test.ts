@@ -233,7 +233,10 @@ test("oninitialized runs once, when the client is known", async (t) => {
 });
 
 test("a question outside of a handler is refused with a reason", async () => {
-  await rejects(new McpServer(INFO).server.listRoots(), /roots\/list was sent outside of a handler/);
+  await rejects(
+    new McpServer(INFO).server.listRoots(),
+    /roots\/list was not sent: it can be sent only in the handler of a request/,
+  );
 });
 
 test("a transport of the official SDK carries a Bowline server", async () => {
