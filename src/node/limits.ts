@@ -17,9 +17,9 @@ export const STDIO_LIMITS = {
   stdinMs: 2000,
   /** Client: time that closing waits after SIGTERM, before SIGKILL. */
   termMs: 2000,
-  /** Client: number of last lines of the server's stderr to keep. */
+  /** Client: maximum number of lines of the server's stderr to keep. The last lines are kept. */
   maxStderrLines: 50,
-  /** Client: number of characters of those lines. A longer line counts as several. */
+  /** Client: maximum number of characters of these lines together. A longer line counts as several lines. */
   maxStderrChars: 8 * 1024,
   /** Client: maximum amount of unread stderr data. Beyond it, text is dropped. */
   maxUnreadStderrBytes: MIB,

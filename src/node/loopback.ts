@@ -124,7 +124,7 @@ async function openBrowser(url: URL): Promise<void> {
   child.unref();
 }
 
-/** The program that opens an address on a platform, and its arguments. */
+/** Returns the program that opens a URL on a platform, and its arguments. */
 export function planBrowser({ href }: URL, platform: NodeJS.Platform): readonly [command: string, args: string[]] {
   if (platform === "win32") return ["rundll32", ["url.dll,FileProtocolHandler", href]];
   return [platform === "darwin" ? "open" : "xdg-open", [href]];

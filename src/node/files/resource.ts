@@ -63,7 +63,7 @@ export interface Disk {
 
 const DISK: Disk = { paths: nodePath, realpath };
 
-/** On Windows these are no files, whatever folder they seem to be in; a colon names a stream of a file. */
+/** Windows paths that are devices instead of files, in any folder. A colon names a stream of a file. */
 const WINDOWS_DEVICE = /:|(^|[\\/])(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])[ .]*([.\\/]|$)/i;
 
 function isInside(base: string, path: string, { paths }: Disk): boolean {

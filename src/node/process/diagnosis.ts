@@ -63,7 +63,7 @@ function isSaid(line: string): boolean {
 /** Limits of a {@link StderrTail}. */
 export interface StderrTailLimits {
   readonly maxLines: number;
-  /** Number of characters of all lines. A longer line counts as several. */
+  /** Maximum number of characters of all lines together. A longer line counts as several lines. */
   readonly maxChars: number;
 }
 

@@ -31,12 +31,12 @@ export interface StdioClientOptions extends ServerProcessOptions {
    */
   readonly maxBehindBytes?: number;
   /**
-   * Number of last lines of the server's stderr to keep for errors.
+   * Maximum number of lines of the server's stderr to keep for errors. The last lines are kept.
    * @default 50
    */
   readonly maxStderrLines?: number;
   /**
-   * Number of characters of those lines. A longer line counts as several.
+   * Maximum number of characters of these lines together. A longer line counts as several lines.
    * @default 8192
    */
   readonly maxStderrChars?: number;
