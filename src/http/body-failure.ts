@@ -27,7 +27,7 @@ export class BodyNotText extends BodyFailure {
 export class BodyIncomplete extends BodyFailure {
   override readonly name = "BodyIncomplete";
   constructor(options?: ErrorOptions) {
-    super("The client disconnected before the whole request body arrived", options);
+    super("The client disconnected during the request body", options);
   }
 }
 
@@ -35,7 +35,7 @@ export class BodyTaken extends BodyFailure {
   override readonly name = "BodyTaken";
   override readonly status = 500;
   constructor() {
-    super("The request body has already been read; remove the body parser, or pass its result as `body`");
+    super("The request body has already been read: pass the parsed body as `body`");
   }
 }
 

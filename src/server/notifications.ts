@@ -15,7 +15,7 @@ export function createReceiver(
 ): (notification: RpcNotification) => void {
   const { maxWaitingNotifications: most } = runtime.limits;
   const queue = new NotificationQueue(runtime.admission, most, () => {
-    const problem = `notifications of a client were dropped: ${most} are unfinished (limits.maxWaitingNotifications)`;
+    const problem = `notifications were dropped: ${most} are unfinished (limits.maxWaitingNotifications)`;
     runtime.report(new Error(problem), { where: "notification" });
   });
   return (notification) => {

@@ -35,11 +35,9 @@ export function createRateLimit(
   assertOptions("McpServer rateLimit", options, OPTIONS);
   const { burst, perMs, buckets = new MemoryBuckets(runtime), key = ({ origin }) => origin.principal } = options;
   if (!(burst >= 1 && perMs > 0 && Number.isFinite(burst * perMs)))
-    throw new DefinitionError(
-      "McpServer rateLimit: burst must be 1 or more, and perMs a number of milliseconds above 0",
-    );
+    throw new DefinitionError("McpServer rateLimit: burst must be 1 or more, and perMs above 0");
   if (typeof buckets?.take !== "function" || typeof key !== "function")
-    throw new DefinitionError("McpServer rateLimit: buckets must have take(key, limit), and key must be a function");
+    throw new DefinitionError("McpServer rateLimit: buckets must have take(key, limit); key must be a function");
   const limit = { burst, perMs };
   const judge = (verdict: BucketVerdict | undefined) => {
     if (verdict?.ok !== false) return;

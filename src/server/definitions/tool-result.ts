@@ -75,7 +75,7 @@ export function contentProblem(content: readonly ContentBlock[]): string | undef
     if (block?.type === "text" && typeof block.text === "string") continue;
     const problem = isContentBlock(block) ? contentBlock(block) : UNKNOWN_TYPE;
     if (problem !== undefined)
-      return `/content/${index}${problem.path} must be ${problem.expected}; for data, return toolResult({ structuredContent })`;
+      return `/content/${index}${problem.path} must be ${problem.expected}; for data, use toolResult({ structuredContent })`;
   }
   return undefined;
 }

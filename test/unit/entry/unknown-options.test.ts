@@ -209,7 +209,7 @@ describe("the arguments of a prompt come as texts", () => {
 
   it("so that what cannot be one is refused with its place", () => {
     const says = (name: string) =>
-      `prompt "p" arguments: /${name} accepts no string, but the arguments of prompts are strings; use z.coerce or a transform of z.string()`;
+      `prompt "p" arguments: /${name} accepts no string, but arguments of prompts are strings; use z.coerce`;
     refuses(prompt(z.object({ city: z.string(), days: z.number() })), says("days"));
     refuses(prompt(z.object({ days: z.number().optional() })), says("days"));
     refuses(prompt(z.object({ tags: z.array(z.string()) })), says("tags"));

@@ -92,7 +92,7 @@ export class ModernBinding implements HttpBinding {
 const NO_WIRE: ServerWire = {
   shared: false,
   notify: () => {},
-  request: () => Promise.reject(new Error("This protocol version has no requests from the server")),
+  request: () => Promise.reject(new Error("This version has no requests from the server")),
 };
 
 const STREAM_ALWAYS: ReplyForm = { json: false, stream: true, listen: true, streamAlways: true, streamWhenQuiet: true };

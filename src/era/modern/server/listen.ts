@@ -89,6 +89,6 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
  * Drops a subscription whose client does not read. The client learns from the missing result that changes were lost.
  */
 function giveUp(call: Call): void {
-  call.end.abort(new ConnectionError("The client does not read its subscription"));
+  call.end.abort(new ConnectionError("The client does not read its stream"));
   if (call.wire.shared) call.wire.notify(undefined, "notifications/cancelled", { requestId: call.id });
 }

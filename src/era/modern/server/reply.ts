@@ -66,7 +66,7 @@ export class ModernReply implements ServerWire, Quiet {
   }
 
   request(): Promise<never> {
-    return Promise.reject(new Error("This protocol version has no requests from the server"));
+    return Promise.reject(new Error("This version has no requests from the server"));
   }
 
   onQuiet(now: number): void {
