@@ -71,7 +71,7 @@ export class ClientCalls {
     };
   }
 
-  /** Connection of the client. Undefined after it has ended. */
+  /** Connection of the client. Undefined before `begin` and after the connection has ended. */
   get connection(): Connection | undefined {
     return this.#over === undefined ? this.#connection : undefined;
   }

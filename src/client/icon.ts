@@ -47,7 +47,8 @@ export function isSafeIcon(src: string): boolean {
  * without credentials, with a limited size, and only if the content is an image.
  */
 export async function loadIcon(icon: Icon, options: IconOptions = {}): Promise<LoadedIcon> {
-  if (!isSafeIcon(icon.src)) throw refused("its src must be an https: URL or a data: URI of an image");
+  if (!isSafeIcon(icon.src))
+    throw refused("its src must be an https: URL without credentials, or a data: URI of an image");
   const { maxBytes = MAX_BYTES } = options;
   const isData = /^data:/i.test(icon.src);
   const { bytes, type } = isData ? decodeData(icon.src, maxBytes) : await download(icon.src, options, maxBytes);

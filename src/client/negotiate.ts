@@ -226,7 +226,11 @@ function isDown(wire: TransportTarget): boolean {
 
 function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["steps"]): void {
   const step = steps.find(({ era }) => era.name === prior.era);
-  if (step === undefined) throw new McpError("invalid_prior", "prior.era is not allowed by the options of this client");
+  if (step === undefined)
+    throw new McpError(
+      "invalid_prior",
+      "prior.era is not allowed by this client's options; omit prior, or allow that era",
+    );
   const { discovered } = prior;
   if (discovered === undefined) return;
   const { supportedVersions: versions, capabilities } = (discovered ?? {}) as {

@@ -90,10 +90,7 @@ function assertSupported(options: ClientOptions, method: string, params: Params 
   const mode = (params as Partial<ElicitParams> | undefined)?.mode ?? "form";
   const handler = mode === "url" ? options.onElicitUrl : mode === "form" ? options.onElicit : undefined;
   if (handler === undefined) {
-    throw new Refusal(
-      INVALID_PARAMS,
-      `Invalid params for ${method}: this client did not declare elicitation in this /mode`,
-    );
+    throw new Refusal(INVALID_PARAMS, `Invalid params for ${method}: /mode is not one that this client declared`);
   }
 }
 

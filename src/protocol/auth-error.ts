@@ -31,8 +31,9 @@ export interface AuthErrorDetails extends ErrorOptions {
   readonly scope?: string | undefined;
   /** URL of the resource metadata, as given by the challenge. */
   readonly resourceMetadata?: string | undefined;
-  /** Of a refused registration: the submitted metadata and the body of the response. */
+  /** Metadata that was submitted in a refused registration. */
   readonly submitted?: { readonly [member: string]: unknown };
+  /** Response body of a refused registration. */
   readonly body?: string | undefined;
 }
 

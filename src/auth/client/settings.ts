@@ -122,6 +122,6 @@ function assertRedirectUrl(redirectUrl: string): void {
   if (url !== undefined && (url.protocol !== "http:" || isLoopback(url.hostname))) return;
   throw new AuthError(
     "configuration",
-    `redirectUrl must be https, http on this machine, or have a scheme of the app, got ${quoted(redirectUrl)}`,
+    `redirectUrl must be an https: URL, an http: URL on a loopback host, or a URL with the app's own scheme, got ${quoted(redirectUrl)}`,
   );
 }

@@ -154,7 +154,10 @@ export class TokenFlows {
     const { discovery, redirectUrl, verifier, scope } = attempt;
     const code = readCallback(params, attempt);
     if (identity === undefined || identity.clientId !== attempt.clientId) {
-      throw new AuthError("callback", "The authorization was started with another client id");
+      throw new AuthError(
+        "callback",
+        "The authorization was started with a client id that is not the current one; start it again",
+      );
     }
     // The code counts as used from here on, even if the token request fails.
     await this.#attempts.drop(attempt);

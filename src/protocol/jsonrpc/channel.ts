@@ -22,6 +22,6 @@ export interface Channel {
    * is treated as undefined.
    */
   send(text: string): void | Promise<void>;
-  /** Writes the frames that were sent, then ends the channel. Idempotent. `onClose` follows. */
+  /** Flushes the frames already passed to `send`, then ends the channel. Idempotent. `onClose` follows. */
   close(): Promise<void>;
 }

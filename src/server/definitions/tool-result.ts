@@ -80,7 +80,7 @@ export function contentProblem(content: readonly ContentBlock[]): string | undef
   return undefined;
 }
 
-const UNKNOWN_TYPE: Problem = { path: "/type", expected: CONTENT_TYPES.join(", ") };
+const UNKNOWN_TYPE: Problem = { path: "/type", expected: CONTENT_TYPES.join(" or ") };
 
 export function isGenerator(value: unknown): value is AsyncGenerator<unknown, unknown, void> {
   return (

@@ -135,7 +135,7 @@ export class ClientKeys {
 
   at(uri: string): RemoteKeys {
     const keys = this.#kept.get(uri) ?? new RemoteKeys(() => this.#load(uri), this.#now, this.#limits);
-    // Moves the key set to the end, because the first one is evicted.
+    // Marks the key set as most recently used: eviction starts with the oldest unapproved one.
     this.#kept.delete(uri);
     if (this.#kept.size >= this.#limits.maxDocuments) this.#dropOne();
     this.#kept.set(uri, keys);

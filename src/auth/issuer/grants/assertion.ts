@@ -166,7 +166,7 @@ class AssertionGrant {
     });
     const { sub, exp = 0, jti } = payload;
     if (typeof sub !== "string" || sub === "" || typeof jti !== "string" || jti === "") {
-      throw invalidGrant("the assertion has no valid sub and jti");
+      throw invalidGrant("the assertion must have a sub and a jti, both non-empty strings");
     }
     if (exp * 1000 > this.#core.now() + grantAssertionMs + clockSkewMs)
       throw invalidGrant("the lifetime of the assertion is too long");

@@ -91,7 +91,7 @@ export class PostCalls {
     this.#start(entries, { exchange, reply, id: undefined }, onStarted);
   }
 
-  /** Cancels a call. The reply ends first, so that nothing is written that the handler sends when its signal fires. */
+  /** Cancels a call. Drops the reply first, so that anything the handler sends on abort is not written. */
   cancel(params: Params | undefined): void {
     const id = params?.requestId;
     if (!isRequestId(id)) return;

@@ -223,7 +223,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
   }
 
   #streamForRequest(call: Call | undefined, method: string): SessionStream {
-    if (this.id === undefined) throw cannotAsk("no_session", method, "the endpoint has no sessions");
+    if (this.id === undefined) throw cannotAsk("no_session", method, "sessions are off (http.sessions)");
     if (call === undefined && method !== "ping") {
       throw cannotAsk("no_call", method, "it belongs to no running call");
     }

@@ -57,7 +57,7 @@ test("content of an unknown type is refused with the types that there are", asyn
     equal(outcome.isError, true);
     match(
       outcome.text,
-      /content\/\d\/type must be text, image, audio, resource, resource_link; for data, use toolResult/,
+      /content\/\d\/type must be text or image or audio or resource or resource_link; for data, use toolResult/,
     );
     equal(reports.length, 1);
   }
