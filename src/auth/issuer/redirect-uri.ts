@@ -22,7 +22,7 @@ export function redirectUriProblem(uri: unknown): string | undefined {
   if (!/^https?:$/.test(new URL(uri).protocol)) return "is neither https nor http";
   if (uri.includes("#")) return "has a fragment";
   const url = parseWebAddress(uri);
-  if (url === undefined) return "is not normalized, or contains user info";
+  if (url === undefined) return "is not normalized, or has user info";
   if (url.protocol === "http:" && !isLoopbackUri(uri)) return "is http, but not on localhost, 127.0.0.1 or [::1]";
   const taken = RESERVED.find((name) => url.searchParams.has(name));
   return taken === undefined ? undefined : `contains the reserved parameter ${taken}`;

@@ -59,10 +59,10 @@ export function parseClientMetadata(value: unknown, rules: MetadataRules, method
     response_types,
     ...texts(json, rules),
     ...links(json, rules),
-    ...applicationType(json),
+    ...members(json, ["application_type"], (type) => type === "web" || type === "native", "web or native"),
     ...scopeOf(json, rules),
     ...keysOf(json, token_endpoint_auth_method, rules),
-    ...boundOf(json),
+    ...members(json, ["dpop_bound_access_tokens"], (bound) => typeof bound === "boolean", "a boolean"),
   };
 }
 
@@ -112,7 +112,7 @@ function grantTypesOf(json: Json, rules: MetadataRules): readonly string[] {
   const { grantTypes, reservedGrantTypes } = rules;
   const asked = list(json, "grant_types", rules) ?? [CODE_GRANT];
   const reserved = asked.find((type) => reservedGrantTypes.includes(type));
-  if (reserved !== undefined) throw invalid(`the grant type ${reserved} is not available to registered clients`);
+  if (reserved !== undefined) throw invalid(`the grant type ${reserved} cannot be registered`);
   const granted = asked.filter((type) => grantTypes.includes(type));
   if (granted.length === 0) throw invalid("grant_types contains no supported grant type");
   return granted;
@@ -149,48 +149,35 @@ function isPublicKey(key: unknown): boolean {
   return typeof (key as Json).kty === "string" && PRIVATE_MEMBERS.every((member) => !(member in key));
 }
 
-function boundOf(json: Json): { dpop_bound_access_tokens?: boolean } {
-  const bound = json.dpop_bound_access_tokens;
-  if (bound === undefined) return {};
-  if (typeof bound !== "boolean") throw invalid("dpop_bound_access_tokens must be a boolean");
-  return { dpop_bound_access_tokens: bound };
-}
-
-function applicationType(json: Json): Json {
-  const type = json.application_type;
-  if (type === undefined) return {};
-  if (type !== "web" && type !== "native") throw invalid("application_type must be web or native");
-  return { application_type: type };
-}
-
+/** Returns the names, the other texts and the contacts. */
 function texts(json: Json, rules: MetadataRules): Json {
-  const found: Record<string, unknown> = {};
-  for (const name of [...TEXTS, ...Object.keys(json).filter((key) => key.startsWith("client_name#"))].slice(
-    0,
-    rules.maxItems,
-  )) {
-    const text = json[name];
-    if (text === undefined) continue;
-    if (typeof text !== "string" || text.length > rules.maxChars)
-      throw invalid(`${name.slice(0, 40)} must be a string of at most ${rules.maxChars} characters`);
-    found[name] = text;
-  }
+  const { maxItems, maxChars } = rules;
+  const names = [...TEXTS, ...Object.keys(json).filter((key) => key.startsWith("client_name#"))].slice(0, maxItems);
+  const isText = (value: unknown) => typeof value === "string" && value.length <= maxChars;
   const contacts = list(json, "contacts", rules);
-  if (contacts !== undefined) found.contacts = contacts;
-  return found;
+  return {
+    ...members(json, names, isText, `a string of at most ${maxChars} characters`),
+    ...(contacts && { contacts }),
+  };
 }
 
 /** Returns the links. They may be shown to users, so only https, and http on this machine, is accepted. */
 function links(json: Json, { maxChars }: MetadataRules): Json {
-  const found: Record<string, unknown> = {};
-  for (const name of LINKS) {
-    const link = json[name];
-    if (link === undefined) continue;
-    const fine = typeof link === "string" && link.length <= maxChars && isSecureUri(link);
-    if (!fine) throw invalid(`${name} must be an https URL of at most ${maxChars} characters`);
-    found[name] = link;
-  }
-  return found;
+  const isLink = (value: unknown) => typeof value === "string" && value.length <= maxChars && isSecureUri(value);
+  return members(json, LINKS, isLink, `an https URL of at most ${maxChars} characters`);
+}
+
+/** Returns the named members that are present. Throws if one is invalid. */
+function members(
+  json: Json,
+  names: readonly string[],
+  isValid: (value: unknown) => boolean,
+  expected: string,
+): Record<string, unknown> {
+  const found = names.filter((name) => json[name] !== undefined);
+  const wrong = found.find((name) => !isValid(json[name]));
+  if (wrong !== undefined) throw invalid(`${wrong.slice(0, 40)} must be ${expected}`);
+  return Object.fromEntries(found.map((name) => [name, json[name]]));
 }
 
 function list(json: Json, name: string, { maxItems }: MetadataRules): readonly string[] | undefined {

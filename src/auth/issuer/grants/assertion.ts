@@ -234,5 +234,5 @@ function issuerOf(assertion: string): string {
 function problemOf(error: errors.JOSEError): string {
   if (error instanceof errors.JWTExpired) return "the assertion has expired";
   if (error instanceof errors.JWTClaimValidationFailed) return `the claim ${error.claim} of the assertion is not valid`;
-  return "the assertion is not a valid JWT: check its alg, typ and signature";
+  return "the assertion is not a valid JWT: check its typ, alg and signature";
 }
