@@ -3,11 +3,10 @@ import { untilAborted } from "../call/abortable.js";
 import { ignoreErrors } from "../call/maybe-promise.js";
 import type { ClientResult } from "../era/client-era.js";
 import { McpError, type RequiredUrl } from "../protocol/errors.js";
-import { mustBe } from "../protocol/json.js";
 import { INVALID_PARAMS, invalidParams, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { inputShapes } from "../protocol/shapes/input.js";
-import { describeIssues } from "../protocol/text.js";
+import { describeIssues, mustBe } from "../protocol/text.js";
 import type {
   CreateMessageParams,
   ElicitFormParams,

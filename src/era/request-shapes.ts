@@ -16,7 +16,7 @@ import {
   stringOrInteger,
   uri,
 } from "../protocol/shapes/kit.js";
-import { oneLine } from "../protocol/text.js";
+import { mustBe, oneLine } from "../protocol/text.js";
 import type { MethodShape, NotificationTable } from "./server-era.js";
 import type { ServerLimits } from "./server-limits.js";
 
@@ -97,7 +97,5 @@ export function notificationProblem(
   { method, params }: RpcNotification,
 ): ProtocolError | undefined {
   const problem = (known.get(method) ?? noParams)(params);
-  return (
-    problem && new ProtocolError(`${oneLine(method)}: ${oneLine(problem.path) || "/"} must be ${problem.expected}`)
-  );
+  return problem && new ProtocolError(`${oneLine(method)}: ${mustBe(problem)}`);
 }

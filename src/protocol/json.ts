@@ -4,11 +4,6 @@ export interface Problem {
   readonly expected: string;
 }
 
-/** Describes a mistake. */
-export function mustBe({ path, expected }: Problem): string {
-  return `${path || "/"} must be ${expected}`;
-}
-
 /** Compiled check. Returns undefined if the value is valid. */
 export type Check = (value: unknown) => Problem | undefined;
 

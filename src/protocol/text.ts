@@ -1,3 +1,5 @@
+import type { Problem } from "./json.js";
+
 const MAX_CHARS = 300;
 
 /**
@@ -25,6 +27,11 @@ export function messageOf(cause: unknown): string {
 }
 
 const MOST_ISSUES = 20;
+
+/** Describes a mistake by its place and the expected value. */
+export function mustBe({ path, expected }: Problem): string {
+  return `${oneLine(path) || "/"} must be ${expected}`;
+}
 
 /**
  * Formats issues with their paths. Lists up to twenty, so that the caller can fix them in one attempt, and counts the

@@ -2,6 +2,7 @@ import { DefinitionError, McpError } from "../protocol/errors.js";
 import type { Problem } from "../protocol/json.js";
 import { findSamplingAnswerProblem, findSamplingProblem } from "../protocol/sampling-rules.js";
 import { inputShapes } from "../protocol/shapes/input.js";
+import { mustBe } from "../protocol/text.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -22,7 +23,7 @@ export function questionProblem(request: InputRequest): McpError | undefined {
   const { method } = request;
   const problem = inputShapes.get(method)?.params(request.params) ?? findQuestionProblem(request);
   if (problem !== undefined) {
-    return new McpError("invalid_question", `${method} was not sent: ${problem.path} must be ${problem.expected}`);
+    return new McpError("invalid_question", `${method} was not sent: ${mustBe(problem)}`);
   }
   if (method !== "elicitation/create" || request.params.mode === "url") return undefined;
   try {

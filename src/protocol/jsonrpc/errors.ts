@@ -9,7 +9,7 @@ import {
   UserRejectedError,
 } from "../errors.js";
 import type { Problem } from "../json.js";
-import { oneLine } from "../text.js";
+import { mustBe, oneLine } from "../text.js";
 import type { RpcErrorObject } from "./message.js";
 
 export const PARSE_ERROR = -32700;
@@ -32,8 +32,7 @@ export function methodNotFound(method: string): Refusal {
 
 /** Creates an error that names the place and the expected value, never the value that was sent. */
 export function invalidParams(method: string, problem: Problem): Refusal {
-  const place = oneLine(problem.path) || "/";
-  return new Refusal(INVALID_PARAMS, `Invalid params for ${oneLine(method)}: ${place} must be ${problem.expected}`);
+  return new Refusal(INVALID_PARAMS, `Invalid params for ${oneLine(method)}: ${mustBe(problem)}`);
 }
 
 export function toErrorObject(error: RpcError): RpcErrorObject {

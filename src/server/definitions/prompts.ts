@@ -1,9 +1,8 @@
 import type { Call, HandlerResult } from "../../era/server-era.js";
 import { RpcError } from "../../protocol/errors.js";
-import { mustBe } from "../../protocol/json.js";
 import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js";
 import { getPromptResult } from "../../protocol/shapes/content.js";
-import { describeIssues } from "../../protocol/text.js";
+import { describeIssues, mustBe } from "../../protocol/text.js";
 import type { GetPromptResult, InputRequiredResult, PromptMessage } from "../../protocol/types/index.js";
 import type { Context } from "../context.js";
 import { unknownItem } from "./catalogue.js";

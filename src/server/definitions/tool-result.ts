@@ -151,7 +151,7 @@ interface FailureOptions {
 
 /** Handles a schema that threw instead of returning issues. The caller gets no details. */
 export function schemaThrew(name: string, what: string, cause: unknown, { report }: FailureOptions): never {
-  report(new DefinitionError(`tool "${name}": the schema of its ${what} threw an error`, { cause }), name);
+  report(new DefinitionError(`tool "${name}": its ${what} schema threw an error`, { cause }), name);
   throw new ToolError(`The ${what} of tool ${name} could not be checked`);
 }
 

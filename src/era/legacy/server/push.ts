@@ -3,10 +3,10 @@
 import { CallLifetime } from "../../../call/lifetime.js";
 import { tellProgress } from "../../../call/progress.js";
 import { McpError, ProtocolError, RpcError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
-import { mustBe } from "../../../protocol/json.js";
 import { INTERNAL_ERROR, toRpcError } from "../../../protocol/jsonrpc/errors.js";
 import type { Params } from "../../../protocol/jsonrpc/message.js";
 import { inputShapes } from "../../../protocol/shapes/input.js";
+import { mustBe } from "../../../protocol/text.js";
 import type { InputRequest, InputResponses } from "../../../protocol/types/index.js";
 import { assertQuestions, findAnswerProblem } from "../../../schema/input-rules.js";
 import { undeclaredFor } from "../../capabilities.js";

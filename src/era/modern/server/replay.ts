@@ -2,9 +2,9 @@
 
 import type { MaybePromise } from "../../../call/maybe-promise.js";
 import { HandlerSuspended, McpError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
-import { mustBe } from "../../../protocol/json.js";
 import { INVALID_PARAMS, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { inputRequiredResult, inputShapes } from "../../../protocol/shapes/input.js";
+import { mustBe } from "../../../protocol/text.js";
 import type { InputRequest } from "../../../protocol/types/index.js";
 import { assertQuestions } from "../../../schema/input-rules.js";
 import { missingCapability, undeclaredFor } from "../../capabilities.js";
