@@ -35,7 +35,7 @@ export class BodyTaken extends BodyFailure {
   override readonly name = "BodyTaken";
   override readonly status = 500;
   constructor() {
-    super("The request body has already been read: pass the parsed body as `body`");
+    super("The request body has already been read: remove the body parser, or pass its result as `body`");
   }
 }
 
