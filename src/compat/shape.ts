@@ -1,4 +1,5 @@
-import { isObject, pointerTo } from "../protocol/json.js";
+import { pointerTo } from "../protocol/json.js";
+import { relocateSchema } from "../schema/json-schema/relocate.js";
 import { type ConverterOptions, isStandardSchema, type StandardSchema } from "../schema/standard-schema.js";
 
 /** Schemas by member name, in the form of `registerTool` of the official SDK: `{ city: z.string() }`. */
@@ -61,22 +62,12 @@ function describe(members: Members, direction: Direction, options: ConverterOpti
       throw new Error(
         `the schema of "${name}" does not provide JSON Schema; use a newer version of its library (zod 4.2 or newer)`,
       );
-    const { $schema: _, ...shown } = converted;
-    properties[name] = moveReferences(shown, `#/properties/${encodeURIComponent(pointerTo(name).slice(1))}`);
+    const place = `#/properties/${encodeURIComponent(pointerTo(name).slice(1))}`;
+    const { $schema: _, ...shown } = relocateSchema(converted, place);
+    properties[name] = shown;
     if (isRequired(schema, direction)) required.push(name);
   }
   return { type: "object", properties, ...(required.length > 0 && { required }) };
-}
-
-/** Rewrites the references of a schema, such as those of recursive types, for the new place of its root. */
-function moveReferences(value: unknown, root: string): unknown {
-  if (Array.isArray(value)) return value.map((item) => moveReferences(item, root));
-  if (!isObject(value)) return value;
-  const move = (keyword: string, given: unknown) =>
-    keyword === "$ref" && typeof given === "string" && /^#(\/|$)/.test(given)
-      ? `${root}${given.slice(1)}`
-      : moveReferences(given, root);
-  return Object.fromEntries(Object.entries(value).map(([keyword, given]) => [keyword, move(keyword, given)]));
 }
 
 /** True if the member is required. Reads it from a zod schema. Other schemas are tested with `undefined`. */

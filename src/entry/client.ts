@@ -2,7 +2,8 @@ import { isOnNode } from "../call/clock.js";
 import { Client } from "../client/client.js";
 import { connectWith, type Dialer } from "../client/connect.js";
 import type { ServersConfig } from "../client/group/config.js";
-import { Group, type GroupOptions, type ServerTypes } from "../client/group/group.js";
+import { Group, type ServerTypes } from "../client/group/group.js";
+import type { GroupOptions } from "../client/group/options.js";
 import { createEraMemory } from "../client/negotiate.js";
 import type { ClientOptions, Target } from "../client/options.js";
 import type { AnyServer } from "../client/server-types.js";
@@ -55,14 +56,13 @@ export type {
 } from "../client/group/config.js";
 export type {
   FromServer,
-  GroupOptions,
   GroupToolName,
   Named,
-  ProcessOptions,
   ServerTypes,
 } from "../client/group/group.js";
 export type { GroupListing } from "../client/group/listing.js";
 export type { BackoffOptions, ServerStatus } from "../client/group/member.js";
+export type { GroupOptions, ProcessOptions } from "../client/group/options.js";
 export type { GroupChange, GroupWatch } from "../client/group/watch.js";
 export { type IconOptions, isSafeIcon, type LoadedIcon, loadIcon } from "../client/icon.js";
 export type {
@@ -112,20 +112,9 @@ export type {
 } from "../era/client-era.js";
 export type { ClientLimits } from "../era/client-limits.js";
 export type { CloseOptions, ReconnectOptions } from "../era/transport.js";
-export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
-export type { Params } from "../protocol/jsonrpc/message.js";
 export { toolChoiceOf } from "../protocol/sampling-rules.js";
 export type { TemplateValue } from "../protocol/uri-expand.js";
-export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialect.js";
-export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
-export type {
-  ConverterOptions,
-  OutputOf,
-  StandardConverter,
-  StandardIssue,
-  StandardResult,
-  StandardSchema,
-} from "../schema/standard-schema.js";
 export type { Change } from "../store/change-bus.js";
 export * from "./protocol.js";
+export * from "./schema.js";
 export { Client, Group };

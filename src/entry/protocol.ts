@@ -18,4 +18,6 @@ export {
   UserRejectedError,
   VersionError,
 } from "../protocol/errors.js";
+export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
+export type { Params } from "../protocol/jsonrpc/message.js";
 export type * from "../protocol/types/index.js";

@@ -21,22 +21,9 @@ export type { GateAdmission, GateRefusal, HttpExchange, HttpHeaders, HttpStream,
 export type { GateVerdict, HttpGate } from "../http/gate.js";
 export type { GuardOptions } from "../http/guard.js";
 export type { Problem } from "../protocol/json.js";
-export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
-export type { Params } from "../protocol/jsonrpc/message.js";
 export { type AnySchema, withJsonSchema } from "../schema/compile.js";
 export type { RequestedSchema } from "../schema/elicitation-answer.js";
 export type { FormSchema } from "../schema/elicitation-form.js";
-export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialect.js";
-export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
-export type {
-  ConverterOptions,
-  InputOf,
-  OutputOf,
-  StandardConverter,
-  StandardIssue,
-  StandardResult,
-  StandardSchema,
-} from "../schema/standard-schema.js";
 export type { Changes, ServerEdit } from "../server/changes.js";
 export type { Context } from "../server/context.js";
 export type { AccessOptions } from "../server/definitions/access.js";
@@ -109,3 +96,4 @@ export {
 export type { Change } from "../store/change-bus.js";
 export type { EventLog, LoggedEvent } from "../store/event-log.js";
 export * from "./protocol.js";
+export * from "./schema.js";

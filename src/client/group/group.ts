@@ -4,7 +4,7 @@ import { ignoreErrors } from "../../call/maybe-promise.js";
 import { CLIENT_TIMES } from "../../era/client-limits.js";
 import { McpError, RpcError, TimeoutError } from "../../protocol/errors.js";
 import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
-import { assertOptions, type Known } from "../../protocol/known-options.js";
+import { assertOptions } from "../../protocol/known-options.js";
 import type {
   GetPromptResult,
   Prompt,
@@ -15,15 +15,16 @@ import type {
 } from "../../protocol/types/index.js";
 import type { Client } from "../client.js";
 import { assertClientOptions } from "../option-names.js";
-import type { CallOptions, ClientOptions, CommandTarget, Target, ToolCallOptions } from "../options.js";
+import type { CallOptions, ClientOptions, Target, ToolCallOptions } from "../options.js";
 import type { Pages } from "../pages.js";
 import type { ToolOutcome } from "../results.js";
 import type { AnyServer, CallArguments } from "../server-types.js";
 import type { WatchFilter } from "../subscriptions/watch.js";
-import { environment, mergeHeaders, planServers, type ServersConfig, type Variables } from "./config.js";
+import { environment, mergeHeaders, planServers, type ServersConfig } from "./config.js";
 import { GroupListing } from "./listing.js";
-import { type BackoffOptions, GroupMember, type MemberContext, type ServerStatus } from "./member.js";
+import { GroupMember, type MemberContext, type ServerStatus } from "./member.js";
 import { assertNameRules, type NameRules, namesUnder, prefixesOf } from "./names.js";
+import { GROUP_OPTIONS, type GroupOptions } from "./options.js";
 import { GroupWatch } from "./watch.js";
 
 /** Definitions of a group's servers as types. Without them, any name is allowed. */
@@ -56,75 +57,6 @@ export interface Named extends FromServer {
   readonly originalName: string;
 }
 
-/** Options of a group. */
-export interface GroupOptions {
-  /** Client options of all servers, or a function of the server's name. */
-  readonly client?: ClientOptions | ((server: string) => ClientOptions) | undefined;
-  /** Client options of individual servers. Interceptors are added, other options replace those of `client`. */
-  readonly servers?: { readonly [server: string]: ClientOptions } | undefined;
-  /** Options of server processes, or a function of the server's name. */
-  readonly process?: ProcessOptions | ((server: string) => ProcessOptions) | undefined;
-  /**
-   * Text between the name of the server and the name of the tool or prompt: one to four of `_`, `-` or `.`.
-   * @default "__"
-   */
-  readonly separator?: string | undefined;
-  /**
-   * Maximum length of a tool or prompt name in the group.
-   * @default 128
-   */
-  readonly maxNameLength?: number | undefined;
-  /**
-   * Values for `${NAME}` in the configuration.
-   * @default the environment of this process
-   */
-  readonly variables?: Variables | undefined;
-  /**
-   * Maximum time to connect to a server.
-   * @default 30_000
-   */
-  readonly connectTimeoutMs?: number | undefined;
-  /**
-   * Maximum time for a listing of a server, including the time to connect.
-   * @default 15_000
-   */
-  readonly listTimeoutMs?: number | undefined;
-  /**
-   * Time that a listing waits for other servers after the first one has listed. A late server is in `failures` of the
-   * listing. It continues to connect, and a watch reports when it is ready.
-   * @default 3000
-   */
-  readonly listGraceMs?: number | undefined;
-  /**
-   * Maximum number of items of a listing per server.
-   * @default 5000
-   */
-  readonly maxItems?: number | undefined;
-  readonly backoff?: BackoffOptions | undefined;
-  /** Called with each error of a server that no caller gets, and with each error of a server in a listing. */
-  readonly onError?: ((error: Error, server: string) => void) | undefined;
-  readonly clock?: Clock | undefined;
-}
-
-const OPTIONS: Known<GroupOptions> = {
-  client: 1,
-  servers: "object",
-  process: 1,
-  separator: 1,
-  maxNameLength: 1,
-  variables: "object",
-  connectTimeoutMs: "number",
-  listTimeoutMs: "number",
-  listGraceMs: "number",
-  maxItems: "number",
-  backoff: "object",
-  onError: "function",
-  clock: "object",
-};
-
-/** Options of a server process besides those in the configuration. */
-export type ProcessOptions = Omit<CommandTarget, "command" | "args" | "env" | "cwd">;
-
 type Connect = (target: Target, options: ClientOptions) => Promise<Client>;
 type Kind = "tools" | "prompts" | "resources" | "resourceTemplates";
 
@@ -143,7 +75,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
   readonly #watches = new Set<GroupWatch>();
 
   constructor(config: ServersConfig, options: GroupOptions, connect: Connect) {
-    assertOptions("createGroup", options, OPTIONS);
+    assertOptions("createGroup", options, GROUP_OPTIONS);
     const { separator = "__", maxNameLength = DEFAULTS.maxNameLength, client, servers = {} } = options;
     if (typeof client === "object") assertClientOptions("createGroup: client", client);
     for (const name in servers) assertClientOptions(`createGroup: servers.${name}`, servers[name] ?? {});

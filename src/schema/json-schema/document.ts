@@ -57,8 +57,7 @@ export class SchemaDocument {
   count(depth: number, where: string): void {
     const { maxDepth, maxSubschemas } = this.limits;
     this.#count += 1;
-    if (depth > maxDepth)
-      throw new DefinitionError(`${where}: nested more than ${maxDepth} schemas deep (limits.maxDepth)`);
+    if (depth > maxDepth) throw new DefinitionError(`${where}: nested more than ${maxDepth} deep (limits.maxDepth)`);
     if (this.#count > 2 * maxSubschemas) {
       throw new DefinitionError(`more than ${maxSubschemas} subschemas (limits.maxSubschemas)`);
     }
@@ -70,7 +69,7 @@ export class SchemaDocument {
     const resource = uri === undefined ? undefined : this.#resources.get(hash < 0 ? uri : uri.slice(0, hash));
     if (uri === undefined || resource === undefined) {
       throw new DefinitionError(
-        `${where}: the reference ${JSON.stringify(reference)} points outside the schema; references are not fetched, so copy the target into $defs`,
+        `${where}: the reference ${JSON.stringify(reference)} points outside the schema; copy its target into $defs`,
       );
     }
     const fragment = hash < 0 ? "" : decode(uri.slice(hash + 1));

@@ -59,5 +59,5 @@ export function spend(budget: StepBudget, steps: number): void {
 
 /** Describes a check that was aborted. */
 export function spentMessage(maxSteps: number): string {
-  return `takes more than ${maxSteps} steps to check, so the check was aborted; raise limits.maxSteps of createValidator`;
+  return `takes more than ${maxSteps} steps to check; raise limits.maxSteps of createValidator`;
 }

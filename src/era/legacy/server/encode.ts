@@ -2,8 +2,7 @@ import { isObject } from "../../../protocol/json.js";
 import { type JsonText, writeResult } from "../../../protocol/jsonrpc/format.js";
 import type { Params } from "../../../protocol/jsonrpc/message.js";
 import type { Progress, ProgressToken } from "../../../protocol/types/index.js";
-import { DRAFT_4, dialectOf } from "../../../schema/json-schema/dialect.js";
-import { eachSubschema } from "../../../schema/json-schema/document.js";
+import { relocateSchema } from "../../../schema/json-schema/relocate.js";
 import { type Call, type HandlerResult, PreparedResult, type Result, type ServerRuntime } from "../../server-era.js";
 
 /** First versions with structured content, icons and `execution`. */
@@ -86,7 +85,6 @@ type Schema = { readonly [key: string]: unknown };
 
 /** Location of a wrapped schema in its envelope. */
 const PLACE = "#/properties/result";
-const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 const envelopes = new WeakMap<Schema, Schema>();
 
@@ -102,31 +100,12 @@ export function isWrapped(outputSchema: Schema): boolean {
 export function wrapSchema(schema: Schema): Schema {
   let envelope = envelopes.get(schema);
   if (envelope === undefined) {
-    // A JSON round trip instead of a clone: parts that the author uses twice become separate, so that each is
-    // redirected once.
-    const { $schema, ...result } = JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
-    redirect(result, dialectOf(schema) === DRAFT_4 ? "id" : "$id");
+    const { $schema, ...result } = relocateSchema(schema, PLACE);
     const dialect = $schema === undefined ? undefined : { $schema };
     envelope = { ...dialect, type: "object", properties: { result }, required: ["result"] };
     envelopes.set(schema, envelope);
   }
   return envelope;
-}
-
-/** Adjusts references to the document root to its new location. A subschema with an id is a root of its own. */
-function redirect(schema: Record<string, unknown>, idKeyword: string): void {
-  const id = schema[idKeyword];
-  if (typeof id === "string" && !id.startsWith("#")) return;
-  for (const keyword of REFERENCES) {
-    const reference = schema[keyword];
-    if (reference === "#" || (typeof reference === "string" && reference.startsWith("#/"))) {
-      // `$recursiveRef` can only refer to the root.
-      const moved = keyword === "$recursiveRef" ? "$ref" : keyword;
-      delete schema[keyword];
-      schema[moved] ??= PLACE + reference.slice(1);
-    }
-  }
-  eachSubschema(schema, (part) => redirect(part, idKeyword));
 }
 
 /**

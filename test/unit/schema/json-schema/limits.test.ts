@@ -21,8 +21,7 @@ describe("a value cannot exhaust the validator:", () => {
 
   const tooCostly = {
     path: "",
-    message:
-      "takes more than 4000000 steps to check, so the check was aborted; raise limits.maxSteps of createValidator",
+    message: "takes more than 4000000 steps to check; raise limits.maxSteps of createValidator",
   };
 
   it("a schema that branches without end", () => {
@@ -87,10 +86,7 @@ describe("a value cannot exhaust the validator:", () => {
   for (const [name, schema, value] of COSTLY) {
     it(`many steps of ${name} are given up`, () => {
       const [issue] = createValidator({ limits: { maxSteps: 100_000 } }).compile(schema)(value);
-      match(
-        issue?.message ?? "",
-        /^takes more than 100000 steps to check, so the check was aborted; raise limits.maxSteps/,
-      );
+      match(issue?.message ?? "", /^takes more than 100000 steps to check; raise limits.maxSteps/);
     });
   }
 
