@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { type Channel, McpServer } from "bowline/server";
+import { type Channel, McpServer, ServerExtension } from "bowline/server";
 import { FakeClock, type RecordedMessage } from "bowline/testing";
 import { modernChannels, modernWires, type World } from "../../support/each-wire.js";
 import { enveloped, type Message, type RawClient, rawClient } from "../../support/raw-client.js";
@@ -116,6 +116,57 @@ verifies("subscriptions:listen:honored-filter-narrows-to-advertised", modernWire
   const bare = await rawClient(world, new McpServer(me), t);
   deepEqual((await opened(bare, 2)).params?.notifications, {});
 });
+
+verifies(
+  "subscriptions:listen:honored-filter-narrows-to-advertised",
+  "features whose notifications are disabled",
+  modernWires,
+  async (world: World, t) => {
+    const without: readonly [object, object, string[]][] = [
+      [
+        { tools: { listChanged: false }, prompts: { listChanged: false }, resources: { listChanged: false } },
+        { resourceSubscriptions: ["a:1", "a:2"] },
+        Array(2).fill("notifications/resources/updated"),
+      ],
+      [
+        { prompts: { listChanged: false }, resources: { subscribe: false } },
+        { toolsListChanged: true, resourcesListChanged: true },
+        ["notifications/tools/list_changed", "notifications/resources/list_changed"],
+      ],
+    ];
+    for (const [capabilities, honoured, methods] of without) {
+      const server = harbour({ capabilities });
+      const client = await rawClient(world, server, t);
+      deepEqual((await opened(client, 1)).params?.notifications, honoured);
+      publishAll(server);
+      await client.until(() => heardFor(client, 1).length >= 3);
+      await client.settled();
+      deepEqual(methodsFor(client, 1).slice(1), methods);
+    }
+  },
+);
+
+verifies(
+  "subscriptions:listen:stamped",
+  "a topic of an extension keeps its other metadata",
+  modernWires,
+  async (world, t) => {
+    const tides = new ServerExtension("com.example/tides", { serverOnly: true }).topic("tides", () => ({
+      honoured: true,
+      start(send) {
+        void send("notifications/com.example/tide", {
+          level: 3,
+          _meta: { "com.example/gauge": "north", [ID]: "forged" },
+        });
+        return () => {};
+      },
+    }));
+    const client = await rawClient(world, harbour().extend(tides), t);
+    await opened(client, 7, { tides: true });
+    await client.until((heard) => heard.length === 2);
+    deepEqual(client.heard[1]?.params, { level: 3, _meta: { "com.example/gauge": "north", [ID]: 7 } });
+  },
+);
 
 verifies(
   "subscriptions:listen:honored-filter-narrows-to-advertised",

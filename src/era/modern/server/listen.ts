@@ -24,20 +24,14 @@ import { SUBSCRIPTION_KEY } from "../envelope.js";
  * the server closes. No change is sent before the acknowledgment.
  */
 export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
-  const { maxWaitingChanges, maxSubscriptionMs } = runtime.limits;
-  const asked = (call.params.notifications ?? {}) as SubscriptionFilter;
+  const { limits } = runtime;
+  const asked = call.params.notifications as SubscriptionFilter;
   const owner = ownerOf(call.origin, call.session ?? call);
   const count = Math.max(1, asked.resourceSubscriptions?.length ?? 0);
   assertMayOpen(runtime, owner, count, asked.resourceSubscriptions ?? []);
   // The request is kept as long as its subscription, so its size without the URIs is limited.
   const rest = JSON.stringify({ ...call.params, notifications: { ...asked, resourceSubscriptions: undefined } });
-  assertWithin(
-    runtime.limits,
-    "maxClientChars",
-    rest.length,
-    INVALID_PARAMS,
-    "characters in the request beside its URIs",
-  );
+  assertWithin(limits, "maxClientChars", rest.length, INVALID_PARAMS, "characters in the request beside its URIs");
   const filter: SubscriptionFilter = { ...honouredFilter(asked, runtime.capabilities), ...call.topics?.honoured };
   const tag = { [SUBSCRIPTION_KEY]: call.id };
   const uris = new Set(filter.resourceSubscriptions);
@@ -65,8 +59,9 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
       }
       release();
     };
-    const write = (method: string, params: Params) => call.notify(method, { ...params, _meta: tag });
-    const outbox = new ChangeOutbox(write, runtime.clock, maxWaitingChanges, () => giveUp(call));
+    const write = (method: string, params: Params) =>
+      call.notify(method, { ...params, _meta: { ...(params._meta as Params | undefined), ...tag } });
+    const outbox = new ChangeOutbox(write, runtime.clock, limits.maxWaitingChanges, () => giveUp(call));
     outbox.send("notifications/subscriptions/acknowledged", { notifications: filter });
     // Only this call may throw. No resource is held yet.
     const stopTopics = call.topics?.start((method, params) => outbox.send(method, params as Params));
@@ -77,7 +72,7 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
     };
     const stopListening = runtime.changes.subscribe(onChange);
     const stopClosing = runtime.onClosing(finish);
-    const lifeMs = timeLeft(runtime.clock, call.origin.endsAt, maxSubscriptionMs);
+    const lifeMs = timeLeft(runtime.clock, call.origin.endsAt, limits.maxSubscriptionMs);
     const old = lifeMs === undefined ? undefined : runtime.clock.schedule(finish, lifeMs);
     for (const uri of uris) retain(runtime, uri);
     call.end.onAbort(release);
