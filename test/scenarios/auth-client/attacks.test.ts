@@ -34,6 +34,24 @@ verifies(["client-auth:iss:mismatch-reject", "client-auth:iss:no-normalize"], "m
   equal(tokenRequests(world), 1);
 });
 
+verifies("client-auth:iss:no-normalize", "an encoded character is another issuer", eachEra, async (world) => {
+  for (const [path, other] of [
+    ["~port", "%7Eport"],
+    ["%7Eport", "~port"],
+    ["%7Eport", "%7eport"],
+  ]) {
+    world.arrivals.length = 0;
+    const issuer = new MockIssuer(`https://as.example/${path}`);
+    world.issuers.splice(0, 1, issuer);
+    world.listed = [issuer.issuer];
+    const authorize = tampering(world, (back) => back.searchParams.set("iss", `https://as.example/${other}`));
+    await rejects(world.call(world.oauth({ authorize })), failsAt("issuer"), other);
+    equal(tokenRequests(world), 0);
+    await world.call(world.oauth());
+    equal(tokenRequests(world), 1);
+  }
+});
+
 verifies("client-auth:iss:supported-missing-reject", eachEra, async (world) => {
   const gone = tampering(world, (back) => back.searchParams.delete("iss"));
   await rejects(world.call(world.oauth({ authorize: gone })), failsAt("issuer"));
