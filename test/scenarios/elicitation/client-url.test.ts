@@ -1,6 +1,11 @@
 import { deepEqual, equal, match } from "node:assert/strict";
+import processes from "node:child_process";
 import { once } from "node:events";
+import { syncBuiltinESMExports } from "node:module";
 import { type AddressInfo, createServer } from "node:net";
+import type { TestContext } from "node:test";
+import { McpServer } from "bowline/server";
+import { eachWire, type World } from "../../support/each-wire.js";
 import { askingServers } from "../../support/server-script.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -40,7 +45,7 @@ verifies("elicitation:url:client-scheme-check", askingServers, async (server) =>
   equal(ran, 0);
 });
 
-verifies("elicitation:url:no-prefetch", askingServers, async (server, t) => {
+verifies("elicitation:url:no-prefetch", eachWire, async ({ connect, era }: World, t) => {
   let connections = 0;
   const listener = createServer((socket) => {
     connections++;
@@ -48,13 +53,37 @@ verifies("elicitation:url:no-prefetch", askingServers, async (server, t) => {
   }).listen(0, "127.0.0.1");
   await once(listener, "listening");
   t.after(() => listener.close());
+  const origin = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+  const server = new McpServer({ name: "harbour", version: "2" })
+    .tool("ask", {}, async (_, ctx) => (await ctx.elicitUrl("Please look", `${origin}/consent?a=1#b`)).action)
+    .prompt("ask", {}, async (_, ctx) => (await ctx.elicitUrl("Please look", `${origin}/consent`)).action);
+  const client = await connect(server, { onElicitUrl: () => ({ action: "accept" }) });
   const fetched = t.mock.method(globalThis, "fetch");
-  const url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/consent`;
-  await server.connect({ onElicitUrl: () => ({ action: "accept" }) });
-  deepEqual((await server.ask("elicitation/create", page(url))).answer, { action: "accept" });
-  equal(fetched.mock.callCount(), 0);
+  const spawned = spyOnProcesses(t);
+  equal((await client.callTool("ask")).text, "accept");
+  deepEqual((await client.getPrompt("ask")).messages[0]?.content, { type: "text", text: "accept" });
+  await client.close();
+  if (era === "modern") equal(client.wire.requests("tools/call").length, 2, "the call is retried");
+  const addresses = fetched.mock.calls.map(({ arguments: [input] }) => String(Object(input).url ?? input));
+  deepEqual(
+    addresses.filter((address) => address.startsWith(origin)),
+    [],
+  );
+  deepEqual(spawned(), 0);
   equal(connections, 0);
 });
+
+/** Counts the processes that are started from here on. */
+function spyOnProcesses(t: TestContext): () => number {
+  const names = ["spawn", "spawnSync", "exec", "execFile", "fork"] as const;
+  const spies = names.map((name) => t.mock.method(processes, name));
+  syncBuiltinESMExports();
+  t.after(() => {
+    for (const { mock } of spies) mock.restore();
+    syncBuiltinESMExports();
+  });
+  return () => spies.reduce((sum, { mock }) => sum + mock.callCount(), 0);
+}
 
 verifies("elicitation:url:no-prefetch", "without a handler nothing is accepted", askingServers, async (server) => {
   await server.connect({ onElicit: () => ({ action: "accept", content: {} }) });
