@@ -81,6 +81,39 @@ proves("lifecycle:era:legacy-client-served", {}, "beside clients of the newer er
   await Promise.all(served);
 });
 
+verifies(
+  "lifecycle:stateless:unpinned-legacy-wire",
+  "a client of both eras at a server of the older one",
+  legacyWires,
+  async ({ connect, transport }: World) => {
+    const server = new McpServer(me, { versions: LEGACY_VERSIONS })
+      .tool("who", {}, (_, ctx) => {
+        ctx.progress(1);
+        return ctx.client.version;
+      })
+      .resource("a:b", { name: "r" }, () => "text");
+    const client = await connect(server, { era: "auto", onElicit: () => ({ action: "decline" }) });
+    equal(client.era, "legacy");
+    await client.callTool("who", {}, { onProgress: () => {} });
+    await client.readResource("a:b");
+    await client.setLogLevel("info");
+    await (await client.watch({ resources: ["a:b"] })).close();
+    const [first] = client.wire.frames;
+    equal(first?.message?.method, "server/discover");
+    const ours = client.wire.frames.slice(1).filter(({ message }) => message?.id !== first?.message?.id);
+    assertNoModernWords(ours.map(({ text }) => text).join("\n"));
+    if (transport === "memory" || transport === "stdio") return;
+    const [probed, ...rest] = client.wire.exchanges;
+    equal(probed?.header("mcp-method"), "server/discover");
+    ok(rest.length > 5);
+    for (const { header } of rest) {
+      equal(header("mcp-method"), undefined);
+      equal(header("mcp-name"), undefined);
+      ok(header("mcp-protocol-version") !== MODERN);
+    }
+  },
+);
+
 proves(
   "lifecycle:stateless:unpinned-legacy-wire",
   { wire: "legacy-memory" },
@@ -331,9 +364,9 @@ verifies("lifecycle:added:not-on-legacy", legacyWires, async (world: World, t) =
   await settled();
   equal(client.wire.frames.length, before);
   const raw = await rawClient(world, harbour(), t);
-  if (world.transport === "memory" || world.transport === "stdio") {
-    equal((await raw.ask({ id: 1, method: "server/discover" })).error?.code, -32601);
-  }
+  const early = await raw.ask({ id: 1, method: "server/discover" });
+  equal(early.result, undefined);
+  if (world.transport === "memory" || world.transport === "stdio") equal(early.error?.code, -32601);
   await raw.ask(initialize(2));
   raw.send({ method: "notifications/initialized" });
   for (const method of ["server/discover", "subscriptions/listen"]) {

@@ -1,9 +1,9 @@
-import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
 import { type Client, connect, McpError, RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { eachWire, heardBy, legacyWires, type World } from "../../support/each-wire.js";
 import { enveloped, initialize, rawClient } from "../../support/raw-client.js";
-import { MODERN, ServerScript } from "../../support/server-script.js";
+import { askingServers, MODERN, ServerScript } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "harbour", version: "2" };
@@ -105,6 +105,48 @@ proves(
   },
 );
 
+verifies(
+  "lifecycle:capability:client-not-declared",
+  "roots without listChanged",
+  legacyWires,
+  async ({ connect }: World) => {
+    const client = await connect(toolsOnly(), { roots: [], rootsListChanged: false });
+    deepEqual(client.wire.requests("initialize")[0]?.params?.capabilities, { roots: {} });
+    await rejects(client.notify("notifications/roots/list_changed"), {
+      code: "not_declared",
+      message: /roots\.listChanged/,
+    });
+    await client.callTool("t");
+    deepEqual(client.wire.notifications("client", "notifications/roots/list_changed"), []);
+  },
+);
+
+verifies(
+  "lifecycle:capability:client-not-declared",
+  "a handler does not run for a part of its feature that is not declared",
+  askingServers,
+  async (server) => {
+    let ran = 0;
+    const handler = () => {
+      ran++;
+      return {} as never;
+    };
+    await server.connect({ onElicit: handler, onSample: handler });
+    const tools = [{ name: "t", inputSchema: { type: "object" } }];
+    for (const [method, params] of [
+      ["elicitation/create", { mode: "url", message: "?", url: "https://x.test", elicitationId: "e" }],
+      ["sampling/createMessage", { messages: [], maxTokens: 1, tools }],
+      ["sampling/createMessage", { messages: [], maxTokens: 1, toolChoice: { mode: "none" } }],
+      ["roots/list", {}],
+    ] as const) {
+      const { answer, message } = await server.ask(method, params);
+      equal(answer, undefined, method);
+      match(message ?? "", new RegExp(method));
+    }
+    equal(ran, 0);
+  },
+);
+
 proves(
   "lifecycle:capability:client-not-declared",
   { wire: "legacy-memory" },
@@ -165,6 +207,38 @@ verifies("lifecycle:capability:server-own-not-declared", "messages and changes",
   const said = client.heard.filter(({ method }) => method?.includes("changed") || method?.includes("message"));
   deepEqual(said, []);
 });
+
+verifies(
+  "lifecycle:capability:server-own-not-declared",
+  "a kind without listChanged",
+  eachWire,
+  async (world: World) => {
+    const quiet = { listChanged: false };
+    const server = new McpServer(me, { capabilities: { tools: quiet, prompts: quiet, resources: quiet } })
+      .tool("t", {}, () => "x")
+      .prompt("p", {}, () => "say")
+      .resource("a:b", { name: "r" }, () => "text");
+    const client = await world.connect(server);
+    await heardBy(client, world);
+    const all = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+    await using watch = await client.watch({ ...all, resources: ["a:b"] });
+    server.tool("more", {}, () => "x");
+    server.removePrompt("p");
+    server.changes.toolsChanged();
+    server.changes.resourcesChanged();
+    await Promise.resolve();
+    server.changes.resourceUpdated("a:b");
+    // The change that comes last is the only one.
+    for await (const change of watch) {
+      deepEqual(change, { kind: "resource", uri: "a:b" });
+      break;
+    }
+    deepEqual(
+      client.wire.frames.filter(({ message }) => message?.method?.includes("list_changed")),
+      [],
+    );
+  },
+);
 
 verifies("lifecycle:capability:server-own-not-declared", "the last of a kind", legacyWires, async (world: World) => {
   const server = toolsOnly();

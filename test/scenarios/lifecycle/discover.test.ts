@@ -46,7 +46,8 @@ verifies("lifecycle:discover:supported-versions", modernWires, async (world: Wor
 
 verifies("lifecycle:discover:capabilities-from-handlers", modernWires, async ({ connect }: World) => {
   const extensions = { "com.example/x": { a: 1 } };
-  const server = new McpServer(me, { capabilities: { extensions } });
+  // Tasks are a capability of 2025-11-25 only.
+  const server = new McpServer(me, { capabilities: { extensions, tasks: { list: {} } } as object });
   const client = await connect(server);
   const seen = async () => (await client.discover()).capabilities;
   deepEqual(await seen(), { extensions });

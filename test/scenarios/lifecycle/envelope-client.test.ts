@@ -51,6 +51,10 @@ verifies(
     const requests = client.wire.requests();
     equal(requests.filter(({ method }) => method === "tools/call").length, 3);
     equal(new Set(requests.map(({ method }) => method)).size, 11);
+    equal(
+      client.wire.frames.some(({ message }) => message?.method?.includes("initialize")),
+      false,
+    );
     for (const request of requests) {
       const meta = metaOf(request);
       equal(meta[VERSION], MODERN);

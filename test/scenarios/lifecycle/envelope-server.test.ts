@@ -1,5 +1,6 @@
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { McpServer } from "bowline/server";
+import { Context } from "#src/server/context.js";
 import { modernWires, type World } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
 import { enveloped, type Message, rawClient } from "../../support/raw-client.js";
@@ -182,6 +183,30 @@ verifies("lifecycle:stateless:no-session-handle", modernWires, async (world: Wor
 });
 
 verifies(
+  "lifecycle:stateless:no-session-handle",
+  "no object outlives a request on its connection",
+  modernWires,
+  async (world: World, t) => {
+    const contexts: Context[] = [];
+    const server = new McpServer(me).tool("keep", {}, (_, ctx) => {
+      contexts.push(ctx);
+    });
+    const client = await rawClient(world, server, t);
+    for (const id of [1, 2]) await client.ask(enveloped(id, "tools/call", { name: "keep" }));
+    const getters = Object.entries(Object.getOwnPropertyDescriptors(Context.prototype)).filter(([, { get }]) => get);
+    ok(getters.length > 5);
+    const [first, second] = contexts.map((ctx) => {
+      const values = getters.map(([name]) => ctx[name as keyof Context]);
+      return [ctx, ...values].filter((value) => typeof value === "object" && value !== null);
+    });
+    deepEqual(
+      first?.filter((value) => second?.includes(value)),
+      [],
+    );
+  },
+);
+
+verifies(
   ["lifecycle:version:unsupported-error", "lifecycle:version:legacy-in-envelope"],
   modernWires,
   async (world: World, t) => {
@@ -201,6 +226,17 @@ verifies(
         equal(error?.code, -32022);
         deepEqual(error?.data, { supported: all, requested });
       }
+    }
+    const versions = [MODERN, "2025-06-18"];
+    const strict = await rawClient(
+      world,
+      harbour({ versions }, () => ran++),
+      t,
+    );
+    for (const requested of ["2025-11-25", "2025-06-18", "2024-11-05"]) {
+      const disabled = await strict.ask(enveloped(1, "tools/call", { name: "who" }, { [VERSION]: requested }));
+      equal(disabled.error?.code, -32022);
+      deepEqual(disabled.error?.data, { supported: versions, requested });
     }
     equal(ran, 0);
   },
