@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { connect } from "bowline/client";
+import { connect, type RpcError } from "bowline/client";
 import { type Context, McpServer } from "bowline/server";
 import { createChannelPair, FakeClock, WireRecorder } from "bowline/testing";
 import { eachWire } from "../../support/each-wire.js";
@@ -119,11 +119,21 @@ for (const era of ["modern", "legacy"] as const) {
         deepEqual(await names(root), [["open", "closed"], ["open", "closed"], ["open", "closed", "one"], ["family"]]);
         deepEqual(await names(user), [["open"], ["open"], ["open"], []]);
         equal((await root.callTool("closed")).text, "closed");
-        await rejects(user.callTool("closed"), { rpcCode: -32602, message: /Unknown tool/ });
-        await rejects(user.getPrompt("closed"), { rpcCode: -32602 });
+        // A hidden item and one that does not exist fail alike.
+        const failsAsUnknown = async (call: (name: string) => Promise<unknown>, hidden: string, unknown: string) => {
+          const failure = (await call(unknown).catch((error: unknown) => error)) as RpcError;
+          const alike = JSON.stringify([failure.rpcCode, failure.message, failure.data]).replaceAll(unknown, hidden);
+          await rejects(call(hidden), (error: RpcError) => {
+            equal(JSON.stringify([error.rpcCode, error.message, error.data]), alike);
+            return true;
+          });
+          return failure.rpcCode;
+        };
         const missing = era === "modern" ? -32602 : -32002;
-        await rejects(user.readResource("r://closed"), { rpcCode: missing });
-        await rejects(user.readResource("f://1"), { rpcCode: missing });
+        equal(await failsAsUnknown((name) => user.callTool(name), "closed", "nowhere"), -32602);
+        equal(await failsAsUnknown((name) => user.getPrompt(name), "closed", "nowhere"), -32602);
+        equal(await failsAsUnknown((uri) => user.readResource(uri), "r://closed", "r://nowhere"), missing);
+        equal(await failsAsUnknown((uri) => user.readResource(uri), "f://1", "g://1"), missing);
         equal((await root.readResource("f://1")).contents.length, 1);
       }
       if (era === "legacy") return;

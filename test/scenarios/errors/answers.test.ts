@@ -34,8 +34,14 @@ function failingServer() {
     .resource("broken://1", { name: "b" }, () => {
       throw new Error("secret");
     })
+    .resource("odd://{x}", { name: "o" }, () => {
+      throw "secret";
+    })
     .prompt("broken", {}, () => {
       throw new Error("secret");
+    })
+    .prompt("odd", {}, () => {
+      throw "secret";
     })
     .method("vendor/string", {}, () => {
       throw "secret";
@@ -44,7 +50,8 @@ function failingServer() {
       throw new Error("secret\nof two lines", { cause: new Error("secret cause") });
     })
     .method("vendor/odd-code", {}, (params) => {
-      throw Object.assign(new Error("secret"), { code: (params as { code: unknown }).code });
+      const { code, bare } = params as { code?: unknown; bare?: boolean };
+      throw bare === true ? { code, message: "secret" } : Object.assign(new Error("secret"), { code });
     })
     .method("vendor/cyclic", {}, () => cyclic)
     .method("vendor/bigint", {}, () => ({ value: 10n }))
@@ -55,7 +62,7 @@ function failingServer() {
 }
 
 /** The error answers to all of them. */
-async function allFailures({ connect }: World): Promise<{ errors: RpcError[]; texts: string[] }> {
+async function allFailures({ connect }: World): Promise<{ errors: RpcError[]; texts: string[]; odd: unknown[] }> {
   const { server } = failingServer();
   const client = await connect(server);
   const tries: [string, object?][] = [
@@ -75,6 +82,7 @@ async function allFailures({ connect }: World): Promise<{ errors: RpcError[]; te
     ["vendor/odd-code", { code: 1.5 }],
     ["vendor/odd-code", { code: "x" }],
     ["vendor/odd-code", {}],
+    ["vendor/odd-code", { bare: true, code: "x" }],
     ["vendor/cyclic"],
     ["vendor/bigint"],
     ["vendor/getter"],
@@ -83,12 +91,14 @@ async function allFailures({ connect }: World): Promise<{ errors: RpcError[]; te
   ];
   const errors: RpcError[] = [];
   for (const [method, params] of tries) errors.push(await failure(client.request(method, params as never)));
+  const odd = errors.flatMap(({ rpcCode }, at) => (tries[at]?.[0] === "vendor/odd-code" ? rpcCode : []));
   const texts = client.wire.frames.flatMap(({ from, text }) => (from === "server" ? [text] : []));
-  return { errors, texts };
+  return { errors, texts, odd };
 }
 
 verifies(["protocol:error:shape", "protocol:error:message-concise"], eachWire, async (world) => {
-  const { errors, texts } = await allFailures(world);
+  const { errors, texts, odd } = await allFailures(world);
+  deepEqual(odd, [-32603, -32603, -32603, -32603]);
   for (const text of texts.filter((candidate) => candidate.includes('"error":'))) {
     const { error } = JSON.parse(text) as { error: { code: unknown; message: unknown } };
     ok(Number.isInteger(error.code) && typeof error.message === "string", text);
@@ -107,7 +117,12 @@ verifies(["protocol:error:internal-error", "protocol:error:encode-failure"], eac
     deepEqual([error.rpcCode, error.message, error.data], [-32603, "Internal error", undefined], method);
     equal(reported.splice(0).length, 1, method);
   }
-  for (const call of [() => client.readResource("broken://1"), () => client.getPrompt("broken")]) {
+  for (const call of [
+    () => client.readResource("broken://1"),
+    () => client.readResource("odd://1"),
+    () => client.getPrompt("broken"),
+    () => client.getPrompt("odd"),
+  ]) {
     const error = await failure(call());
     deepEqual([error.rpcCode, error.message, error.data], [-32603, "Internal error", undefined]);
   }

@@ -13,8 +13,9 @@ import { FakeClock } from "bowline/testing";
 import * as z from "zod";
 import { eachWire, legacyWires, modernWires } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
+import { answerAll, scripted } from "../../support/http-script.js";
 import { RawClient, scriptedModern, scriptedServers, toolText } from "../../support/raw-peer.js";
-import { verifies } from "../../support/verifies.js";
+import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
 const question = { messages: [], maxTokens: 1 };
@@ -184,6 +185,42 @@ verifies("protocol:error:legacy-range-opaque", scriptedServers, async ({ peer, c
   equal(client.wire.frames.filter(({ from }) => from === "client").length, before + tried.length + 1);
   deepEqual(problems, []);
 });
+
+for (const era of ["modern", "legacy"] as const) {
+  const wire = { wire: `${era}-http` };
+  proves("protocol:error:legacy-range-opaque", wire, "over HTTP, with a status or without", async (t) => {
+    const tried = [-32000, -32001, -32003, -32019];
+    const { script, connectTo } = await scripted(
+      t,
+      answerAll((received) => {
+        const { name, arguments: args } = received.message.params as { name: string; arguments: { status?: number } };
+        if (name === "next") return received.result(toolText("same connection"));
+        const error = { code: Number(name), message: "Session not found" };
+        received.json({ jsonrpc: "2.0", id: received.message.id, error }, args.status);
+      }),
+    );
+    const problems: unknown[] = [];
+    const client = await connectTo({ era, onError: (error) => problems.push(error) });
+    const opening = script.all("POST").length;
+    for (const code of tried) {
+      for (const status of [200, 400]) {
+        await rejects(
+          client.callTool(String(code), { status }),
+          (error) => Object.getPrototypeOf(error) === RpcError.prototype && (error as RpcError).rpcCode === code,
+        );
+      }
+    }
+    equal((await client.callTool("next")).text, "same connection");
+    deepEqual(
+      script
+        .all("POST")
+        .slice(opening)
+        .map(({ rpcMethod }) => rpcMethod),
+      Array(2 * tried.length + 1).fill("tools/call"),
+    );
+    deepEqual(problems, []);
+  });
+}
 
 verifies("protocol:error:legacy-range-not-emitted", modernWires, async (world) => {
   const { server } = codes();

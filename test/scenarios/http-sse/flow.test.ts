@@ -32,6 +32,26 @@ async function serve(t: TestContext) {
   return { server, running, started, ended, old: new URL("/sse", running.url) };
 }
 
+proves("protocol:progress:callback", { wire: "sse" }, "ten reports in one turn come before the result", async (t) => {
+  const server = new McpServer({ name: "both", version: "1.0.0" }, { http: { sse: true } }).tool(
+    "ten",
+    {},
+    (_, ctx) => {
+      for (let n = 1; n <= 10; n++) void ctx.progress(n, 10);
+      return "done";
+    },
+  );
+  const running = await serveHttp(server);
+  t.after(() => running.close());
+  const client = await connect(new URL("/sse", running.url));
+  t.after(() => client.close());
+  const seen: unknown[] = [];
+  await client
+    .callTool("ten", {}, { onProgress: ({ progress }) => seen.push(progress) })
+    .then(({ text }) => seen.push(text));
+  deepEqual(seen, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, "done"]);
+});
+
 proves("transport:sse", { wire: "sse" }, "handshake, calls, progress, sampling and cancellation", async (t) => {
   const { server, old, started, ended } = await serve(t);
   const methods: string[] = [];

@@ -1,10 +1,12 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { PassThrough } from "node:stream";
+import type { TestContext } from "node:test";
 import { connect } from "bowline/client";
-import { createStdioServerChannel } from "bowline/node";
-import { McpServer, toolResult } from "bowline/server";
-import { channelWires, eachWire } from "../../support/each-wire.js";
+import { createStdioServerChannel, serveHttp } from "bowline/node";
+import { McpServer, type Server, type ToolTypes, toolResult } from "bowline/server";
+import { channelWires, eachWire, httpWires } from "../../support/each-wire.js";
 import { HttpScript } from "../../support/http-script.js";
+import { enveloped, initialize } from "../../support/raw-client.js";
 import { MODERN_VERSION, RawClient, RawPeer, scriptedServers, toolText } from "../../support/raw-peer.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -29,24 +31,84 @@ proves("protocol:jsonrpc:utf8", { wire: "legacy-stdio" }, "characters split betw
   await splitOverPipe(t, "legacy");
 });
 
-/** The server's bytes arrive one by one. */
+/** The bytes of both sides arrive one by one. */
 async function splitOverPipe(t: { after(fn: () => unknown): void }, era: "modern" | "legacy"): Promise<void> {
   const server = new McpServer(me).tool(
     "echo",
     { input: { type: "object" } },
     (args) => (args as { text: string }).text,
   );
-  const [up, down, dripping] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  down.on("data", (chunk: Buffer) => {
-    for (const byte of chunk) dripping.write(Buffer.of(byte));
-  });
-  await server.accept(createStdioServerChannel({ input: up, output: down }));
-  const client = await connect({ channel: createStdioServerChannel({ input: dripping, output: up }) }, { era });
+  const [up, upward, down, downward] = Array.from({ length: 4 }, () => new PassThrough()) as [
+    PassThrough,
+    PassThrough,
+    PassThrough,
+    PassThrough,
+  ];
+  for (const [whole, split] of [
+    [up, upward],
+    [down, downward],
+  ] as const) {
+    whole.on("data", (chunk: Buffer) => {
+      for (const byte of chunk) split.write(Buffer.of(byte));
+    });
+  }
+  await server.accept(createStdioServerChannel({ input: upward, output: down }));
+  const client = await connect({ channel: createStdioServerChannel({ input: downward, output: up }) }, { era });
   t.after(async () => {
     await client.close();
     await server.close();
   });
   equal((await client.callTool("echo", { text: EVERY_KIND })).text, EVERY_KIND);
+}
+
+verifies("protocol:jsonrpc:utf8", "a body whose characters are split between chunks", httpWires, async (world, t) => {
+  const server = new McpServer(me).tool(
+    "echo",
+    { input: { type: "object" } },
+    (args) => (args as { text: string }).text,
+  );
+  const post = await poster(world.transport, server, t);
+  const headers: Record<string, string> = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+  };
+  const call = { name: "echo", arguments: { text: EVERY_KIND } };
+  let message: object = enveloped(1, "tools/call", call);
+  if (world.era === "modern") {
+    Object.assign(headers, { "mcp-protocol-version": MODERN_VERSION, "mcp-method": "tools/call", "mcp-name": "echo" });
+  } else {
+    const opened = await post(headers, new Blob([JSON.stringify({ jsonrpc: "2.0", ...initialize(0) })]).stream());
+    headers["mcp-session-id"] = opened.headers.get("mcp-session-id") ?? "";
+    await opened.text();
+    message = { id: 1, method: "tools/call", params: call };
+  }
+  const bytes = Buffer.from(JSON.stringify({ jsonrpc: "2.0", ...message }));
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+      controller.close();
+    },
+  });
+  const text = await (await post(headers, body)).text();
+  const data = text.startsWith("{")
+    ? text
+    : text
+        .split("\n")
+        .find((line) => line.startsWith("data: {"))
+        ?.slice(6);
+  deepEqual(JSON.parse(data ?? "").result.content, [{ type: "text", text: EVERY_KIND }]);
+});
+
+type Post = (headers: Record<string, string>, body: ReadableStream<Uint8Array>) => Promise<Response>;
+
+async function poster(transport: string, server: Server<ToolTypes>, t: TestContext): Promise<Post> {
+  t.after(() => server.close());
+  const init = (headers: Record<string, string>, body: ReadableStream<Uint8Array>) =>
+    ({ method: "POST", headers, body, duplex: "half" }) as RequestInit;
+  if (transport === "fetch") return (...given) => server.fetch(new Request("http://localhost/mcp", init(...given)));
+  const running = await serveHttp(server, { port: 0 });
+  t.after(() => running.close());
+  return (...given) => fetch(running.url, init(...given));
 }
 
 proves("protocol:jsonrpc:utf8", { wire: "modern-http" }, "characters split between chunks", async (t) => {

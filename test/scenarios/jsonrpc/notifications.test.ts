@@ -1,30 +1,49 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { McpServer } from "bowline/server";
 import * as z from "zod";
 import { channelWires, eachWire, legacyChannels, modernHttp } from "../../support/each-wire.js";
-import { gate } from "../../support/gate.js";
+import { aborted, gate } from "../../support/gate.js";
 import { RawClient, scriptedServers, tokenOf, toolText } from "../../support/raw-peer.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
 
-verifies("protocol:notifications:no-id", eachWire, async ({ connect, era }) => {
+verifies("protocol:notifications:no-id", eachWire, async ({ connect, era, transport }) => {
+  const started = gate();
   const server = new McpServer(me, { capabilities: { logging: true } })
     .tool("talk", {}, async (_, ctx) => {
       await ctx.progress(1);
       await ctx.log("error", "words");
       await ctx.notify("vendor/event", { a: 1 });
     })
+    .tool("wait", {}, async (_, ctx) => {
+      started.open();
+      await aborted(ctx.signal);
+    })
+    .tool("page", {}, async (_, ctx) => {
+      await ctx.elicitUrl("Look", "https://x.test/", { elicitationId: "page" });
+    })
+    .prompt("p", {}, () => "x")
     .resource("note://1", { name: "n" }, () => "x");
-  const client = await connect(server, { roots: [] });
+  const client = await connect(server, { roots: [], onElicitUrl: () => ({ action: "accept" }) });
   await client.setLogLevel("debug");
-  const watch = await client.watch({ toolsListChanged: true, resources: ["note://1"] });
+  const lists = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+  const watch = await client.watch({ ...lists, resources: ["note://1"] });
   await client.callTool("talk", {}, { onProgress: () => {} });
   server.tool("more", {}, () => "x");
+  server.prompt("more", {}, () => "x");
+  server.resource("note://2", { name: "m" }, () => "x");
   server.changes.resourceUpdated("note://1");
   const changes = watch[Symbol.asyncIterator]();
-  await changes.next();
-  await changes.next();
+  for (let change = 0; change < 4; change++) await changes.next();
+  await client.callTool("page");
+  server.elicitationCompleted("page");
+  if (era === "legacy") await client.elicitationCompleted("page");
+  const abort = new AbortController();
+  const given = client.callTool("wait", {}, { signal: abort.signal });
+  await started.opened;
+  abort.abort("enough");
+  await rejects(given, /^enough$/);
   if (era === "legacy") await client.notify("notifications/roots/list_changed");
   await client.notify("vendor/hello", {});
   await watch.close();
@@ -33,7 +52,22 @@ verifies("protocol:notifications:no-id", eachWire, async ({ connect, era }) => {
   const notifications = sent.filter(
     ({ method = "" }) => method.startsWith("notifications/") || method.startsWith("vendor/"),
   );
-  ok(new Set(notifications.map(({ method }) => method)).size >= 6);
+  const names = (members: readonly string[]) => members.map((member) => `notifications/${member}`);
+  const isShared = transport === "memory" || transport === "stdio";
+  deepEqual(
+    [...new Set(notifications.map(({ method }) => method))].sort(),
+    [
+      ...names(["message", "progress", "prompts/list_changed", "resources/list_changed", "resources/updated"]),
+      ...names(["tools/list_changed", ...(era === "legacy" || isShared ? ["cancelled"] : [])]),
+      ...names(
+        era === "legacy"
+          ? ["elicitation/complete", "initialized", "roots/list_changed"]
+          : ["subscriptions/acknowledged"],
+      ),
+      "vendor/event",
+      "vendor/hello",
+    ].sort(),
+  );
   for (const notification of notifications) ok(!("id" in notification), JSON.stringify(notification));
 });
 

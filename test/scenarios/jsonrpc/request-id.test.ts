@@ -1,8 +1,9 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { McpServer, RpcError } from "bowline/server";
 import { FakeClock } from "bowline/testing";
-import { channelWires, eachWire, legacyWires } from "../../support/each-wire.js";
+import { channelWires, eachWire, httpWires, legacyWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
+import { enveloped, initialize, type Message, rawClient } from "../../support/raw-client.js";
 import { RawClient, scriptedServers, tokenOf, toolText } from "../../support/raw-peer.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -221,6 +222,29 @@ verifies("protocol:request-id:coerced-progress", scriptedServers, async ({ peer,
   peer.send({ id: 7, result: toolText("done") });
   await call;
   deepEqual(heard, [3]);
+});
+
+verifies("protocol:request-id:echo-verbatim", "in the response to a POST", httpWires, async (world, t) => {
+  const { server } = createServer();
+  const client = await rawClient(world, server, t);
+  const isModern = world.era === "modern";
+  if (!isModern) {
+    await client.ask(initialize("open"));
+    client.send({ method: "notifications/initialized" });
+  }
+  const message = (id: string | number, method: string, params: Message = {}) =>
+    isModern ? enveloped(id, method, params) : { id, method, params };
+  for (const id of [0, -1, 9007199254740991, "", "0", "a b", "ü💡\u2028".repeat(200)]) {
+    for (const [request, code] of [
+      [message(id, "tools/call", { name: "id", arguments: {} }), undefined],
+      [message(id, "tools/call", { name: "refuse", arguments: {} }), 4001],
+      [message(id, "no/such"), -32601],
+    ] as const) {
+      const answer = await client.ask(request);
+      equal(answer.id, id);
+      equal(answer.error?.code, code);
+    }
+  }
 });
 
 verifies("protocol:request-id:echo-verbatim", channelWires, async (world) => {

@@ -135,9 +135,10 @@ verifies("protocol:progress:token-type", "inbound", scriptedServers, async ({ pe
   for (const progressToken of [true, 1.5, null, {}, [1]]) {
     peer.send({ method: "notifications/progress", params: { progressToken, progress: 5 } });
   }
+  peer.send({ method: "notifications/progress", params: { progressToken: 1, progress: 6 } });
   peer.send({ id: 1, result: toolText("x") });
   await call;
-  deepEqual(heard, []);
+  deepEqual(heard, [6]);
 });
 
 verifies("protocol:progress:fields", eachWire, async ({ connect }) => {
