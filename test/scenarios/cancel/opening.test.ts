@@ -34,6 +34,26 @@ const silent: Record<string, (t: TestContext, opening: string) => Silent | Promi
   },
 };
 
+/** The same of 2024-11-05: the stream says where to post, and nothing after that. */
+async function silentSse(t: TestContext, opening: string): Promise<Silent> {
+  const script = await new HttpScript().start();
+  t.after(() => script.stop());
+  script.onRequest = (received) => {
+    if (received.method === "GET") received.stream().raw("event: endpoint\ndata: /post\n\n");
+    else received.status(received.path === "/post" ? 202 : 405);
+  };
+  const stream = script.next("GET");
+  return {
+    connect: (options) => connect(script.url, { ...options, warnDeprecated: false }),
+    asked: script.next(({ path }) => path === "/post"),
+    left: async () => {
+      await (await stream).gone;
+      const posts = script.all("POST").filter(({ path, rpcMethod }) => path === "/post" || rpcMethod !== opening);
+      return posts.map(({ rpcMethod }) => rpcMethod);
+    },
+  };
+}
+
 function silentChannel(script: ServerScript, opening: string): Silent {
   return {
     connect: (options) => connect({ channel: script.channel }, options),
@@ -49,8 +69,8 @@ for (const [era, opening, id] of [
   ["legacy", "initialize", "protocol:cancel:initialize-not-cancellable"],
   ["modern", "server/discover", "protocol:cancel:discover-not-cancelled"],
 ] as const) {
-  for (const [transport, open] of Object.entries(silent)) {
-    const wire = `${era}-${transport}`;
+  for (const [transport, open] of Object.entries(era === "legacy" ? { ...silent, sse: silentSse } : silent)) {
+    const wire = transport === "sse" ? transport : `${era}-${transport}`;
 
     proves(id, { wire }, "who gives up connecting says nothing more", async (t) => {
       const server = await open(t, opening);

@@ -4,9 +4,10 @@ import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { decodeHeaderValue } from "#src/http/header-value.js";
 import { findParamHeaders, type ParamHeader } from "#src/http/param-headers.js";
+import { modernHttp } from "../../support/each-wire.js";
 import { answerAll, scripted } from "../../support/http-script.js";
 import { MODERN, modernWorld } from "../../support/http-transports.js";
-import { proves } from "../../support/verifies.js";
+import { proves, verifies } from "../../support/verifies.js";
 
 const wire = { wire: "modern-http" };
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
@@ -16,6 +17,31 @@ function headersOf(properties: object): readonly ParamHeader[] {
   ok(found.ok);
   return found.headers;
 }
+
+verifies(
+  "client-transport:http:single-message-body",
+  "no body is a response",
+  modernHttp,
+  async ({ connect: dial }) => {
+    const server = new McpServer({ name: "asking", version: "1" }).tool("ask", {}, async (_, ctx) => {
+      const { action } = await ctx.elicit("Sure?", { type: "object", properties: {} });
+      return `${action} ${(await ctx.listRoots()).length}`;
+    });
+    const client = await dial(server, { roots: [], onElicit: () => ({ action: "decline" }) });
+    const answers = await Promise.all([client.callTool("ask"), client.callTool("ask")]);
+    deepEqual(
+      answers.map(({ text }) => text),
+      ["decline 0", "decline 0"],
+    );
+    await client.notify("vendor/hello", {});
+    const bodies = client.wire.exchanges.map(({ body }) => JSON.parse(String(body)) as Record<string, unknown>);
+    ok(bodies.length >= 7);
+    for (const body of bodies) {
+      equal(typeof body.method, "string");
+      equal("result" in body || "error" in body, false);
+    }
+  },
+);
 
 proves(
   ["client-transport:http:body-derived-headers", "client-transport:http:mcp-name-source"],
@@ -260,7 +286,11 @@ proves(
 );
 
 proves(
-  ["client-transport:http:post-per-message", "client-transport:http:single-message-body"],
+  [
+    "client-transport:http:post-per-message",
+    "client-transport:http:single-message-body",
+    "client-transport:http:accept-header-post",
+  ],
   wire,
   "calls made in one turn are as many POSTs to the very URL, one message each",
   async (t) => {
@@ -272,6 +302,7 @@ proves(
       equal(method, "POST");
       equal(path, "/mcp?key=1");
       equal(headers["content-type"], "application/json");
+      equal(headers.accept, "application/json, text/event-stream");
       equal(message.method, "tools/call");
     }
     equal(new Set(script.received.map(({ message }) => message.id)).size, 10);

@@ -95,6 +95,21 @@ proves("client-transport:x-mcp-header:static-path", wire, "what only looks like 
   );
 });
 
+proves("client-transport:x-mcp-header:token-syntax", wire, "each character of a token, and any name", async (t) => {
+  const tchars = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  const tools = [tool("tokens", header(tchars)), tool("reserved", header("Method"))];
+  const { script, connectTo } = await scripted(
+    t,
+    answerAll((received) => received.result(received.rpcMethod === "tools/list" ? listing(...tools) : called)),
+  );
+  const client = await connectTo();
+  equal((await client.listTools()).tools.length, 2);
+  for (const name of ["tokens", "reserved"]) await client.callTool(name, { a: "x" });
+  const [tokens, reserved] = script.all("tools/call").map(({ headers }) => headers);
+  equal(tokens?.[`mcp-param-${tchars.toLowerCase()}`], "x");
+  deepEqual([reserved?.["mcp-param-method"], reserved?.["mcp-method"]], ["x", "tools/call"]);
+});
+
 proves("client-transport:x-mcp-header:exclude-invalid", wire, "other tools of all pages are kept", async (t) => {
   const bad = tool("bad", header("two words"));
   const last = tool("last", {});

@@ -236,7 +236,10 @@ proves("hosting:resume:session-scoped", http, "another session's event is unknow
   for (let id = 0; id < 3; id++) calls.push(await status(a.call(id, "quick"), 200));
   const foreign = blocks(calls[2] as (typeof calls)[0])[0]?.id;
   const refused = await status(b.get(foreign), 400);
-  assert.ok(messages(refused)[0]?.error !== undefined);
+  assert.deepEqual(
+    messages(refused).map(({ error, result, method }) => [error !== undefined, result, method]),
+    [[true, undefined, undefined]],
+  );
   await status(a.get(foreign), 200);
 });
 

@@ -76,6 +76,10 @@ proves(
     const metadata = await metadataOf(one, `${PLACE}/tenant1`);
     equal(metadata.issuer, "https://h.example/tenant1");
     equal(metadata.authorization_endpoint, "https://h.example/tenant1/authorize");
+    equal(metadata.token_endpoint, "https://h.example/tenant1/token");
+    const addresses = Object.entries(metadata).filter(([name]) => /_endpoint$|_uri$/.test(name));
+    ok(addresses.length >= 5, "authorize, token, keys, register, revoke");
+    for (const [name, address] of addresses) match(String(address), /^https:\/\/h\.example\/tenant1\/\w+$/, name);
     equal((await one.fetch(PLACE)).status, 404);
     equal((await one.fetch(`${PLACE}/tenant2`)).status, 404);
     equal((await two.fetch("/tenant1/authorize")).status, 404);

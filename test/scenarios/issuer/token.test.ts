@@ -42,6 +42,23 @@ proves(
   },
 );
 
+proves("hosting:auth:as:verifier-mismatch", http, "a comparison reads the whole challenge", async (t) => {
+  const world = await IssuerWorld.open(t);
+  const read = new Map<string, number>();
+  const original = String.prototype.charCodeAt;
+  t.mock.method(String.prototype, "charCodeAt", function (this: string, at: number) {
+    if (this.length === 43) read.set(this, (read.get(this) ?? 0) + 1);
+    return original.call(this, at);
+  });
+  for (const verifier of [undefined, createPkce().verifier, createPkce().verifier]) {
+    const code = await world.code();
+    const { status } = await world.redeem(code, verifier === undefined ? {} : { code_verifier: verifier });
+    equal(status, verifier === undefined ? 200 : 400);
+    // The digest of the right verifier is the same text, so it is read twice.
+    equal(read.get(code.challenge), verifier === undefined ? 86 : 43);
+  }
+});
+
 proves(
   ["hosting:auth:as:code-single-use", "hosting:auth:as:code-reuse-revokes"],
   http,

@@ -240,9 +240,10 @@ verifies("protocol:request-id:echo-verbatim", "in the response to a POST", httpW
       [message(id, "tools/call", { name: "refuse", arguments: {} }), 4001],
       [message(id, "no/such"), -32601],
     ] as const) {
-      const answer = await client.ask(request);
-      equal(answer.id, id);
-      equal(answer.error?.code, code);
+      client.heard.length = 0;
+      client.send(request);
+      await client.until((heard) => heard.length > 0);
+      deepEqual([client.heard[0]?.id, client.heard[0]?.error?.code], [id, code]);
     }
   }
 });
