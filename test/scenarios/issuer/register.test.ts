@@ -120,6 +120,22 @@ proves("hosting:auth:as:register-echo", http, "the answer says all that was regi
   equal(typeof client_secret, "string");
   ok(Math.abs(Number(client_id_issued_at) - Date.now() / 1000) < 60);
   equal(client_secret_expires_at, 0);
+  const { kty, crv, x, y } = await crypto.subtle.exportKey(
+    "jwk",
+    (await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"])).publicKey,
+  );
+  for (const keys of [{ jwks: { keys: [{ kty, crv, x, y, kid: "1" }] } }, { jwks_uri: "https://app.example/keys" }]) {
+    const keyed = {
+      ...metadata,
+      token_endpoint_auth_method: "private_key_jwt",
+      dpop_bound_access_tokens: true,
+      ...keys,
+    };
+    const { status, json } = await world.register(keyed);
+    equal(status, 201);
+    const { client_id: _, client_id_issued_at: __, ...members } = json;
+    deepEqual(members, keyed);
+  }
 });
 
 proves("hosting:auth:as:register-error-response", http, "each fault is named as RFC 7591 names it", async (t) => {
