@@ -6,7 +6,7 @@ import type { AuthPlatform } from "./settings.js";
 export interface BearerOptions {
   /** Returns the token for the next request; undefined for none. */
   readonly token: () => string | undefined | Promise<string | undefined>;
-  /** Called when the server rejects the token. The request is sent once more afterwards. */
+  /** Called when the server answers with status 401. The request is sent once more afterwards. */
   readonly onUnauthorized?: (response: Response) => void | Promise<void>;
   readonly fetch?: Fetch;
 }
@@ -42,7 +42,7 @@ export function createBearerWith(
   };
 }
 
-/** True if the token can be sent in a header. `Headers` would repeat an invalid value in its error. */
+/** True if the token can be sent in a header. `Headers` would show an invalid value, which is secret, in its error. */
 export function isHeaderSafe(token: string): boolean {
   return /^[\x21-\x7e]+$/.test(token);
 }

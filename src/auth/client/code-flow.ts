@@ -68,8 +68,8 @@ export async function startAttempt(
 }
 
 /**
- * Throws unless the authorization server supports codes and PKCE, which proves that the client itself requested the
- * code.
+ * Throws if the metadata excludes the response type `code` or does not list PKCE with S256. Guessed metadata is not
+ * checked. PKCE proves that the client that redeems a code is the one that requested it.
  */
 function assertCodeFlow(metadata: AuthorizationServer, guessed: boolean): void {
   if (guessed) return;
@@ -97,7 +97,7 @@ function assertRegistered(redirectUrl: string, registered: readonly string[] | u
   throw new AuthError("configuration", `The client is not registered for the redirect URI ${redirectUrl}`);
 }
 
-/** Returns the parameters of a callback. Throws if its URL is not the redirect URI. */
+/** Returns the parameters of a callback. Throws if the callback is a URL other than `redirectUrl`. */
 export function parseCallback(callback: Callback, redirectUrl?: string): URLSearchParams {
   if (callback instanceof URLSearchParams) return callback;
   if (typeof callback !== "string" && !(callback instanceof URL)) {
@@ -107,7 +107,7 @@ export function parseCallback(callback: Callback, redirectUrl?: string): URLSear
   const text = String(callback);
   const isAddress = URL.canParse(text) || /^\/|^[^=&?]*\?/.test(text);
   if (!isAddress || redirectUrl === undefined) return new URLSearchParams(text.replace(/^[^?]*\?/, ""));
-  // A server sees only the path of its URL.
+  // The request that a server receives names only the path and query, so it is resolved against the redirect URI.
   const url = URL.canParse(text, redirectUrl) ? new URL(text, redirectUrl) : undefined;
   if (url === undefined || !isSamePlace(url, new URL(redirectUrl))) {
     throw new AuthError(
@@ -123,8 +123,8 @@ function isSamePlace(a: URL, b: URL): boolean {
 }
 
 /**
- * Checks an authorization response and returns its code. State, redirect URI and issuer are checked first. Until they
- * match, no other parameter is read or repeated in an error.
+ * Checks an authorization response and returns its code. State, redirect URI and issuer are checked first. The code and
+ * the texts of an error response are not used before they match.
  */
 export function readCallback(params: URLSearchParams, attempt: Attempt): string {
   for (const name of ["state", "iss", "code", "error"]) {
@@ -144,7 +144,10 @@ export function readCallback(params: URLSearchParams, attempt: Attempt): string 
   return code;
 }
 
-/** Compares `iss` exactly, without normalization. */
+/**
+ * Throws unless `iss` equals the issuer, without normalization. It may be absent only if the server does not announce
+ * it.
+ */
 function assertIss(iss: string | null, { metadata, guessed }: Discovery): void {
   if (iss === null || iss === "") {
     if (metadata.authorization_response_iss_parameter_supported !== true && iss === null) return;
@@ -179,7 +182,10 @@ const MAX_OPEN = 32;
 
 type Open = readonly Pick<Attempt, "state" | "startedAt">[];
 
-/** Stores open attempts by the state that the response carries. Expired attempts are deleted. */
+/**
+ * Stores open attempts by the state that the response carries. Each new attempt deletes the expired ones, and the
+ * oldest above `MAX_OPEN`.
+ */
 export class AttemptStore {
   readonly #records: AuthRecords;
   readonly #now: () => number;

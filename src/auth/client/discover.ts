@@ -21,7 +21,7 @@ export interface Discovery {
 }
 
 export interface DiscoverOptions {
-  /** Metadata to use in place of the published one, for authorization servers that publish none or too little. */
+  /** Metadata to use in place of the published document, for authorization servers that publish none or too little. */
   readonly serverMetadata?: AuthorizationServer | readonly AuthorizationServer[] | undefined;
   /** Issuer of the only trusted authorization server. */
   readonly issuer?: string | undefined;
@@ -40,12 +40,13 @@ export interface DiscoverOptions {
   /**
    * Accepts an authorization server whose responses do not name it (`iss`): it gets the common redirect URI and the
    * client's metadata document. Weakens security if several authorization servers are used.
+   * @default false
    */
   readonly allowMissingIss?: boolean | undefined;
 }
 
 export interface DiscoverHooks {
-  /** Called with the issuer before any request is sent to it. */
+  /** Called with the issuer, before any request is sent to it except for metadata. */
   onIssuer(issuer: string): Promise<void>;
 }
 
@@ -72,7 +73,7 @@ export async function discover(
   const scopes = found?.scopes;
   if (found === undefined && options.issuer === undefined) {
     const metadata = await findServerMetadata(http, server.origin, { ...options, isOrigin: true }, run);
-    // The MCP server can only name its own origin as issuer, whatever issuer the metadata states.
+    // Without resource metadata, the issuer is the MCP server's own origin, whatever issuer the metadata states.
     const issuer = metadata?.issuer === `${server.origin}/` ? metadata.issuer : server.origin;
     await options.onIssuer(issuer);
     return {
@@ -125,7 +126,10 @@ export function resourceCandidates(server: URL, named: string | undefined): URL[
   return [...new Set(all.map((url) => new URL(url).href))].map((url) => new URL(url));
 }
 
-/** Reads resource metadata. Returns undefined if it has no resource or no authorization servers. */
+/**
+ * Reads resource metadata. Returns undefined if it has no resource or no authorization servers. Throws if none of them
+ * is a valid issuer.
+ */
 function readResourceMetadata(
   json: { readonly [member: string]: unknown },
   run: AuthRun,
@@ -175,7 +179,7 @@ function chooseIssuer(
   });
 }
 
-/** Returns the URL of an endpoint from the metadata. Throws if there is none. */
+/** Returns the URL of an endpoint from the metadata. Throws if it is missing or not an HTTP URL. */
 export function endpointOf(
   { issuer, metadata }: Discovery,
   name: "token_endpoint" | "registration_endpoint" | "revocation_endpoint",

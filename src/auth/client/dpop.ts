@@ -24,8 +24,8 @@ interface StoredPair {
 }
 
 /**
- * True if tokens of this authorization server are bound to a key. Throws if the algorithm is unsuitable or the server
- * does not list it.
+ * True if tokens of this authorization server are requested with DPoP. Throws if the algorithm is unsuitable, or if the
+ * server lists algorithms without it.
  */
 export function wantsDpop({ metadata }: Discovery, options: DpopOptions | undefined): boolean {
   if (options === undefined) return false;
@@ -96,6 +96,7 @@ export class DpopKeys {
   }
 }
 
+/** Exports a key pair as JWKs, for a store that keeps only JSON. */
 async function toText({ privateKey, publicKey }: oauth.CryptoKeyPair): Promise<StoredPair> {
   const { subtle } = crypto;
   return { privateKey: await subtle.exportKey("jwk", privateKey), publicKey: await subtle.exportKey("jwk", publicKey) };

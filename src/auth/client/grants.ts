@@ -23,10 +23,9 @@ export interface GrantTarget {
 export interface Grant {
   /** MCP extension that defines the grant. The client announces it as a capability. */
   readonly extension?: string;
-  /**
-   * True if the assertion may only be sent to the issuer's own origin, provided that the author has named the issuer.
-   */
+  /** True if the assertion may only be sent to a token endpoint at the origin of the option `issuer`. */
   readonly bound?: boolean;
+  /** Returns the grant type and the parameters of a token request. */
   request(
     target: GrantTarget,
   ): Promise<{ readonly type: string; readonly parameters: Readonly<Record<string, string>> }>;

@@ -15,7 +15,7 @@ export interface IdentityOptions extends RegistrationOptions {
   readonly clientKey?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion"> | undefined;
   /** True if the client may register itself, which it does only in flows with a user. */
   readonly interactive: boolean;
-  /** True if the issuer of an authorization response is certain. See `namesSender` in redirect.ts. */
+  /** True if an authorization response shows for certain which issuer sent it. See `namesSender` in redirect.ts. */
   namesSender(discovery: Discovery): boolean;
 }
 
@@ -28,7 +28,10 @@ export interface Identity extends Authentication {
   readonly redirectUrl?: string | undefined;
 }
 
-/** Returns the client's identity: known in advance, or else by its metadata document, or else by registration. */
+/**
+ * Returns the client's identity: known in advance, or else by its metadata document, or else by a stored or a new
+ * registration. With the option `grant`, a client without the first two has no client id.
+ */
 export async function identify(
   http: OAuthHttp,
   records: AuthRecords,
@@ -77,9 +80,9 @@ async function ownRedirect(discovery: Discovery, options: IdentityOptions): Prom
 }
 
 /**
- * Returns the client's identity without registering; undefined if it must register. With `redirects: false` the
- * redirect URI is ignored: for tokens that exist already, a program that listens on another port each time is still the
- * same client.
+ * Returns the client's identity without registering; undefined if it must register. With `redirects: false`, a stored
+ * registration counts even if it has another redirect URI. Tokens that exist already still belong to it, for example in
+ * a program that listens on another port each time.
  */
 export async function recall(
   records: AuthRecords,

@@ -26,9 +26,9 @@ export interface OAuth {
   readonly fetch: (url: URL | string, init?: RequestInit) => Promise<Response>;
   /** Client capabilities that announce the MCP extension of the grant. */
   readonly capabilities: { readonly extensions?: { readonly [extension: string]: Record<string, never> } };
-  /** Completes an authorization whose `authorize` returned before the response arrived. */
+  /** Completes an authorization whose `authorize` returned undefined, with the response that arrived later. */
   readonly finish: (callback: Callback, options?: { readonly signal?: AbortSignal }) => Promise<void>;
-  /** Revokes the tokens for a server and deletes them. */
+  /** Deletes the tokens for an MCP server. Revokes them if its authorization server has a revocation endpoint. */
   readonly logout: (server: string | URL, options?: { readonly signal?: AbortSignal }) => Promise<void>;
 }
 
@@ -98,8 +98,8 @@ async function fetchWith(settings: Settings, auth: ServerAuth, url: URL, init: F
 }
 
 /**
- * Returns new tokens after a 401: first by a refresh, if there is a refresh token, then by an authorization. Throws
- * after that.
+ * Returns new tokens after a 401: first by a refresh, if there is a refresh token, then by an authorization. Throws if
+ * the MCP server has rejected the tokens of that authorization too.
  */
 async function afterUnauthorized(
   auth: ServerAuth,
@@ -122,6 +122,7 @@ async function afterUnauthorized(
   return await waiting(init, () => auth.renew(used, challenge, { refresh, mark, signal: init.signal ?? undefined }));
 }
 
+/** Returns tokens with more scope after a 403. Throws if the message may not request more scope (option `stepUp`). */
 async function afterForbidden(
   settings: Settings,
   auth: ServerAuth,
@@ -165,8 +166,8 @@ function refusal(
 }
 
 /**
- * Pauses the idle timeout of the call while the user or an authorization server is at work, because the MCP server is
- * not silent then.
+ * Pauses the idle timeout of the call during `work`, because the call then waits for the user or an authorization
+ * server, not for the MCP server.
  */
 async function waiting<T>({ patience }: FetchInit, work: () => Promise<T>): Promise<T> {
   patience?.pauseIdle();
@@ -185,7 +186,7 @@ function wantsNonce(challenge: TokenChallenge | undefined, response: Response): 
   return challenge?.scheme === "dpop" && challenge.error === "use_dpop_nonce" && response.headers.has("dpop-nonce");
 }
 
-/** Returns the operation of a message, under which its rejection is remembered. */
+/** Returns the key under which the rejection of a message is remembered: its method, and its name or URI. */
 function operationOf(body: unknown): string {
   try {
     const { method, params } = JSON.parse(String(body)) as {

@@ -9,7 +9,7 @@ import type { AuthStore } from "./store.js";
 
 /** Context of an `authorize` call. */
 export interface AuthorizeContext {
-  /** Fires when no caller waits for the user any more, or at the deadline. */
+  /** Aborts when no caller waits for the user any more, at the deadline, or on `logout`. */
   readonly signal: AbortSignal;
 }
 
@@ -26,7 +26,7 @@ export interface CommonOAuthOptions extends Omit<DiscoverOptions, "issuer"> {
   readonly clientMetadataUrl?: string;
   /** Key that the metadata document names, for clients that have one. */
   readonly clientKey?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion">;
-  /** Client name that users see. */
+  /** Client name that users see on the consent page, if the client registers itself. */
   readonly clientName?: string;
   /**
    * Client metadata for dynamic registration, in addition to the members that are filled in.
@@ -56,8 +56,8 @@ export interface CommonOAuthOptions extends Omit<DiscoverOptions, "issuer"> {
    */
   readonly dpop?: boolean | DpopOptions;
   /**
-   * Maximum number of times that one message may request more scope; at most 2. `"throw"` rejects with an error
-   * instead.
+   * Maximum number of times that one message may request more scope; at most 2. After that, or with `"throw"`, the
+   * message is rejected with an error.
    * @default 1
    */
   readonly stepUp?: number | "throw";

@@ -6,10 +6,10 @@ import type { DiscoverOptions, Discovery } from "./discover.js";
 const PARAMETER = "issuer";
 
 /**
- * True if the issuer of an authorization response is certain: the authorization server announces that its responses
- * name it (RFC 9207), or the author names the issuer or sets `allowMissingIss`. Otherwise a malicious authorization
- * server can redirect the user to an honest one. The client then sends the code of the honest server, with its
- * verifier, to the malicious server (mix-up attack).
+ * True if an authorization response needs no redirect URI of its own to show its issuer: the authorization server
+ * announces that its responses name it (RFC 9207), or the options `issuer` or `serverMetadata` name it, or
+ * `allowMissingIss` is set. Otherwise a malicious authorization server can redirect the user to an honest one. The
+ * client then sends the code of the honest server, with its verifier, to the malicious server (mix-up attack).
  */
 export function namesSender({ issuer, metadata }: Discovery, options: DiscoverOptions): boolean {
   return (

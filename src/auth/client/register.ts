@@ -16,7 +16,7 @@ const REGISTRATION = {
 
 const MAX_BODY_CHARS = 4000;
 
-/** Client metadata for registration (RFC 7591). Missing members are filled in. */
+/** Client metadata for registration (RFC 7591). Missing members get defaults. */
 export interface ClientMetadata {
   readonly client_name?: string;
   readonly client_uri?: string;
@@ -108,7 +108,10 @@ function submittedSecretMethod({ token_endpoint_auth_method: method }: ClientMet
   return method === "client_secret_basic" || method === "client_secret_post" ? method : undefined;
 }
 
-/** Returns the metadata to register: the author's members unchanged, the others filled in. */
+/**
+ * Returns the metadata to register: the members from the options, and defaults for the others. `ownRedirectUrl`
+ * replaces `redirectUrl` among the redirect URIs.
+ */
 function toRegistration(
   { registration = {}, redirectUrl, ownRedirectUrl }: RegistrationOptions,
   listed: unknown,
@@ -134,7 +137,10 @@ function isNative(redirect: string): boolean {
   return (protocol !== "https:" && protocol !== "http:") || isLoopback(hostname);
 }
 
-/** Returns the preferred authentication method. A native program cannot keep a secret; a web application can. */
+/**
+ * Returns the preferred one of the listed authentication methods. A native program cannot keep a secret; a web
+ * application can.
+ */
 function preferredMethod(type: "native" | "web", listed: unknown): string | undefined {
   if (!Array.isArray(listed)) return undefined;
   const secret = ["client_secret_basic", "client_secret_post"];

@@ -10,14 +10,17 @@ import { AuthRuns, type SharedRun } from "./shared-run.js";
 import type { AuthRecords, TokenRecord } from "./store.js";
 import { isUnknownClient, TokenFlows } from "./token-flows.js";
 
-/** Time before expiry at which tokens are renewed. For short-lived tokens it is a tenth of their lifetime. */
+/**
+ * Maximum time before expiry at which tokens are renewed. For tokens that live less than five minutes it is a tenth of
+ * their lifetime.
+ */
 const MARGIN_MS = 30_000;
 
 /** State of the authorization at one MCP server. */
 export class ServerAuth {
   /**
-   * Access token with which an operation was rejected for its scope, by operation. With the same token, no more scope
-   * is requested for it.
+   * Access token with which an operation was rejected for lack of scope, by operation. As long as the token is the
+   * same, no more scope is requested for that operation.
    */
   readonly futile = new Map<string, string>();
   /** Number of requests under way. */
@@ -49,7 +52,10 @@ export class ServerAuth {
     this.#runs = new AuthRuns({ what: `Authorization at ${server.origin}`, deadlineMs, now });
   }
 
-  /** Returns the tokens to send, renewed if they are about to expire; undefined if there are none. */
+  /**
+   * Returns the tokens to send, renewed if they are about to expire and can be renewed. Returns undefined if there are
+   * none, or if the refresh token was rejected.
+   */
   async current(signal: AbortSignal | undefined): Promise<TokenRecord | undefined> {
     if (this.#tokens === undefined) await this.#load();
     const held = this.#tokens;
@@ -65,7 +71,9 @@ export class ServerAuth {
     }
   }
 
-  /** Position in the sequence of runs. The result of a run that ends later holds for every request sent before. */
+  /**
+   * Number of shared runs that have ended. If one ends after a request was sent, its failure holds for that request.
+   */
   get mark(): number {
     return this.#runs.mark;
   }
@@ -80,7 +88,7 @@ export class ServerAuth {
     { refresh, mark, signal }: { refresh: boolean; mark: number; signal: AbortSignal | undefined },
   ): Promise<TokenRecord | undefined> {
     const held = this.#tokens;
-    // Tokens whose refresh was refused are kept for their scope, and are due.
+    // Skips tokens that are due. Those whose refresh was refused are kept only for their scope.
     if (held !== undefined && !this.#isDue(held) && isNewAndEnough(held, used, challenge)) return held;
     this.#runs.throwFailureSince(mark);
     return await this.#share(challenge.scope, (run) => this.#renew(used, challenge, refresh, run), signal);
@@ -98,8 +106,7 @@ export class ServerAuth {
     this.#discovery = attempt.discovery;
     const { state } = attempt;
     const work = async (run: AuthRun) => await this.#keep(await this.#flows.finish(attempt, params, run), run);
-    // Not a shared run, because the shared run may be waiting for this user. A response that arrives twice is exchanged
-    // once.
+    // Runs beside the shared run, which may be waiting for this user. A response that arrives twice is exchanged once.
     const finishing = this.#finishing.get(state) ?? this.#runs.start(work);
     this.#finishing.set(state, finishing);
     try {
@@ -125,7 +132,7 @@ export class ServerAuth {
   }
 
   async #logout(run: AuthRun): Promise<void> {
-    // An aborted run starts no write, but one may be under way.
+    // The runs that `logout` aborted start no write of tokens, but a write may be under way.
     await this.#saving?.catch(() => {});
     const forget = async () => {
       await this.#load();
@@ -176,7 +183,7 @@ export class ServerAuth {
 
   async #renewDue(held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
     this.#discovery ??= await this.#discover(NO_CHALLENGE, run);
-    // If the refresh fails, the request is sent without a token, and the server answers with a challenge.
+    // If `#refresh` returns undefined, the request is sent without a token, and the server answers with a challenge.
     if (this.#settings.grant === undefined) return await this.#refresh(this.#discovery, held, run);
     return await this.#keep(await this.#flows.obtain(this.#discovery, held.scope, run), run);
   }
@@ -211,7 +218,7 @@ export class ServerAuth {
     return await this.#keep(await this.#flows.obtain(discovery, scope, run), run);
   }
 
-  /** Runs discovery. If the issuer has changed, deletes everything that belongs to the previous one. */
+  /** Runs discovery. If the issuer has changed, deletes the stored discovery and the tokens of the previous issuer. */
   async #discover(challenge: TokenChallenge, run: AuthRun): Promise<Discovery> {
     const before = this.#discovery;
     const onIssuer = async (issuer: string) => {
@@ -235,7 +242,7 @@ export class ServerAuth {
 
   /**
    * Refreshes the tokens. Returns undefined if a refresh cannot help. If another process that shares the store has
-   * refreshed them, its tokens are returned, even after our refresh was rejected.
+   * refreshed them, its tokens are returned, even after this refresh was rejected.
    */
   async #refresh(discovery: Discovery, held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
     const work = async () => {
@@ -253,6 +260,10 @@ export class ServerAuth {
     return await this.#records.locked(`refresh ${this.key}`, work, run.signal);
   }
 
+  /**
+   * Handles a failed refresh. Returns the stored tokens if another process has refreshed them. Otherwise deletes tokens
+   * that were refused, and a registration that the authorization server no longer knows.
+   */
   async #afterRefusal(
     error: unknown,
     discovery: Discovery,

@@ -21,7 +21,7 @@ export interface Settings {
   readonly grant: Grant | undefined;
   readonly authorize: OAuthOptions["authorize"];
   readonly redirectUrl: string | undefined;
-  /** True if the client declares that it uses refresh tokens. */
+  /** False if the option `registration` lists grant types without `refresh_token`. */
   readonly refreshes: boolean;
   readonly scope: string | undefined;
   readonly parameters: Readonly<Record<string, string>>;
@@ -39,7 +39,7 @@ export interface Settings {
 /** Functions that depend on the platform. */
 export interface AuthPlatform {
   readonly fetch: Fetch;
-  /** Refuses to connect to private addresses, on platforms where the address is known. */
+  /** Like `fetch`, but refuses to connect to private addresses where the platform shows the address (Node.js). */
   readonly guardedFetch: Fetch;
   /** Headers of requests for metadata. */
   readonly discoveryHeaders: Readonly<Record<string, string>>;
@@ -92,13 +92,16 @@ function httpFor(server: URL, options: OAuthOptions, platform: AuthPlatform): OA
   // An MCP server on a private network often has its authorization server there too.
   const allowPrivate = allowPrivateAddresses || isPrivate(server.hostname);
   const guarded = allowPrivate ? fetch : (options.fetch ?? platform.guardedFetch);
-  // Origins from the options may be at any address.
+  // The MCP server and the issuer from the options may be at any address.
   const named = [server, ...(issuer === undefined ? [] : [new URL(issuer)])].map(({ origin }) => origin);
   const send: Fetch = (url, init) => (named.includes(url.origin) ? fetch : guarded)(url, init);
   return new OAuthHttp(send, { allowInsecure, allowPrivate, named, resolve }, platform.discoveryHeaders);
 }
 
-/** Throws for a credential without an issuer: it would be sent to any authorization server that an MCP server names. */
+/**
+ * Returns the clients, each with its issuer. Throws for a credential without an issuer, because it would be sent to any
+ * authorization server that an MCP server names.
+ */
 function boundClients({ issuer, grant, client = [], clientKey }: OAuthOptions): readonly BoundClient[] {
   if (issuer !== undefined) assertIssuer(issuer);
   else if (grant !== undefined) throw unnamed("grant", "name the authorization server of the grant");

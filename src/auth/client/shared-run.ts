@@ -65,8 +65,9 @@ export interface RunLimits {
 export class AuthRuns<T> {
   readonly #limits: RunLimits;
   #running: { readonly scope: string | undefined; readonly run: SharedRun<T> } | undefined;
-  /** Number of runs that have ended, and the failure of the last failed one. */
+  /** Number of shared runs that have ended. */
   #ended = 0;
+  /** Error of the last failed run, and the value of `#ended` after it. */
   #failure: { readonly after: number; readonly error: AuthError } | undefined;
 
   constructor(limits: RunLimits) {
@@ -77,7 +78,9 @@ export class AuthRuns<T> {
     return this.#running !== undefined;
   }
 
-  /** Position in the sequence of runs. The result of a run that ends later holds for every request sent before. */
+  /**
+   * Number of shared runs that have ended. If one ends after a request was sent, its failure holds for that request.
+   */
   get mark(): number {
     return this.#ended;
   }
@@ -105,7 +108,7 @@ export class AuthRuns<T> {
     return await this.#running.run.join(signal);
   }
 
-  /** Starts a run apart from the shared one. */
+  /** Starts a run that is independent of the shared one. */
   start<R>(work: (run: AuthRun) => Promise<R>): SharedRun<R> {
     const { what, deadlineMs, now } = this.#limits;
     return new SharedRun((signal) => work({ signal, tried: [], now }), deadlineMs, what);

@@ -15,7 +15,7 @@ export interface StepOptions {
 
 /** Steps of an authorization, for hosts that run the flow themselves. The checks are the same as in `createOAuth`. */
 export interface AuthSteps {
-  /** Finds the authorization server. `refusal` is the 401 or 403 response that demands a token. */
+  /** Finds the authorization server of the MCP server. `refusal` is the 401 or 403 response that demands a token. */
   discover(refusal?: Response, options?: StepOptions): Promise<Discovery>;
   /**
    * Returns the client's identity at the authorization server: known in advance, by its metadata document, or
@@ -30,7 +30,9 @@ export interface AuthSteps {
   ): Promise<{ readonly attempt: Attempt; readonly url: URL }>;
   /** Checks the response and exchanges its code for tokens. */
   exchange(attempt: Attempt, callback: Callback, options?: StepOptions): Promise<TokenRecord>;
+  /** Exchanges the refresh token for new tokens. */
   refresh(discovery: Discovery, identity: Identity, tokens: TokenRecord, options?: StepOptions): Promise<TokenRecord>;
+  /** Revokes the tokens at the authorization server. */
   revoke(discovery: Discovery, tokens: TokenRecord, options?: StepOptions): Promise<void>;
 }
 

@@ -49,14 +49,15 @@ export interface TokenRecord {
   readonly type: "bearer" | "dpop";
   readonly refreshToken?: string | undefined;
   readonly scope?: string | undefined;
-  /** Time in milliseconds since 1970, like `expiresAt`. */
+  /** Time of the response in milliseconds since 1970. */
   readonly obtainedAt: number;
+  /** Expiry of the access token in milliseconds since 1970; undefined if unknown. */
   readonly expiresAt?: number | undefined;
 }
 
 /**
- * Typed records in a store. A record of another issuer counts as absent. An error of the store is wrapped in an
- * `AuthError`.
+ * Typed records in a store. Clients and tokens of another issuer count as absent. An error of the store is wrapped in
+ * an `AuthError`.
  */
 export class AuthRecords {
   readonly #busy = new Map<string, Promise<unknown>>();

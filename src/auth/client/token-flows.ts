@@ -13,7 +13,10 @@ import { requestTokens, revokeTokens, type TokenTarget } from "./token-request.j
 
 const UNKNOWN_CLIENT = ["invalid_client", "unauthorized_client"];
 
-/** True if the authorization server does not know the client. */
+/**
+ * True if the error may mean that the authorization server no longer knows the client (`invalid_client`,
+ * `unauthorized_client`).
+ */
 export function isUnknownClient({ error }: AuthError): boolean {
   return error !== undefined && UNKNOWN_CLIENT.includes(error);
 }
@@ -33,8 +36,8 @@ export class TokenFlows {
   }
 
   /**
-   * Obtains tokens by the grant or from the user. If the authorization server no longer knows a registered client, the
-   * client registers again, once.
+   * Obtains tokens by the option `grant`, or else by an authorization of the user. If the authorization server no
+   * longer knows a client that registered itself, the client registers again, once.
    */
   async obtain(discovery: Discovery, scope: string | undefined, run: AuthRun): Promise<TokenRecord> {
     const { records, identity: options, grant } = this.#settings;
@@ -175,7 +178,8 @@ export class TokenFlows {
 }
 
 /**
- * Wraps an error of the author's function in an `AuthError` of the step. Errors of the SDK and an abort are rethrown.
+ * Calls a function from the options. Wraps its error in an `AuthError` of the step. Errors of the SDK, and any error
+ * after an abort, are rethrown unchanged.
  */
 async function withStepError<T>(work: () => Promise<T>, run: AuthRun, step: AuthStep, what: string): Promise<T> {
   try {
@@ -192,6 +196,7 @@ function assertOwnTokens({ issuer }: Discovery, tokens: TokenRecord): void {
   throw new AuthError("issuer", `The tokens were issued by ${tokens.issuer}, not by ${issuer}`);
 }
 
+/** Throws unless the token endpoint is at the issuer's origin, so that an assertion is sent nowhere else. */
 function assertOwnEndpoint({ issuer, metadata }: Discovery): void {
   const endpoint = String(metadata.token_endpoint);
   if (URL.canParse(endpoint) && new URL(endpoint).origin === new URL(issuer).origin) return;

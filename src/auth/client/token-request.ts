@@ -15,14 +15,14 @@ export interface TokenTarget {
   readonly discovery: Discovery;
   readonly identity: Identity;
   readonly dpop: oauth.DPoPHandle | undefined;
-  /** True if a token without a bound key is rejected. */
+  /** True if a token that is not bound to the DPoP key is rejected. */
   readonly requiresDpop: boolean;
   /** Additional parameters from the options. */
   readonly more: Readonly<Record<string, string>>;
   readonly run: AuthRun;
 }
 
-/** Sends a token request. Parameters with the value undefined are left out. The resource is added to every request. */
+/** Sends a token request. Parameters with the value undefined are left out. The resource, if any, is always added. */
 export async function requestTokens(
   target: TokenTarget,
   grantType: string,
@@ -117,7 +117,10 @@ function readTokens(
   };
 }
 
-/** Revokes the refresh token, which ends the access tokens too, or else the access token. */
+/**
+ * Revokes the refresh token or, without one, the access token. With a refresh token, authorization servers should
+ * revoke its access tokens too (RFC 7009).
+ */
 export async function revokeTokens(
   http: OAuthHttp,
   discovery: Discovery,
