@@ -23,7 +23,10 @@ export function createBearerWith(
     const value = await token();
     if (value === undefined) return await fetch(url, init);
     if (!isHeaderSafe(value))
-      throw new AuthError("configuration", "The token contains characters that a header cannot carry");
+      throw new AuthError(
+        "configuration",
+        "The token is empty or contains characters that a header cannot carry (option token)",
+      );
     const headers = new Headers(init.headers);
     headers.set("authorization", `Bearer ${value}`);
     return await fetch(url, { ...init, headers });
@@ -49,5 +52,7 @@ export function isHeaderSafe(token: string): boolean {
 
 function unauthorized(response: Response): AuthError {
   discard(response);
-  return new AuthError("unauthorized", "The MCP server rejected the token", { status: 401 });
+  return new AuthError("unauthorized", "The MCP server rejected the request with status 401 (option token)", {
+    status: 401,
+  });
 }

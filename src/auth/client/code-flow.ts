@@ -5,7 +5,7 @@ import {
   generateRandomState,
 } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
-import { oneLine } from "../../protocol/text.js";
+import { oneLine, quoted } from "../../protocol/text.js";
 import { isLoopback } from "../addresses.js";
 import { formatOAuthError } from "../errors.js";
 import { scopesOf } from "../scopes.js";
@@ -75,7 +75,7 @@ function assertCodeFlow(metadata: AuthorizationServer, guessed: boolean): void {
   if (guessed) return;
   const { response_types_supported: types, code_challenge_methods_supported: methods, issuer } = metadata;
   if (Array.isArray(types) && !types.includes("code")) {
-    throw new AuthError("authorize", `The authorization server ${issuer} does not support the response type code`);
+    throw new AuthError("authorize", `The metadata of ${issuer} does not list code in response_types_supported`);
   }
   if (!Array.isArray(methods) || !methods.includes("S256")) {
     throw new AuthError(
@@ -89,12 +89,18 @@ function authorizationUrl(endpoint: unknown, issuer: string): URL {
   const url = URL.canParse(String(endpoint)) ? new URL(String(endpoint)) : undefined;
   const safe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url.hostname));
   if (url !== undefined && safe) return url;
-  throw new AuthError("configuration", `The authorization endpoint of ${issuer} is missing or not https`);
+  throw new AuthError(
+    "configuration",
+    `The authorization endpoint of ${issuer} must be an https: URL or an http: URL on a loopback host, got ${quoted(String(endpoint))}`,
+  );
 }
 
 function assertRegistered(redirectUrl: string, registered: readonly string[] | undefined): void {
   if (registered === undefined || registered.includes(redirectUrl)) return;
-  throw new AuthError("configuration", `The client is not registered for the redirect URI ${redirectUrl}`);
+  throw new AuthError(
+    "configuration",
+    `The client is registered for the redirect URIs ${registered.join(", ")}, not for ${redirectUrl} (option redirectUrl)`,
+  );
 }
 
 /** Returns the parameters of a callback. Throws if the callback is a URL other than `redirectUrl`. */
@@ -112,7 +118,7 @@ export function parseCallback(callback: Callback, redirectUrl?: string): URLSear
   if (url === undefined || !isSamePlace(url, new URL(redirectUrl))) {
     throw new AuthError(
       "callback",
-      `The authorization response arrived at ${url?.origin}${url?.pathname}, not at ${redirectUrl}`,
+      `The authorization response arrived at ${url?.href.replace(/[?#].*/s, "") ?? "an invalid URL"}, not at ${redirectUrl}`,
     );
   }
   return url.searchParams;
@@ -132,7 +138,7 @@ export function readCallback(params: URLSearchParams, attempt: Attempt): string 
       throw new AuthError("callback", `The authorization response repeats the parameter ${name}`);
   }
   if (params.get("state") !== attempt.state) {
-    throw new AuthError("callback", "The authorization response has another state than the request");
+    throw new AuthError("callback", "The state of the authorization response does not match the request");
   }
   assertOwnRedirect(params, attempt.redirectUrl, attempt.discovery.issuer);
   assertIss(params.get("iss"), attempt.discovery);
@@ -149,20 +155,17 @@ export function readCallback(params: URLSearchParams, attempt: Attempt): string 
  * it.
  */
 function assertIss(iss: string | null, { metadata, guessed }: Discovery): void {
-  if (iss === null || iss === "") {
-    if (metadata.authorization_response_iss_parameter_supported !== true && iss === null) return;
-    throw new AuthError(
-      "issuer",
-      `The authorization response lacks the parameter iss, which ${metadata.issuer} must send`,
-    );
+  if (iss === null) {
+    if (metadata.authorization_response_iss_parameter_supported !== true) return;
+    throw new AuthError("issuer", `The authorization response has no iss, which ${metadata.issuer} announces`);
   }
   if (guessed)
     throw new AuthError(
       "issuer",
-      "The authorization response has an iss, but the server has no metadata to compare it with",
+      "The authorization response has an iss, but the authorization server has no metadata to compare it with",
     );
   if (iss !== metadata.issuer)
-    throw new AuthError("issuer", `The iss of the authorization response is not ${metadata.issuer}`);
+    throw new AuthError("issuer", `The authorization response has the iss ${quoted(iss)}, expected ${metadata.issuer}`);
 }
 
 function refused(error: string, params: URLSearchParams): AuthError {
@@ -172,7 +175,7 @@ function refused(error: string, params: URLSearchParams): AuthError {
     description: line(params.get("error_description")),
     uri: line(params.get("error_uri")),
   };
-  return new AuthError("authorize", `The authorization was denied: ${formatOAuthError(said)}`, said);
+  return new AuthError("authorize", `The authorization failed: ${formatOAuthError(said)}`, said);
 }
 
 /** Milliseconds after which an attempt expires. */
@@ -217,7 +220,10 @@ export class AttemptStore {
     const attempt = state === null ? undefined : await this.#records.read<Attempt>("attempt", state);
     if (attempt !== undefined && !this.#isVoid(attempt)) return attempt;
     if (attempt !== undefined) await this.drop(attempt);
-    throw new AuthError("callback", "The state of the authorization response is unknown or has expired");
+    throw new AuthError(
+      "callback",
+      "The state of the authorization response is missing, unknown or expired; authorize again",
+    );
   }
 
   async #open(server: string): Promise<Open> {

@@ -90,7 +90,7 @@ export async function discover(
   if (metadata !== undefined) return { issuer, resource, scopes, metadata, guessed: false };
   throw new AuthError(
     "server_metadata",
-    `The authorization server ${issuer} has no metadata at ${run.tried.join(", ")} (option serverMetadata)`,
+    `No metadata of the authorization server ${issuer} was found; requested ${run.tried.join(", ")} (option serverMetadata)`,
     {
       tried: run.tried,
     },
@@ -161,7 +161,7 @@ function chooseResource(
   if (coversServer(named, server)) return named;
   throw new AuthError(
     "resource_metadata",
-    `The resource metadata is for ${quoted(named)}, not for ${resourceIdentifier(server)}`,
+    `The resource metadata is for ${quoted(named)}, not for ${resourceIdentifier(server)} (option validateResource)`,
     { tried: run.tried },
   );
 }
@@ -174,9 +174,13 @@ function chooseIssuer(
   if (listed === undefined) return issuer as string;
   const chosen = issuer ?? selectIssuer?.(listed) ?? (listed[0] as string);
   if (listed.includes(chosen)) return chosen;
-  throw new AuthError("issuer", `The MCP server uses the issuer ${oneLine(listed.join(", "))}, not ${chosen}`, {
-    tried: run.tried,
-  });
+  throw new AuthError(
+    "issuer",
+    `The MCP server lists the issuers ${oneLine(listed.join(", "))}, not ${chosen} (option issuer or selectIssuer)`,
+    {
+      tried: run.tried,
+    },
+  );
 }
 
 /** Returns the URL of an endpoint from the metadata. Throws if it is missing or not an HTTP URL. */
@@ -188,7 +192,8 @@ export function endpointOf(
   const endpoint = metadata[name];
   const url = typeof endpoint === "string" && URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url !== undefined && /^https?:$/.test(url.protocol)) return url;
-  throw new AuthError("configuration", `The metadata of ${issuer} has no valid ${name}`, { tried: run.tried });
+  const got = quoted(String(endpoint));
+  throw new AuthError("configuration", `${name} of ${issuer} must be an HTTP URL, got ${got}`, { tried: run.tried });
 }
 
 /** Returns the default endpoints of revision 2025-03-26, for servers without metadata. */

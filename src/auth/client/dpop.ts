@@ -31,7 +31,10 @@ export function wantsDpop({ metadata }: Discovery, options: DpopOptions | undefi
   if (options === undefined) return false;
   const { alg = "ES256", required = false } = options;
   if (!/^(ES|PS|RS)(256|384|512)$|^Ed25519$|^EdDSA$/.test(alg)) {
-    throw new AuthError("configuration", `dpop.alg must be an asymmetric algorithm, got ${JSON.stringify(alg)}`);
+    throw new AuthError(
+      "configuration",
+      `dpop.alg must be an asymmetric algorithm such as ES256, got ${JSON.stringify(alg)}`,
+    );
   }
   const listed: unknown = metadata.dpop_signing_alg_values_supported;
   if (!Array.isArray(listed)) return required;

@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { BUILT_IN_EXTENSIONS } from "../../protocol/meta.js";
+import { quoted } from "../../protocol/text.js";
 import { formatOAuthError, readOAuthResponse, secretsOf } from "../errors.js";
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -71,7 +72,7 @@ export function identityAssertion(assertion: Assert, { requireProfile = false }:
       if (requireProfile && !(Array.isArray(profiles) && profiles.includes(ID_JAG_PROFILE))) {
         throw new AuthError(
           "configuration",
-          `The metadata of ${target.issuer} does not list the profile ${ID_JAG_PROFILE}`,
+          `The metadata of ${target.issuer} does not list the profile ${ID_JAG_PROFILE} (option requireProfile)`,
         );
       }
       return { type: JWT_BEARER, parameters: { assertion: await assertion(target) } };
@@ -124,7 +125,11 @@ export function exchangeAtProvider(provider: IdentityProvider): Assert {
       });
     }
     if (json?.issued_token_type !== ID_JAG || typeof json.access_token !== "string") {
-      throw new AuthError("token", `${url.origin} issued a token that is not an identity assertion`);
+      const got = quoted(String(json?.issued_token_type));
+      throw new AuthError(
+        "token",
+        `${url.origin} must return an access_token with the issued_token_type ${ID_JAG}, got ${got}`,
+      );
     }
     return json.access_token;
   };

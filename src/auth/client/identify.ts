@@ -54,9 +54,9 @@ async function registerAt(
 ): Promise<Identity> {
   if (typeof discovery.metadata.registration_endpoint !== "string") {
     const remedy = canDescribe(discovery, options)
-      ? "its responses lack iss, so clientMetadataUrl is used only if you set the option issuer"
+      ? "it does not announce iss, so clientMetadataUrl is used only with the option issuer"
       : "set the option client";
-    throw new AuthError("registration", `${discovery.issuer} has no registration endpoint: ${remedy}`, {
+    throw new AuthError("registration", `${discovery.issuer} has no registration_endpoint: ${remedy}`, {
       tried: run.tried,
     });
   }
@@ -114,9 +114,13 @@ function knownClient(
   const known = clients.find((each) => each.issuer === issuer);
   if (known === undefined) {
     const owners = clients.map((each) => each.issuer).join(", ");
-    throw new AuthError("issuer", `The client is registered at ${owners}, but the MCP server uses ${issuer}`, {
-      tried: run.tried,
-    });
+    throw new AuthError(
+      "issuer",
+      `The client is registered at ${owners}, but the MCP server uses ${issuer} (option client)`,
+      {
+        tried: run.tried,
+      },
+    );
   }
   const signs = known.key !== undefined || known.assertion !== undefined;
   const listed = metadata.token_endpoint_auth_methods_supported;

@@ -26,7 +26,8 @@ export function createClientDocument(
   if (typeof metadata.client_name !== "string" || metadata.client_name === "") throw fail("needs a client_name");
   if (!Array.isArray(metadata.redirect_uris) || metadata.redirect_uris.length === 0) throw fail("needs redirect_uris");
   const method = metadata.token_endpoint_auth_method ?? "none";
-  if (method.startsWith("client_secret")) throw fail(`is public, so it cannot use ${method}`);
+  if (method.startsWith("client_secret"))
+    throw fail(`is public, so its token_endpoint_auth_method cannot be ${method}`);
   if ("client_secret" in metadata) throw fail("is public, so it must not contain a client_secret");
   return {
     grant_types: ["authorization_code", "refresh_token"],

@@ -6,7 +6,7 @@ import {
 } from "oauth4webapi";
 import { discard, type FetchInit } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
-import { oneLine } from "../../protocol/text.js";
+import { oneLine, quoted } from "../../protocol/text.js";
 import { withoutSecrets } from "../errors.js";
 import { NO_CHALLENGE, type TokenChallenge, tokenChallengeOf } from "./challenge.js";
 import { AttemptStore, type Callback, parseCallback } from "./code-flow.js";
@@ -137,7 +137,8 @@ async function afterForbidden(
   const futile = used !== undefined && auth.futile.get(operation) === used.accessToken;
   if (settings.throwsOnScope || futile || retries.stepUps >= settings.maxStepUps) {
     if (used !== undefined && auth.futile.size < MAX_FUTILE) auth.futile.set(operation, used.accessToken);
-    throw refusal("scope", "The token lacks a scope that the MCP server requires", challenge, response, used);
+    const scope = challenge.scope === undefined ? "more scope" : `the scope ${quoted(challenge.scope)}`;
+    throw refusal("scope", `The MCP server requires ${scope} for this request`, challenge, response, used);
   }
   retries.stepUps++;
   const { mark } = retries;
@@ -201,13 +202,14 @@ function operationOf(body: unknown): string {
 
 async function send(settings: Settings, url: URL, init: FetchInit, tokens: TokenRecord | undefined): Promise<Response> {
   if (tokens === undefined) return await settings.fetch(url, init);
+  const headers = new Headers(init.headers);
   if (tokens.type === "bearer") {
-    const headers = withAuthorization(init.headers, `Bearer ${tokens.accessToken}`);
+    headers.set("authorization", `Bearer ${tokens.accessToken}`);
     return await settings.fetch(url, { ...init, headers });
   }
   const dpop = await settings.keys.find(tokens.issuer);
-  if (dpop === undefined) throw new AuthError("unauthorized", "The DPoP key of the token is missing from the store");
-  const headers = new Headers(init.headers);
+  if (dpop === undefined)
+    throw new AuthError("unauthorized", `The store has no DPoP key for the token of ${tokens.issuer}`);
   headers.delete("authorization");
   try {
     return await protectedResourceRequest(
@@ -227,10 +229,4 @@ async function send(settings: Settings, url: URL, init: FetchInit, tokens: Token
     if (error instanceof WWWAuthenticateChallengeError) return error.response;
     throw error;
   }
-}
-
-function withAuthorization(headers: HeadersInit | undefined, value: string): HeadersInit {
-  const all = new Headers(headers);
-  all.set("authorization", value);
-  return all;
 }

@@ -58,8 +58,8 @@ export async function register(
   const response = await http.post(endpoint, init, run, "registration");
   const { json, error, text } = await readOAuthResponse(response);
   if (error !== undefined || json === undefined) {
-    const why = error ?? { error: "the response is not a JSON object" };
-    throw new AuthError("registration", `${issuer} rejected the registration: ${formatOAuthError(why)}`, {
+    const why = error === undefined ? "the response is not a JSON object" : formatOAuthError(error);
+    throw new AuthError("registration", `The registration at ${issuer} failed: ${why}`, {
       ...error,
       tried: run.tried,
       status: response.status,
@@ -80,19 +80,19 @@ function readRegistration(
 ): ClientRecord {
   const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
   const fail = (why: string) =>
-    new AuthError("registration", `The registration at ${issuer} is not usable: ${why}`, {
+    new AuthError("registration", `The registration at ${issuer} failed: the response ${why}`, {
       tried: run.tried,
       submitted,
     });
   const clientId = text(json.client_id);
-  if (clientId === undefined) throw fail("it has no client_id");
+  if (clientId === undefined) throw fail("has no client_id");
   const clientSecret = text(json.client_secret);
   const method =
     text(json.token_endpoint_auth_method) ??
     (clientSecret === undefined ? "none" : (submittedSecretMethod(submitted) ?? chooseMethod(true, listed)));
   if (!["none", "client_secret_basic", "client_secret_post"].includes(method))
-    throw fail(`its token_endpoint_auth_method ${quoted(method)} is not supported`);
-  if (method !== "none" && clientSecret === undefined) throw fail(`it has no client_secret for ${method}`);
+    throw fail(`has the unsupported token_endpoint_auth_method ${quoted(method)}`);
+  if (method !== "none" && clientSecret === undefined) throw fail(`has no client_secret for ${method}`);
   const expires = Number(json.client_secret_expires_at ?? 0);
   return {
     issuer,

@@ -100,7 +100,7 @@ export class ServerAuth {
     if (this.#discovery !== undefined && this.#discovery.issuer !== attempt.discovery.issuer) {
       throw new AuthError(
         "issuer",
-        `The MCP server now uses ${this.#discovery.issuer}, not ${attempt.discovery.issuer}: authorize again`,
+        `The MCP server now uses ${this.#discovery.issuer}, not ${attempt.discovery.issuer}; authorize again`,
       );
     }
     this.#discovery = attempt.discovery;

@@ -104,20 +104,21 @@ function httpFor(server: URL, options: OAuthOptions, platform: AuthPlatform): OA
  */
 function boundClients({ issuer, grant, client = [], clientKey }: OAuthOptions): readonly BoundClient[] {
   if (issuer !== undefined) assertIssuer(issuer);
-  else if (grant !== undefined) throw unnamed("grant", "name the authorization server of the grant");
-  else if (typeof clientKey?.assertion === "string")
-    throw unnamed("clientKey.assertion", "name the authorization server of the assertion");
+  else if (grant !== undefined) throw unnamed("grant");
+  else if (typeof clientKey?.assertion === "string") throw unnamed("clientKey.assertion");
   return [client].flat().map((each) => {
     const owner = each.issuer ?? issuer;
-    if (owner === undefined)
-      throw unnamed("client", `name the authorization server at which ${quoted(each.id)} is registered`);
+    if (owner === undefined) throw unnamed(`client ${quoted(each.id)}`);
     assertIssuer(owner);
     return { ...each, issuer: owner };
   });
 }
 
-function unnamed(option: string, remedy: string): AuthError {
-  return new AuthError("configuration", `${option} requires the option issuer: ${remedy}`);
+function unnamed(option: string): AuthError {
+  return new AuthError(
+    "configuration",
+    `${option} requires the option issuer, so that credentials are sent only there`,
+  );
 }
 
 function assertRedirectUrl(redirectUrl: string): void {
@@ -125,6 +126,6 @@ function assertRedirectUrl(redirectUrl: string): void {
   if (url !== undefined && (url.protocol !== "http:" || isLoopback(url.hostname))) return;
   throw new AuthError(
     "configuration",
-    `redirectUrl must be an https: URL, an http: URL on a loopback host, or a URL with the app's own scheme, got ${quoted(redirectUrl)}`,
+    `redirectUrl must be an https: URL or an http: URL on a loopback host, or have the app's own scheme, got ${quoted(redirectUrl)}`,
   );
 }

@@ -1,11 +1,12 @@
 import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
 import { McpError } from "../../protocol/errors.js";
-import { messageOf } from "../../protocol/text.js";
+import { messageOf, quoted } from "../../protocol/text.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import { grantedScope, withOfflineAccess } from "../scopes.js";
 import { type Attempt, AttemptStore, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";
-import type { Discovery } from "./discover.js";
+import { type Discovery, endpointOf } from "./discover.js";
 import { wantsDpop } from "./dpop.js";
+import type { Grant } from "./grants.js";
 import { type Identity, identify, recall } from "./identify.js";
 import type { Settings } from "./settings.js";
 import type { TokenRecord } from "./store.js";
@@ -46,7 +47,7 @@ export class TokenFlows {
       try {
         return await (grant === undefined
           ? this.#askUser(discovery, identity, scope, run)
-          : this.#useGrant(discovery, identity, scope, run));
+          : this.#useGrant(grant, discovery, identity, scope, run));
       } catch (error) {
         const forgotten = error instanceof AuthError && error.step === "token" && isUnknownClient(error);
         if (again || !forgotten || !identity.registered) throw error;
@@ -88,14 +89,13 @@ export class TokenFlows {
   }
 
   async #useGrant(
+    grant: Grant,
     discovery: Discovery,
     identity: Identity,
     scope: string | undefined,
     run: AuthRun,
   ): Promise<TokenRecord> {
-    const { grant, discoverOptions } = this.#settings;
-    if (grant === undefined) throw new AuthError("configuration", "The option grant is missing");
-    if (grant.bound === true && discoverOptions.issuer !== undefined) assertOwnEndpoint(discovery);
+    if (grant.bound === true && this.#settings.discoverOptions.issuer !== undefined) assertOwnEndpoint(discovery, run);
     const { issuer, metadata, resource } = discovery;
     const post = (url: URL, form: URLSearchParams, headers: Readonly<Record<string, string>>) =>
       this.#http.post(url, { body: form, headers }, run, "token");
@@ -159,7 +159,7 @@ export class TokenFlows {
     if (identity === undefined || identity.clientId !== attempt.clientId) {
       throw new AuthError(
         "callback",
-        "The authorization was started with a client id that is not the current one; start it again",
+        `The authorization was started with the client id ${quoted(attempt.clientId)}, which is no longer in use; authorize again`,
       );
     }
     // The code counts as used from here on, even if the token request fails.
@@ -197,8 +197,9 @@ function assertOwnTokens({ issuer }: Discovery, tokens: TokenRecord): void {
 }
 
 /** Throws unless the token endpoint is at the issuer's origin, so that an assertion is sent nowhere else. */
-function assertOwnEndpoint({ issuer, metadata }: Discovery): void {
-  const endpoint = String(metadata.token_endpoint);
-  if (URL.canParse(endpoint) && new URL(endpoint).origin === new URL(issuer).origin) return;
-  throw new AuthError("configuration", `The token endpoint of ${issuer} is at another origin than the issuer`);
+function assertOwnEndpoint(discovery: Discovery, run: AuthRun): void {
+  const { issuer } = discovery;
+  const { href, origin } = endpointOf(discovery, "token_endpoint", run);
+  if (origin === new URL(issuer).origin) return;
+  throw new AuthError("configuration", `The token endpoint of ${issuer} must be at the issuer's origin, got ${href}`);
 }

@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
-import { oneLine } from "../../protocol/text.js";
+import { oneLine, quoted } from "../../protocol/text.js";
 import { toClientAuth } from "../client-auth.js";
 import { formatOAuthError, readOAuthResponse, secretsOf } from "../errors.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
@@ -48,16 +48,10 @@ export async function requestTokens(
   if (json === undefined) throw unusable(discovery, `it is not a JSON object (content type: ${type})`, run);
   const tokens = readTokens(json, discovery, identity, parameters.scope, run);
   if (tokens.type === "bearer" && target.requiresDpop) {
-    throw new AuthError(
-      "token",
-      `${discovery.issuer} issued a token that is not bound to the DPoP key (option dpop.required)`,
-      { tried: run.tried },
-    );
+    throw unusable(discovery, "its token is not bound to the DPoP key (option dpop.required)", run);
   }
   if (tokens.type === "bearer" || target.dpop !== undefined) return tokens;
-  throw new AuthError("token", `${discovery.issuer} issued a DPoP token without a key (option dpop)`, {
-    tried: run.tried,
-  });
+  throw unusable(discovery, "its token_type is DPoP, but the client has no DPoP key (option dpop)", run);
 }
 
 /** Sends the request. If the server demands a nonce in the DPoP proof, sends it once more with the nonce. */
@@ -102,7 +96,7 @@ function readTokens(
   if (typeof accessToken !== "string" || accessToken === "") throw fail("it has no access_token");
   if (!isHeaderSafe(accessToken)) throw fail("its access_token contains characters that a header cannot carry");
   const type = String(json.token_type ?? "").toLowerCase();
-  if (type !== "bearer" && type !== "dpop") throw fail("its token_type is neither Bearer nor DPoP");
+  if (type !== "bearer" && type !== "dpop") throw fail(`its token_type must be Bearer or DPoP, got ${quoted(type)}`);
   const seconds = Number.parseFloat(String(json.expires_in ?? ""));
   const obtainedAt = run.now();
   return {
