@@ -144,8 +144,8 @@ export class ClientCalls {
   }
 
   /**
-   * Returns an error if the era does not have the method, or, with `strictCapabilities`, if the server does not
-   * announce it.
+   * Returns an error if the era does not have the method, if the method belongs to an extension that the server does
+   * not support, or, with `strictCapabilities`, if the server does not announce the capability.
    */
   #refusalOf(method: string, connection: Connection): RpcError | undefined {
     if (connection.era.replacements.has(method)) return missingMethod(method, connection);
@@ -224,7 +224,7 @@ export class ClientCalls {
     return this.run(label, options, (lifetime) => this.#whileOffWire(lifetime, () => work(lifetime)));
   }
 
-  /** Runs work that the server waits for. The idle timeouts of all calls are paused meanwhile. */
+  /** Runs work that the server waits for. The idle timeouts of all calls in progress are paused meanwhile. */
   async whileServerWaits<T>(work: () => Promise<T>): Promise<T> {
     const held = this.#lifetimes.values();
     for (const lifetime of held) lifetime.pauseIdle();
@@ -235,7 +235,9 @@ export class ClientCalls {
     }
   }
 
-  /** Ends the calls that the end of the connection does not end by itself. */
+  /**
+   * Handles the end of the connection. Aborts the calls without a request in progress, which the transport cannot end.
+   */
   end(reason: Error | undefined): void {
     const message = "The connection was closed before the response arrived";
     this.#over ??= new ConnectionError(message, { delivery: "sent", cause: reason });

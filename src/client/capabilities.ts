@@ -31,8 +31,7 @@ const NEEDED: { readonly [method: string]: readonly [keyof ServerCapabilities, s
 };
 
 /**
- * Creates the error for a method whose capability the server did not announce. It is thrown instead of sending the
- * request.
+ * Creates the error for a method whose capability the server did not announce. Returns undefined for any other method.
  */
 export function capabilityRefusal(method: string, announced: ServerCapabilities): RpcError | undefined {
   const needed = Object.hasOwn(NEEDED, method) ? NEEDED[method] : undefined;

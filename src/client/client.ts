@@ -60,19 +60,19 @@ export class Client<S extends AnyServer = AnyServer> {
   }
 
   /**
-   * Replaces the handlers for requests of the server. Legacy: capabilities that the handshake did not declare cannot be
-   * added.
+   * Replaces the given handlers for requests of the server. Legacy: throws if that changes the capabilities that the
+   * handshake declared.
    */
   answerWith(handlers: AnswerOptions): void {
     this.#core.answerWith(handlers);
   }
 
-  /** Protocol version in use. Undefined after closing. */
+  /** Protocol version in use. Undefined after the connection has ended. */
   get version(): string | undefined {
     return this.#core.calls.connection?.server.version;
   }
 
-  /** Protocol era in use. Undefined after closing. */
+  /** Protocol era in use. Undefined after the connection has ended. */
   get era(): string | undefined {
     return this.#core.calls.connection?.era.name;
   }
@@ -87,13 +87,14 @@ export class Client<S extends AnyServer = AnyServer> {
     return { info, capabilities, instructions };
   }
 
-  /** Knowledge about the server for a later client (`prior`), as JSON. */
+  /** Knowledge about the server, as JSON. A later client can use it as the option `prior`. */
   get prior(): PriorKnowledge {
     return this.#core.calls.connected().prior;
   }
 
   /**
-   * Session of this client, to be continued by another client (`session`). Undefined without a session. Keep it secret.
+   * Session of this client. Another client can continue it with the option `session`. Undefined without a session. Keep
+   * it secret.
    */
   get session(): SavedSession | undefined {
     return this.#core.calls.connected().session;
@@ -104,12 +105,15 @@ export class Client<S extends AnyServer = AnyServer> {
     return this.#core.calls.pending;
   }
 
-  /** Statistics of the cache. */
+  /** Statistics of the cache. Undefined if the cache is disabled. */
   get cacheStats(): CacheStats | undefined {
     return this.#core.cacheStats;
   }
 
-  /** Calls a tool. Rejects with an `OutputError` if the result does not match the output schema from the listing. */
+  /**
+   * Calls a tool. Rejects with an `OutputError` if the result does not match the output schema from the listing or from
+   * the options.
+   */
   callTool<Name extends keyof ServerTools<S> & string, Output extends StandardSchema>(
     name: Name,
     args: ServerTools<S>[Name]["input"] | undefined,
@@ -143,7 +147,9 @@ export class Client<S extends AnyServer = AnyServer> {
     return this.#pages("tools", "tools", (at) => this.listTools(at?.cursor, options));
   }
 
-  /** Reads one page of tools. Over HTTP, omits tools with invalid header annotations and logs a warning. */
+  /**
+   * Reads one page of tools. Over HTTP with 2026-07-28, omits tools with invalid header annotations and logs a warning.
+   */
   async listTools(cursor?: string, options: CallOptions = {}): Promise<ListToolsResult> {
     const page = await this.request("tools/list", cursor === undefined ? undefined : { cursor }, options);
     if (cursor === undefined && page.nextCursor === undefined) this.#core.tools.forgetHeaders();
@@ -210,8 +216,8 @@ export class Client<S extends AnyServer = AnyServer> {
   }
 
   /**
-   * Resolves when the server reports that the user has finished a URL elicitation. It may never report that: set a
-   * limit.
+   * Resolves when the server reports that the user has finished a URL elicitation. The server may never report that, so
+   * the time limits of a call apply.
    */
   async elicitationCompleted(elicitationId: string, options: CallOptions = {}): Promise<void> {
     await this.#core.urlElicitationCompleted(elicitationId, options);

@@ -164,7 +164,9 @@ function restartOf(target: Target): RestartLimits | undefined {
   return restart === true ? {} : restart;
 }
 
-/** Returns the key for remembering the era: the origin of a URL. Processes and channels are probed each time. */
+/**
+ * Returns the key for remembering the era: the origin of a URL. Undefined for other targets, which are always probed.
+ */
 function originOf(target: Target): string | undefined {
   if (typeof target === "string" || target instanceof URL) return toUrl(target).origin;
   if (typeof target !== "object" || target === null) throw unknownTarget();

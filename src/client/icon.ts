@@ -26,7 +26,7 @@ export interface IconOptions {
 /** Icon with its content. */
 export interface LoadedIcon {
   readonly bytes: Uint8Array;
-  /** Media type according to the content, whatever was declared. */
+  /** Media type, detected from the content. */
   readonly mimeType: string;
   /** True if the image can contain scripts. */
   readonly active: boolean;
@@ -92,7 +92,7 @@ async function download(
   return { bytes: await readAtMost(response, maxBytes), type: response.headers.get("content-type") ?? undefined };
 }
 
-/** Reads the body. Stops at the limit. */
+/** Reads the body. Throws if it is longer than `maxBytes`. */
 async function readAtMost(response: Response, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;

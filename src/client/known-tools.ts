@@ -16,7 +16,7 @@ interface KnownOutput {
 
 /**
  * Tools that a client has listed: their output schemas, compiled on first use, and the arguments that are mirrored into
- * headers. Never sends a request to find out.
+ * headers. Sends no request, except in `relearnHeaders`.
  */
 export class KnownTools {
   readonly #limits: ClientLimits;
@@ -43,7 +43,7 @@ export class KnownTools {
     return !withHeaders || this.#learnHeaders(tool);
   }
 
-  /** Clears the header annotations before all tools are listed. */
+  /** Clears the header annotations, before those of a complete list are stored. */
   forgetHeaders(): void {
     this.#headers.clear();
   }
@@ -62,8 +62,8 @@ export class KnownTools {
   readonly paramHeaders = (tool: string): readonly ParamHeader[] | undefined => this.#headers.get(tool);
 
   /**
-   * Throws an `OutputError` if a result does not match the output schema of its tool. Ignores failed calls. Returns a
-   * promise only if there is a schema.
+   * Rejects with an `OutputError` if a result does not match the output schema of its tool. Returns undefined if there
+   * is no schema or the call failed.
    */
   assertFits(tool: string, result: CallToolResult): void | Promise<void> {
     const known = this.#outputs.get(tool);

@@ -25,7 +25,7 @@ export interface EraMemory {
   set(server: string, era: string): void;
 }
 
-/** Maximum number of servers. The least recently connected ones are removed first. */
+/** Maximum number of remembered servers. The least recently connected ones are removed first. */
 const MOST_REMEMBERED = 1000;
 
 export function createEraMemory(): EraMemory {
@@ -86,7 +86,7 @@ export function planNegotiation(
   return { steps, pinned, discovered: prior?.discovered };
 }
 
-/** Returns the plan for a reconnection, which uses all knowledge about the server. */
+/** Returns the plan for a reconnection: only the known era, with the known result of `server/discover`. */
 export function planAgain(plan: Plan, known: PriorKnowledge): Plan {
   const steps = plan.steps.filter(({ era }) => era.name === known.era);
   return { steps, pinned: plan.pinned, discovered: known.discovered };
@@ -162,7 +162,7 @@ class Negotiation {
     const beforeUse = beside && (() => beside.giveWay());
     const discovered = this.#discovered;
     const open: OpenOptions = { versions, pinned: this.#plan.pinned, last, discovered, session, beforeUse };
-    // While another era can still be tried, its time is added.
+    // Another era is tried after `probeTimeoutMs` of silence. This attempt then still has its full time.
     const waitsLonger = !last && this.#wire.kind === "channel" && era.mayBeIgnored;
     const limits = { signal, timeoutMs: waitsLonger ? this.#probeTimeoutMs + timeoutMs : timeoutMs };
     return new Attempt(era, this.#wire, this.#runtime, open, limits);
@@ -196,7 +196,10 @@ class Negotiation {
     this.#discovered = undefined;
   }
 
-  /** Keeps only the eras whose versions the server has named. An era that was already tried is tried again, once. */
+  /**
+   * Keeps only the eras whose versions the server has named. If none of these is left to try, eras that were tried
+   * before the failed one are tried again, once.
+   */
   #follow(named: readonly string[], failed: Step): void {
     const spoken = this.#plan.steps.filter(({ versions }) => versions.some((version) => named.includes(version)));
     const untried = spoken.filter((step) => this.#waiting.includes(step));
@@ -205,8 +208,7 @@ class Negotiation {
   }
 
   /**
-   * Returns the error of the last step. If the connection ended, that is the cause. Otherwise the server supports no
-   * allowed version.
+   * Returns the error to throw when no era is left: the error that ended the connection, or else a `VersionError`.
    */
   #lastWord(evidence: WrongEraError): unknown {
     if (isDown(this.#wire) && evidence.cause instanceof ConnectionError) return evidence.cause;

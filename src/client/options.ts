@@ -36,7 +36,7 @@ import type { ListListeners } from "./subscriptions/list-refresh.js";
 
 /** Second argument of handlers for requests of the server. */
 export interface AnswerContext {
-  /** Aborts when the server, or the call that the request belongs to, cancels the request. */
+  /** Aborts when the server cancels the request, or when the call that the request belongs to ends. */
   readonly signal: AbortSignal;
   /** Reports progress to the server if it requested progress. */
   readonly progress: ReportProgress;
@@ -81,7 +81,7 @@ export interface CallOptions {
   readonly onProgress?: ((progress: CallProgress) => void) | undefined;
   /**
    * JSON-RPC id of the request.
-   * @default an id of the client
+   * @default an id that the client generates
    */
   readonly id?: RequestId | undefined;
   /** Members to add to `_meta`. */
@@ -117,7 +117,7 @@ export interface CallOptions {
 
 /** Options of a tool call. */
 export interface ToolCallOptions extends CallOptions {
-  /** Definition of the tool, to check the result, if this client has not listed the tool. */
+  /** Definition of the tool, for its output schema and header annotations, if this client has not listed the tool. */
   readonly tool?: Tool | undefined;
 }
 
@@ -181,7 +181,7 @@ export interface ClientOptions {
   /** Name and version of this client. */
   readonly info?: Implementation;
   /**
-   * Includes name and version of the client in calls, if the protocol version leaves that open.
+   * Sends name and version of the client in each call, if they are optional in the protocol version.
    * @default true
    */
   readonly identify?: boolean;
@@ -197,7 +197,7 @@ export interface ClientOptions {
    * @default all versions
    */
   readonly versions?: readonly string[];
-  /** Knowledge about this server from an earlier client (`client.prior`). */
+  /** Knowledge about this server from an earlier client (`client.prior`), which saves the probe. */
   readonly prior?: PriorKnowledge | null;
   /** Session to continue (`client.session`, or that of a `ResumeToken`) instead of opening one. HTTP only. */
   readonly session?: SavedSession | undefined;
@@ -208,8 +208,15 @@ export interface ClientOptions {
    * @default 60_000
    */
   readonly timeoutMs?: number;
+  /**
+   * Default of `deadlineMs` in the options of a call.
+   * @default 3_600_000
+   */
   readonly deadlineMs?: number;
-  /** Pings the server while connected (legacy only). Pings without a response are reported to `onError`. */
+  /**
+   * Pings the server while connected: legacy only, or with `restart.maxMissedPings`. Pings without a response are
+   * reported to `onError`.
+   */
   readonly pings?: PingOptions;
   /**
    * Time without a response on a channel after which another era is tried in parallel. The first response decides.
@@ -284,7 +291,7 @@ export interface ClientOptions {
    */
   readonly logLevel?: LoggingLevel;
   /**
-   * Passes URLs that the server requires by an error to `onElicitUrl` before the call rejects.
+   * If a call fails because the user must visit URLs first, passes them to `onElicitUrl` before the call rejects.
    * @default false
    */
   readonly showRequiredUrls?: boolean;
@@ -346,7 +353,7 @@ export interface CommandTarget {
    */
   readonly maxLineBytes?: number;
   /**
-   * Maximum amount of data that the server has not read. Beyond it, calls are refused.
+   * Maximum number of bytes that wait until the server reads them. Beyond it, calls are refused.
    * @default 256 MiB
    */
   readonly maxBehindBytes?: number;
@@ -361,7 +368,7 @@ export interface CommandTarget {
    */
   readonly maxStderrChars?: number;
   /**
-   * Maximum amount of unread stderr with `inherit` or `pipe`. Beyond it, text is dropped.
+   * Maximum number of unread bytes of stderr with `inherit` or `pipe`. Beyond it, text is dropped.
    * @default 1 MiB
    */
   readonly maxUnreadStderrBytes?: number;

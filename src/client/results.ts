@@ -85,7 +85,7 @@ function textOf(content: readonly ContentBlock[]): string {
 }
 
 const RESOURCE_NOT_FOUND = -32002;
-/** Many servers send only this text. */
+/** Message of many servers, whose error has no other mark of a missing resource. */
 const SAID = /\bResource \S+ not found$/;
 
 /**

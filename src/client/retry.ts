@@ -42,9 +42,9 @@ const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /**
  * Creates an interceptor that repeats failed calls as new requests if that is safe: no handler ran (`retrySafe`), the
- * method only reads, or a listing that passed through here marked the tool as read-only or idempotent. It repeats calls
- * that lost their connection or that the server refused temporarily. Other errors are thrown unchanged. The next
- * attempt waits as long as `Retry-After` says.
+ * method only reads, or a listing that passed through this interceptor marked the tool as read-only or idempotent. It
+ * repeats calls that lost their connection or that the server refused temporarily. Other errors are thrown unchanged.
+ * The next attempt waits for the delay of the options, or longer if `Retry-After` says so.
  */
 export function retry(options: RetryOptions = {}): ClientInterceptor {
   const { attempts = 3, delayMs = 200, maxRetryAfterMs = 30_000, clock = systemClock } = options;

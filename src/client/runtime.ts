@@ -101,8 +101,8 @@ export class ClientCore implements ClientRuntime, CallingClient {
   }
 
   /**
-   * Replaces the handlers for requests of the server. Legacy: capabilities that the handshake did not declare cannot be
-   * added.
+   * Replaces the given handlers for requests of the server. Legacy: throws if that changes the capabilities that the
+   * handshake declared.
    */
   answerWith(handlers: AnswerOptions): void {
     assertExtensionIds("answerWith", handlers.capabilities?.extensions);
@@ -140,7 +140,8 @@ export class ClientCore implements ClientRuntime, CallingClient {
   }
 
   /**
-   * Stores a listed tool. Returns false if its header annotations are invalid and arguments are mirrored into headers.
+   * Stores a listed tool. Returns false if arguments are mirrored into headers and the tool's header annotations are
+   * invalid.
    */
   learnTool(tool: Tool): boolean {
     return this.tools.learn(tool, this.calls.connected().mirrorsHeaders);

@@ -6,7 +6,7 @@ import { refreshLists } from "./subscriptions/list-refresh.js";
 
 type Upkeep = Pick<Client, "setLogLevel" | "tools" | "prompts" | "resources">;
 
-/** Starts the work that options require after connecting. Failures are reported. */
+/** Sets the log level and watches the lists after connecting, if the options say so. Reports failures. */
 export async function startUpkeep(client: Upkeep, core: ClientCore): Promise<void> {
   const { logLevel, onListChanged, signal } = core.options;
   const { heard, capabilities } = core.calls.connected().server;

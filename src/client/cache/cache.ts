@@ -92,7 +92,7 @@ const CHANGED: { readonly [kind: string]: readonly string[] } = {
   resources: ["resources/list", "resources/templates/list"],
 };
 
-/** Caches results for as long as their server allows. Removes them when the server reports a change. */
+/** Caches results for as long as their server or the options say. Removes them when the server reports a change. */
 export class ClientCache {
   readonly #options: ClientCacheOptions;
   readonly #client: CachingClient;
@@ -137,7 +137,7 @@ export class ClientCache {
     return this.#fetch(slot, found, lifetime, send);
   }
 
-  /** Removes changed results immediately. Requests in progress will not be stored. */
+  /** Removes the results that a change makes outdated. Results of requests in progress are not stored. */
   invalidate(change: Change): void {
     const methods = change.kind === "resource" ? ["resources/read"] : (CHANGED[change.kind] ?? []);
     const uri = change.kind === "resource" ? change.uri : undefined;
@@ -169,7 +169,7 @@ export class ClientCache {
     }
   }
 
-  /** Removes the list of tools if the server refused a tool's name or arguments, since the list is outdated then. */
+  /** Removes the list of tools if the server refused a tool's name or arguments, since the list may be outdated. */
   noteFailure({ method }: ConnectionCall, error: unknown): void {
     if (method !== "tools/call" || !(error instanceof RpcError)) return;
     const refused = error.rpcCode === INVALID_PARAMS || this.#client.connection.era.isOfOldListing(error);
@@ -201,7 +201,7 @@ export class ClientCache {
   /** Stores or removes one part of a record. Keeps the other parts, up to `MOST_PAGES`. */
   async #write(key: string, slot: Slot, kept: CachedResult | undefined): Promise<void> {
     const got = this.#store.get(key);
-    // With a synchronous store, nothing happens between reading and writing.
+    // With a synchronous store, nothing else runs between reading and writing.
     const record = (got instanceof Promise ? await got : got) ?? [];
     const others = record.filter(([part]) => part !== slot.part);
     if (kept !== undefined) await this.#store.set(key, [...others.slice(1 - MOST_PAGES), [slot.part, kept]], slot.kind);

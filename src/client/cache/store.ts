@@ -20,7 +20,7 @@ export interface CacheStore {
   delete(key: string): void | Promise<void>;
 }
 
-/** Cache store in memory. Removes the least recently used results first, resources before lists. */
+/** Cache store in memory. Removes the least recently used resources first, then the lists stored longest ago. */
 export class MemoryCacheStore implements CacheStore {
   readonly #lists = new Map<string, CacheRecord>();
   readonly #reads = new Map<string, CacheRecord>();
@@ -31,7 +31,8 @@ export class MemoryCacheStore implements CacheStore {
   #chars = 0;
 
   /**
-   * `most` is the maximum number of lists and of resources. `maxChars` is the maximum length of all results as JSON.
+   * `most` is the maximum number of lists, and also of resources. `maxChars` is the maximum length of all results as
+   * JSON.
    */
   constructor(most: number = CLIENT_LIMITS.maxCacheEntries, maxChars: number = CLIENT_LIMITS.maxCacheChars) {
     this.#most = most;

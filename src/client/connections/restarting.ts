@@ -42,7 +42,7 @@ export interface RestartLimits {
   readonly maxDelayMs?: number;
 }
 
-/** Opens a connection. `again` has the knowledge from the earlier one and a signal that aborts. */
+/** Opens a connection. `again` has the knowledge from the earlier connection, and a signal that aborts the opening. */
 export type Reopen = (
   runtime: ClientRuntime,
   again?: { readonly known: PriorKnowledge; readonly signal: AbortSignal },
@@ -178,7 +178,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   #lost(reason: Error | undefined, connection: Connection): void {
     const state = this.#state;
     this.#ended = { connection, reason };
-    // A failed attempt rejects, and a hanging process has already been reported.
+    // The opening of a failed attempt rejects by itself. While down, the end has already been reported.
     if (connection !== this.connection || state?.name === "down") return;
     if (state?.name !== "up" || reason === undefined) {
       this.#finish(reason);

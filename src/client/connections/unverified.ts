@@ -130,7 +130,7 @@ export class UnverifiedConnection extends WrappedConnection implements Connectio
   }
 }
 
-/** True if the server refused a call, as opposed to a lost connection or a failure of the server. */
+/** True if the server answered a call with a JSON-RPC error, or with a status 4xx other than 401 and 403. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof RpcError) return !error.local;
   const status = error instanceof ConnectionError ? (error.status ?? 0) : 0;

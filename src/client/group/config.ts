@@ -214,7 +214,7 @@ export function environment(): Variables {
   return process?.env ?? {};
 }
 
-/** Merges headers. The second value wins if both have a name. */
+/** Merges headers. If both have a header, the second value wins. */
 export function mergeHeaders(first: HeadersInit | undefined, second: HeadersInit | undefined): Headers {
   const merged = new Headers(first);
   for (const [name, value] of new Headers(second)) merged.set(name, value);

@@ -233,8 +233,8 @@ export class Group<M extends ServerTypes = ServerTypes> {
   }
 
   /**
-   * Returns the server of a group name and the server's own name. No prefix begins with another, so at most one
-   * matches.
+   * Returns the server that a group name belongs to, and the name of the tool or prompt on that server. No prefix
+   * begins with another, so at most one matches.
    */
   #find(kind: "tools" | "prompts", name: string): { readonly member: GroupMember; readonly original: string } {
     for (const member of this.#members.values()) {

@@ -2,7 +2,7 @@ import { followSignal } from "../../call/abortable.js";
 import type { Clock } from "../../call/clock.js";
 import { ServerUnavailableError, TimeoutError, toError } from "../../protocol/errors.js";
 
-/** Part of a listing that a server supplies. */
+/** Server that a listing reads from. */
 export interface ListedServer<T> {
   readonly name: string;
   /** Reads the items. Rejects if the server fails or takes too long, or if the signal aborts. */

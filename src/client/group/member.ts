@@ -19,12 +19,13 @@ export type ServerStatus =
 /** Backoff after failures of a server. */
 export interface BackoffOptions {
   /**
-   * Time after the first failure. It doubles with each further failure.
+   * Time without a connection attempt after the first failure. It doubles with each further failure, and half of it is
+   * random.
    * @default 1000
    */
   readonly delayMs?: number | undefined;
   /**
-   * Maximum time. A server that lived longer than this resets the counter.
+   * Maximum of that time. A connection that lasted at least this long resets the number of failures.
    * @default 60_000
    */
   readonly maxDelayMs?: number | undefined;
@@ -90,7 +91,7 @@ export class GroupMember {
     return this.#wasAway;
   }
 
-  /** Records that a listing does not include this server. Watches then report its lists when it is connected. */
+  /** Records that a listing does not include this server. If it is still connecting, watches report its lists later. */
   missed(): void {
     if (this.#state.name === "connecting") this.#wasAway = true;
   }
@@ -189,14 +190,17 @@ export class GroupMember {
     return client;
   }
 
-  /** Returns the error for the callers. An aborted attempt does not count as a failure of the server. */
+  /** Returns the error for the callers. An attempt that `reset` or `close` ended does not count as a failure. */
   #failed(error: Error, stop: AbortController): Error {
     const state = this.#state;
     if (state.name !== "connecting" || state.stop !== stop) return error;
     return this.#leaveAlone(error);
   }
 
-  /** Handles a lost connection. Reconnection may be immediate if the connection lasted at least `maxDelayMs`. */
+  /**
+   * Handles the end of a connection. The backoff is skipped if the connection lasted at least `maxDelayMs` or ended
+   * without an error.
+   */
   #lost(since: number, reason: Error | undefined): void {
     const { clock, backoff } = this.#context;
     this.#wasAway = true;

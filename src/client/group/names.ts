@@ -27,8 +27,8 @@ export function assertNameRules({ separator, maxLength }: NameRules): void {
 }
 
 /**
- * Returns the prefix of each server, with separator. A server name is kept if it is unambiguous. Otherwise invalid
- * characters are replaced, and it is shortened and gets a hash of itself. The result depends on the names alone.
+ * Returns the prefix of each server, with separator. A server name is kept if it is valid, short enough and without the
+ * separator. Otherwise `cleanPrefix` changes it, and it gets a hash of itself. The result depends on the names alone.
  */
 export function prefixesOf(servers: readonly string[], rules: NameRules): ReadonlyMap<string, string> {
   const prefixes = new Map<string, string>();
@@ -45,8 +45,9 @@ export function prefixesOf(servers: readonly string[], rules: NameRules): Readon
 }
 
 /**
- * Returns the group names of the tools or prompts under a prefix. Valid names are kept. Others are shortened and get a
- * hash. Equal names get the same result.
+ * Returns the group names of the tools or prompts under a prefix. Names that are valid and short enough are kept after
+ * the prefix. In others, invalid characters are replaced, and they are shortened and get a hash of themselves. Equal
+ * names get the same result.
  */
 export function namesUnder(prefix: string, given: readonly string[], rules: NameRules): ReadonlyMap<string, string> {
   const room = rules.maxLength - prefix.length;
@@ -68,7 +69,10 @@ export function namesUnder(prefix: string, given: readonly string[], rules: Name
   return names;
 }
 
-/** Replaces invalid characters, and removes separators, so that the separator after the prefix is the first one. */
+/**
+ * Shortens a server name, and replaces its invalid characters and separators. The first separator in a group name is
+ * then the one after the prefix.
+ */
 function cleanPrefix(name: string, { separator, maxLength }: NameRules): string {
   let clean = name.replaceAll(FOREIGN, "_").slice(0, maxLength - separator.length - LEAST_ROOM);
   for (let at = splitAt(clean, separator); at !== -1; at = splitAt(clean, separator)) {

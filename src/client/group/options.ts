@@ -13,7 +13,8 @@ export interface GroupOptions {
   /** Options of server processes, or a function of the server's name. */
   readonly process?: ProcessOptions | ((server: string) => ProcessOptions) | undefined;
   /**
-   * Text between the name of the server and the name of the tool or prompt: one to four of `_`, `-` or `.`.
+   * Text between the name of the server and the name of the tool or prompt: one to four times the same
+   * character `_`, `-` or `.`.
    * @default "__"
    */
   readonly separator?: string | undefined;

@@ -99,7 +99,7 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
     }
   }
 
-  /** Resolves when the server has ended the subscription. */
+  /** Resolves when the server has ended the subscription, or at once if it agrees to report nothing. */
   async #listenOnce(server: string, client: Client, missed: boolean, onHeard: () => void): Promise<string> {
     const watch = await client.watch(this.#filter, { signal: this.#stop.signal });
     const changes = changesOf(watch.honoured);

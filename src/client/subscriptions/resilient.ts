@@ -47,7 +47,7 @@ export interface Listening {
   over(how: "closed" | "lost", reason: Error | undefined): void;
 }
 
-/** A subscription that lived this long, or delivered an event, resets the retry counter. */
+/** Lifetime of a subscription after which the retry counter is reset. An event resets it too. */
 const STABLE_MS = 10_000;
 
 /**
@@ -65,7 +65,7 @@ export class ResilientSubscription implements Subscription, Listening {
   #inner!: Subscription;
   #since = 0;
   #failures = 0;
-  /** Failed attempts that a successful call had brought forward. */
+  /** Number of attempts that a successful call of the client has brought forward. */
   #hurried = 0;
 
   private constructor(
@@ -178,8 +178,8 @@ export class ResilientSubscription implements Subscription, Listening {
 }
 
 /**
- * True if renewing is pointless: the user would have to authorize again, or the server does not support subscriptions.
- * A failed token refresh may succeed later.
+ * True if renewing is pointless: the server does not support subscriptions, or the authorization failed. Only a failed
+ * token refresh may succeed later.
  */
 export function isFinal(error: unknown): boolean {
   if (error instanceof AuthError) return error.step !== "refresh";
