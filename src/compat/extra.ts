@@ -23,8 +23,8 @@ export interface CompatRequestOptions {
 }
 
 /**
- * Sends a request to the client. The schema determines only the type of the result. It is not run, since Bowline checks
- * responses itself.
+ * Sends a request to the client. The schema determines only the type of the result. The result is not validated against
+ * it, because Bowline validates responses itself.
  */
 export type SendRequest = <S extends StandardSchema>(
   request: CompatMessage,

@@ -42,13 +42,13 @@ export class StdioServerTransport {
 
 type RequestHandler = (request: never, extra: HandlerExtra) => unknown;
 
-/** Methods that Bowline serves itself. A handler of such a method runs first, and does not replace it. */
+/** Methods that Bowline serves itself. A handler of such a method runs before Bowline serves the request. */
 const OBSERVED = new Set(["resources/subscribe", "resources/unsubscribe"]);
 
 /**
  * Low-level `Server` of the official SDK, implemented by a Bowline server. In the official SDK, a server has one
- * connection. This server can have many, so members about the client describe the client of the current call, and
- * `oninitialized` runs once, for the first client.
+ * connection. This server can have many, so members about the client describe the client of the current call, or else
+ * the first client. `oninitialized` runs once, for the first client.
  */
 export class CompatLowLevel {
   oninitialized: (() => unknown) | undefined;
@@ -129,7 +129,10 @@ export class CompatLowLevel {
     });
   }
 
-  /** Sends a notification of the current call, or publishes a change to all subscribed clients. */
+  /**
+   * Sends a notification: a change to all subscribed clients, any other notification to the client of the current call.
+   * Log messages can be sent outside a call too.
+   */
   async notification(notification: CompatMessage): Promise<void> {
     const { method, params = {} } = notification;
     if (publishChange(this.bowline.changes, notification)) return;

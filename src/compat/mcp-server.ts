@@ -336,7 +336,7 @@ export class CompatServer {
   }
 }
 
-/** Members of a resource that new metadata replaces, even if the metadata lacks them. */
+/** Members of a resource that an update of its metadata clears, unless the new metadata has them. */
 const NO_METADATA = {
   title: undefined,
   description: undefined,
@@ -375,7 +375,7 @@ function readOverload(rest: readonly unknown[]) {
   return { description, objects, handler };
 }
 
-/** True if all members of an object are schemas. An empty object is a shape without members. */
+/** True for a schema, and for an object whose members are all schemas. An empty object is a shape without members. */
 function isShape(given: object): given is Shape {
   return isStandardSchema(given) || Object.values(given).every(isStandardSchema);
 }

@@ -8,7 +8,10 @@ import { isStandardSchema, type OutputOf, parseStandard, type StandardSchema } f
 /** Method, or a zod schema of its request or notification from the official SDK. */
 export type MethodSchema = string | { readonly shape: { readonly method: unknown } };
 
-/** Schemas of a custom method, in the form of version 2 of the official SDK. `result` is not run. */
+/**
+ * Schemas of a custom method, in the form of version 2 of the official SDK. `result` is accepted for compatibility, but
+ * results are not validated against it.
+ */
 export interface ParamsSchemas<P extends StandardSchema = StandardSchema> {
   readonly params: P;
   readonly result?: StandardSchema;

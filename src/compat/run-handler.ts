@@ -24,7 +24,10 @@ export class HandlerRunner {
     }
   }
 
-  /** Runs the handler of a tool. Its errors become results for the model, except `UrlElicitationRequired`. */
+  /**
+   * Runs the handler of a tool. Converts `UrlElicitationRequired` to a JSON-RPC error. The Bowline server handles other
+   * errors like those of its own tools.
+   */
   async runTool<R>(ctx: Context, handler: unknown, args: readonly unknown[]): Promise<R> {
     try {
       return await this.#call<R>(ctx, handler, args);
@@ -33,7 +36,10 @@ export class HandlerRunner {
     }
   }
 
-  /** Converts an error of a handler to a JSON-RPC error. Keeps a numeric `code`, as in errors of the official SDK. */
+  /**
+   * Converts an error of a handler to a JSON-RPC error. Keeps a numeric `code`, as in errors of the official SDK. Other
+   * errors become internal errors with their message, unless `maskErrors` is set.
+   */
   toRpcError(error: unknown): unknown {
     if (!isObject(error) || error instanceof McpError || error instanceof HandlerSuspended) return error;
     const { code, message, data } = error;

@@ -91,8 +91,8 @@ function targetOf({
 }
 
 /**
- * Returns the target's attributes for the metric, unless the request was rejected: a peer can invent any number of
- * names.
+ * Returns the target's attributes for the metric. Returns undefined after an error response, because a peer can invent
+ * any number of names that do not exist.
  */
 function nameable(target: Attributes | undefined, failure: Failure | undefined): Attributes | undefined {
   return failure?.attributes["rpc.response.status_code"] === undefined ? target : undefined;

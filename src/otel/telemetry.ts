@@ -32,7 +32,8 @@ const BOUNDARIES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 3
 
 /**
  * Returns a function that looks up the instruments at each call, because an application may register its providers
- * late. It returns undefined while no provider is registered, so that an untraced call costs only the lookup.
+ * late. It returns undefined while no provider and no propagator is registered, so that an untraced call costs only the
+ * lookup.
  */
 export function createTelemetry(options: TelemetryOptions, side: "client" | "server"): () => Telemetry | undefined {
   const tracer = (options.tracerProvider ?? trace).getTracer(SCOPE);

@@ -9,7 +9,7 @@ type Meta = { readonly [key: string]: unknown };
 /**
  * Creates an interceptor that records a span and a duration for each call of a client. The trace context is sent in
  * `_meta`. Placed after `retry()` in the list of interceptors, it creates a span per attempt; placed before, a span for
- * all attempts. Does nothing while no provider is registered.
+ * all attempts. Does nothing while no provider and no propagator is registered.
  */
 export function traceClient(options: TelemetryOptions = {}): ClientInterceptor {
   const telemetryNow = createTelemetry(options, "client");

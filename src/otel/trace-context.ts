@@ -19,7 +19,7 @@ const setter: TextMapSetter<Record<string, string>> = {
   },
 };
 
-/** Reads a value that is not a string as absent. */
+/** Reads only the keys above. Treats a value that is not a string as absent. */
 const getter: TextMapGetter<Meta> = {
   keys: (carrier) => Object.keys(carrier).filter((key) => KEYS.has(key)),
   get(carrier, key) {

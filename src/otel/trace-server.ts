@@ -7,7 +7,8 @@ import { extractTrace } from "./trace-context.js";
 
 /**
  * Creates an interceptor that records a span and a duration for each request of a server. The parent is the trace
- * context in the request's `_meta`, or else the active context. Does nothing while no provider is registered.
+ * context in the request's `_meta`, or else the active context. Does nothing while no provider and no propagator is
+ * registered.
  */
 export function traceServer(options: TelemetryOptions = {}): ServerInterceptor {
   const telemetryNow = createTelemetry(options, "server");

@@ -1,5 +1,6 @@
 import type { Clock } from "../call/clock.js";
 
+/** Timer of a {@link FakeClock}. `at` is the time at which it runs. */
 export interface Timer {
   readonly at: number;
   readonly callback: () => void;

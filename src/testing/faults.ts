@@ -25,7 +25,7 @@ export interface FaultyChannel extends Channel {
   cut(reason?: Error): void;
   /** Stops one direction: its frames wait. */
   stall(direction: Direction): void;
-  /** Releases the frames that wait in one direction, in order, and lets later ones pass. */
+  /** Releases the frames that wait or are held in one direction, and lets later ones pass. */
   flow(direction: Direction): void;
 }
 
