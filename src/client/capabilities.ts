@@ -42,7 +42,7 @@ export function capabilityRefusal(method: string, announced: ServerCapabilities)
   const missing = part === undefined ? capability : `${capability}.${part}`;
   return new RpcError(
     METHOD_NOT_FOUND,
-    `${method} was not sent: the server did not announce ${missing}`,
+    `${method} was not sent: the server did not announce ${missing} (option strictCapabilities)`,
     { method, capability: missing },
     { local: true },
   );

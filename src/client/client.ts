@@ -281,7 +281,8 @@ export class Client<S extends AnyServer = AnyServer> {
     params?: Params,
     options: CallOptions & { readonly result?: StandardSchema } = {},
   ): Promise<unknown> {
-    if (typeof method !== "string") return Promise.reject(new TypeError("A method must be a string"));
+    if (typeof method !== "string")
+      return Promise.reject(new TypeError(`request: method must be a string, got ${typeof method}`));
     const schema = options?.result;
     return this.#core.calls.call({ method, params, options }, (result) =>
       schema === undefined ? result : toCustomResult(method, schema, result),

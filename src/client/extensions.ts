@@ -100,7 +100,8 @@ export class Extensions implements ClaimedResults {
     const schema = this.#enabled[id]?.serverSettings;
     if (schema === undefined) return true;
     const parsed = parseStandard(schema, announced.extensions?.[id]);
-    if (parsed instanceof Promise) throw new DefinitionError(`${id}: serverSettings must not be asynchronous`);
+    if (parsed instanceof Promise)
+      throw new DefinitionError(`extensions: serverSettings of ${id} must validate synchronously`);
     return parsed.ok;
   }
 
@@ -110,7 +111,11 @@ export class Extensions implements ClaimedResults {
     if (handler === undefined) return false;
     if (this.#waiting >= this.#maxWaiting) {
       const most = this.#maxWaiting;
-      onError(new ProtocolError(`${method} was dropped: ${most} notifications wait (limits.maxWaitingNotifications)`));
+      onError(
+        new ProtocolError(
+          `${method} was dropped: ${most} notifications wait for their handlers (limits.maxWaitingNotifications)`,
+        ),
+      );
       return true;
     }
     this.#waiting++;

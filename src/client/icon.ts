@@ -1,5 +1,6 @@
 import { followSameOrigin } from "../http/client/send.js";
 import { McpError } from "../protocol/errors.js";
+import { quoted } from "../protocol/text.js";
 import type { Icon } from "../protocol/types/index.js";
 
 /** Options of {@link loadIcon}. */
@@ -48,7 +49,9 @@ export function isSafeIcon(src: string): boolean {
  */
 export async function loadIcon(icon: Icon, options: IconOptions = {}): Promise<LoadedIcon> {
   if (!isSafeIcon(icon.src))
-    throw refused("its src must be an https: URL without credentials, or a data: URI of an image");
+    throw refused(
+      `its src must be an https: URL without credentials, or a data: URI of an image, got ${quoted(icon.src, 60)}`,
+    );
   const { maxBytes = MAX_BYTES } = options;
   const isData = /^data:/i.test(icon.src);
   const { bytes, type } = isData ? decodeData(icon.src, maxBytes) : await download(icon.src, options, maxBytes);
@@ -56,7 +59,7 @@ export async function loadIcon(icon: Icon, options: IconOptions = {}): Promise<L
   if (mimeType === undefined) throw refused("its content is not a PNG, JPEG, WebP or SVG image");
   for (const declared of [icon.mimeType, type]) {
     if (declared !== undefined && normal(declared) !== mimeType)
-      throw refused(`it is ${mimeType}, not ${normal(declared)}`);
+      throw refused(`its content is ${mimeType}, but it was declared as ${quoted(normal(declared))}`);
   }
   const active = mimeType === "image/svg+xml";
   if (active && options.allowSvg !== true) throw refused("SVG may contain scripts (option allowSvg)");
@@ -120,7 +123,7 @@ function decodeData(src: string, maxBytes: number): { bytes: Uint8Array; type: s
   const comma = src.indexOf(",");
   const head = src.slice("data:".length, comma < 0 ? 0 : comma);
   const isBase64 = /;base64$/i.test(head);
-  if (comma < 0) throw refused("its data: URI has no data");
+  if (comma < 0) throw refused("its data: URI has no comma before the data");
   if ((src.length - comma) * (isBase64 ? 0.75 : 1 / 3) > maxBytes + 3)
     throw refused(`it has more than ${maxBytes} bytes (option maxBytes)`);
   let bytes: Uint8Array;
@@ -128,7 +131,7 @@ function decodeData(src: string, maxBytes: number): { bytes: Uint8Array; type: s
     const text = decodeURIComponent(src.slice(comma + 1));
     bytes = isBase64 ? Uint8Array.from(atob(text), (char) => char.charCodeAt(0)) : new TextEncoder().encode(text);
   } catch {
-    throw refused("its data: URI cannot be read");
+    throw refused("its data: URI cannot be decoded");
   }
   if (bytes.length > maxBytes) throw refused(`it has more than ${maxBytes} bytes (option maxBytes)`);
   return { bytes, type: head };

@@ -90,7 +90,7 @@ async function pauseBefore(count: number, lifetime: CallLifetime, clock: Clock):
 export function tooManyQuestions(method: string, most: number): McpError {
   return new McpError(
     "too_many_questions",
-    `${method}: the server sent more than ${most} requests at once (limits.maxQuestions)`,
+    `${method}: the server sent more than ${most} input requests at once (limits.maxQuestions)`,
   );
 }
 

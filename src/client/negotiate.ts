@@ -54,7 +54,9 @@ export function planNegotiation(
     .filter(({ versions }) => versions.length > 0);
   if (steps.length === 0) {
     const known = eras.flatMap((era) => era.versions).join(", ");
-    throw new McpError("unknown_version", `versions: ${wanted?.join(", ")} is not supported; choose from ${known}`);
+    const option = version === undefined ? "versions" : "version";
+    const message = `${option}: this client does not support ${wanted?.join(", ")}; choose from ${known}`;
+    throw new McpError("unknown_version", message);
   }
   const only = options.session?.era ?? options.era ?? "auto";
   if (only !== "auto") {
@@ -63,7 +65,7 @@ export function planNegotiation(
       const known = eras.map((era) => era.name).join(", ");
       throw new McpError(
         "unknown_era",
-        `era: ${only} is unknown, or the option versions excludes it; choose from ${known}`,
+        `era: ${only} is unknown, or the option version or versions excludes it; choose from ${known}`,
       );
     }
   }
@@ -231,7 +233,7 @@ function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["st
   if (step === undefined)
     throw new McpError(
       "invalid_prior",
-      "prior.era is not allowed by this client's options; omit prior, or allow that era",
+      `prior.era ${prior.era} is not allowed by the options era, version or versions; omit prior, or allow that era`,
     );
   const { discovered } = prior;
   if (discovered === undefined) return;
@@ -240,7 +242,10 @@ function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["st
     capabilities?: unknown;
   };
   if (!isVersionList(versions) || typeof capabilities !== "object" || capabilities === null) {
-    throw new McpError("invalid_prior", "prior.discovered is not a result of server/discover");
+    throw new McpError(
+      "invalid_prior",
+      "prior.discovered must be a result of server/discover, with supportedVersions and capabilities",
+    );
   }
   if (!step.versions.some((version) => versions.includes(version))) {
     throw new McpError(

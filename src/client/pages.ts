@@ -68,7 +68,10 @@ export class Pages<T> implements AsyncIterable<T> {
       const items = page[this.#member] as readonly T[];
       count += items.length;
       if (count > maxItems)
-        throw new McpError("too_many_items", `The server's list has more than ${maxItems} items (limits.maxItems)`);
+        throw new McpError(
+          "too_many_items",
+          `The server's list has more than ${maxItems} ${this.#member} (limits.maxItems)`,
+        );
       yield items;
       const cursor = page.nextCursor;
       if (cursor === undefined || cursor === null) return;
@@ -77,8 +80,11 @@ export class Pages<T> implements AsyncIterable<T> {
       if (!isKnown && seen.add(cursor).size < maxPages) continue;
       this.#onEndless?.();
       throw isKnown
-        ? new ProtocolError("The server returned the same cursor twice: its list has no end")
-        : new McpError("too_many_pages", `The server's list has more than ${maxPages} pages (limits.maxPages)`);
+        ? new ProtocolError(`The server returned the same cursor twice: its list of ${this.#member} has no end`)
+        : new McpError(
+            "too_many_pages",
+            `The server's list of ${this.#member} has more than ${maxPages} pages (limits.maxPages)`,
+          );
     }
   }
 }

@@ -110,7 +110,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
     const capabilities = capabilitiesOf(options);
     const { declaresOnce } = this.calls.connected().era;
     if (declaresOnce && JSON.stringify(capabilities) !== JSON.stringify(this.capabilities)) {
-      const message = "answerWith: capabilities cannot change after the handshake declared them";
+      const message = "answerWith: the handlers require other capabilities than the handshake declared; connect again";
       throw new McpError("not_declared", message);
     }
     this.options = options;
@@ -193,7 +193,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
     progress: AnswerContext["progress"],
   ): Promise<ClientResult> {
     if (this.options.answerDuringCallsOnly === true && this.calls.pending === 0) {
-      throw new RpcError(INVALID_PARAMS, `${method} belongs to no request of this client`);
+      throw new RpcError(INVALID_PARAMS, `${method} was refused: no call of this client is in progress`);
     }
     if (typeof params?.elicitationId === "string") this.#urlElicitations.expect(params.elicitationId);
     return this.calls.whileServerWaits(() => answerServerRequest(this.options, method, params, end, progress));

@@ -6,7 +6,7 @@ import { McpError, type RequiredUrl } from "../protocol/errors.js";
 import { INVALID_PARAMS, invalidParams, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { inputShapes } from "../protocol/shapes/input.js";
-import { describeIssues, mustBe } from "../protocol/text.js";
+import { describeIssues, mustBe, quoted } from "../protocol/text.js";
 import type {
   CreateMessageParams,
   ElicitFormParams,
@@ -79,17 +79,17 @@ function assertSupported(options: ClientOptions, method: string, params: Params 
     if (options.onSample === undefined) throw methodNotFound(method);
     const { tools, toolChoice } = (params ?? {}) as Partial<CreateMessageParams>;
     if (options.samplingTools !== true && (tools !== undefined || toolChoice !== undefined)) {
-      throw new Refusal(
-        INVALID_PARAMS,
-        `Invalid params for ${method}: this client did not declare sampling with tools`,
-      );
+      throw new Refusal(INVALID_PARAMS, `Invalid params for ${method}: this client did not declare sampling.tools`);
     }
   }
   if (method !== "elicitation/create") return;
   const mode = (params as Partial<ElicitParams> | undefined)?.mode ?? "form";
   const handler = mode === "url" ? options.onElicitUrl : mode === "form" ? options.onElicit : undefined;
   if (handler === undefined) {
-    throw new Refusal(INVALID_PARAMS, `Invalid params for ${method}: /mode is not one that this client declared`);
+    throw new Refusal(
+      INVALID_PARAMS,
+      `Invalid params for ${method}: this client did not declare /mode ${quoted(String(mode))}`,
+    );
   }
 }
 
@@ -136,7 +136,7 @@ function withoutContent(result: ElicitResult): ElicitResult {
 
 /** Creates the error for an invalid result of a handler. The author gets it, never the server. */
 function wrongAnswer(method: string, why: string): McpError {
-  return new McpError("invalid_answer", `The response to ${method} is invalid: ${why}`);
+  return new McpError("invalid_answer", `The handler of ${method} returned an invalid result: ${why}`);
 }
 
 /**

@@ -39,7 +39,7 @@ type Members = readonly (readonly [name: string, schema: StandardSchema])[];
 type Validated = Awaited<ReturnType<StandardSchema<Record<string, unknown>>["~standard"]["validate"]>>;
 
 async function validateMembers(members: Members, value: unknown): Promise<Validated> {
-  if (typeof value !== "object" || value === null) return { issues: [{ message: "expected an object" }] };
+  if (typeof value !== "object" || value === null) return { issues: [{ message: "must be an object" }] };
   const given = value as Record<string, unknown>;
   const results = await Promise.all(
     members.map(async ([name, schema]) => ({ name, result: await schema["~standard"].validate(given[name]) })),

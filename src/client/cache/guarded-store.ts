@@ -1,4 +1,5 @@
 import type { Clock } from "../../call/clock.js";
+import { messageOf } from "../../protocol/text.js";
 import type { CacheRecord, CacheStore } from "./store.js";
 
 /** Maximum time of a store operation. */
@@ -77,7 +78,7 @@ export class GuardedStore {
   }
 
   #failed(what: string, cause: unknown): undefined {
-    if (!this.#failing) this.#onProblem(new Error(`The cache store failed to ${what}`, { cause }));
+    if (!this.#failing) this.#onProblem(new Error(`The cache store failed to ${what}: ${messageOf(cause)}`, { cause }));
     this.#failing = true;
   }
 }

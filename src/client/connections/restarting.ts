@@ -275,8 +275,8 @@ export class RestartingConnection extends WrappedConnection implements Connectio
     this.#pingLoop?.stop();
     this.#stop.abort();
     if (state?.name !== "down") return;
-    const message = "Not connected: the server could not be restarted";
-    state.settle(new ConnectionError(message, { delivery: "not_sent", cause: reason }));
+    const why = reason === undefined ? "the client was closed" : "the server could not be restarted (restart.attempts)";
+    state.settle(new ConnectionError(`Not connected: ${why}`, { delivery: "not_sent", cause: reason }));
     for (const kept of this.#watches) kept.events.onEnd("lost", reason);
     this.#watches.clear();
   }

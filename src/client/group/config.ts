@@ -65,10 +65,10 @@ export function planServers(config: ServersConfig): readonly PlannedServer[] {
 }
 
 function entriesOf(config: unknown, source: string): Record<string, unknown> {
-  if (!isRecord(config)) throw new DefinitionError(`${source}: must be an object with mcpServers`);
+  if (!isRecord(config)) throw wrongType(`${source}:`, "an object with mcpServers", config);
   const entries = config.mcpServers ?? config.servers;
   if (entries === undefined) throw new DefinitionError(`${source}: mcpServers is missing`);
-  if (!isRecord(entries)) throw new DefinitionError(`${source}: mcpServers must be an object of servers by name`);
+  if (!isRecord(entries)) throw wrongType(`${source}: mcpServers`, "an object of servers by name", entries);
   return entries;
 }
 
@@ -79,7 +79,7 @@ function planServer(entry: unknown, name: string, source: string): PlannedServer
     const make = entry as () => Target | Promise<Target>;
     return [{ name, open: async () => ({ target: await make(), options: {} }) }];
   }
-  if (!isRecord(entry)) throw new DefinitionError(`${place}: must be an object with command or url`);
+  if (!isRecord(entry)) throw wrongType(`${place}:`, "an object with command or url", entry);
   if (typeof entry.accept === "function") {
     return [{ name, open: () => ({ target: entry as unknown as LocalTarget, options: {} }) }];
   }
@@ -91,7 +91,8 @@ function planServer(entry: unknown, name: string, source: string): PlannedServer
 
 function planEntry(entry: Record<string, unknown>, place: string): PlannedServer["open"] {
   const { command, url, type } = entry;
-  if (command !== undefined && url !== undefined) throw new DefinitionError(`${place}: has both command and url`);
+  if (command !== undefined && url !== undefined)
+    throw new DefinitionError(`${place}: has both command and url; remove one of them`);
   if (command !== undefined) return planCommand(entry, place);
   if (url !== undefined) return planAddress(entry, place);
   const wanted = type === "stdio" ? "command" : ADDRESS_TYPES.includes(String(type)) ? "url" : "command or url";
@@ -105,7 +106,7 @@ function planCommand(entry: Record<string, unknown>, place: string): PlannedServ
   }
   assertText(command, `${place}: command`);
   if (command === "") throw new DefinitionError(`${place}: command is empty`);
-  if (!Array.isArray(args)) throw new DefinitionError(`${place}: args must be an array of strings`);
+  if (!Array.isArray(args)) throw wrongType(`${place}: args`, "an array of strings", args);
   for (const [index, arg] of args.entries()) assertText(arg ?? null, `${place}: args[${index}]`);
   assertTexts(env, `${place}: env`);
   assertText(cwd, `${place}: cwd`);
@@ -158,23 +159,29 @@ function expandEach(
 /** Throws for an invalid URL. The message omits the URL, which may contain a secret. */
 function assertAddress(text: string, place: string): void {
   const protocol = URL.canParse(text) ? new URL(text).protocol : undefined;
-  if (protocol === undefined) throw new DefinitionError(`${place} is not a URL`);
+  if (protocol === undefined) throw new DefinitionError(`${place} must be an absolute URL with http: or https:`);
   if (protocol !== "http:" && protocol !== "https:") {
     throw new DefinitionError(`${place} must begin with http: or https:, got ${protocol}`);
   }
 }
 
 function assertText(value: unknown, place: string): void {
-  if (value !== undefined && typeof value !== "string") throw new DefinitionError(`${place} must be a string`);
+  if (value !== undefined && typeof value !== "string") throw wrongType(place, "a string", value);
 }
 
 function assertBoolean(value: unknown, place: string): void {
-  if (value !== undefined && typeof value !== "boolean") throw new DefinitionError(`${place} must be true or false`);
+  if (value !== undefined && typeof value !== "boolean") throw wrongType(place, "true or false", value);
 }
 
 function assertTexts(value: unknown, place: string): void {
-  if (!isRecord(value)) throw new DefinitionError(`${place} must be an object of strings`);
+  if (!isRecord(value)) throw wrongType(place, "an object of strings", value);
   for (const [name, text] of Object.entries(value)) assertText(text ?? null, `${place}.${name}`);
+}
+
+/** Creates the error for a value of another type. It shows the type alone, because the value may be a secret. */
+function wrongType(place: string, expected: string, value: unknown): DefinitionError {
+  const type = value === null ? "null" : Array.isArray(value) ? "an array" : typeof value;
+  return new DefinitionError(`${place} must be ${expected}, got ${type}`);
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
@@ -197,7 +204,8 @@ export function expandVariables(text: string, variables: Variables, place: strin
     const value = lookUp(name, variables);
     // As in shells, `:-` also applies to an empty value.
     if (cut !== -1) return value === undefined || value === "" ? inside.slice(cut + 2) : value;
-    if (value === undefined) throw new DefinitionError(`${place}: the variable ${JSON.stringify(name)} is not set`);
+    if (value === undefined)
+      throw new DefinitionError(`${place}: the variable ${JSON.stringify(name)} is not set (option variables)`);
     return value;
   });
 }

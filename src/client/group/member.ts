@@ -126,7 +126,9 @@ export class GroupMember {
     const state = this.#state;
     this.#state = next;
     if (state.name === "connecting") {
-      state.stop.abort(new McpError("group_closed", "The connection attempt was aborted"));
+      state.stop.abort(
+        new McpError("group_closed", "The connection attempt was ended by reset() or close() of the group"),
+      );
       // The attempt rejects after it has been aborted and cleaned up.
       this.#track(state.client.then(() => {}));
     }

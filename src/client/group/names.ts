@@ -19,10 +19,14 @@ const FOREIGN = /[^A-Za-z0-9_.-]/g;
 /** Throws for rules that would produce invalid or ambiguous names. */
 export function assertNameRules({ separator, maxLength }: NameRules): void {
   if (!SEPARATOR.test(separator)) {
-    throw new DefinitionError("separator must be one to four of the same character: _, - or .");
+    throw new DefinitionError(
+      `createGroup: separator must be one to four times the same character _, - or ., got ${JSON.stringify(separator)}`,
+    );
   }
   if (!Number.isInteger(maxLength) || maxLength < SHORTEST_LIMIT || maxLength > LONGEST_NAME) {
-    throw new DefinitionError(`maxNameLength must be a whole number from ${SHORTEST_LIMIT} to ${LONGEST_NAME}`);
+    throw new DefinitionError(
+      `createGroup: maxNameLength must be a whole number from ${SHORTEST_LIMIT} to ${LONGEST_NAME}, got ${JSON.stringify(maxLength)}`,
+    );
   }
 }
 

@@ -169,7 +169,7 @@ test("a list of more items than the bound, or more than a call takes arguments, 
     handlers: { "prompts/list": () => ({ prompts: Array.from({ length: 150_000 }, (_, n) => ({ name: `p${n}` })) }) },
   });
   const few = await server.connect(t);
-  await rejects(few.prompts().all(), { code: "too_many_items", message: /100000 items \(limits\.maxItems\)/ });
+  await rejects(few.prompts().all(), { code: "too_many_items", message: /100000 prompts \(limits\.maxItems\)/ });
   const many = await server.connect(t, { limits: { maxItems: 150_000 } });
   equal((await many.prompts().all()).length, 150_000);
 });

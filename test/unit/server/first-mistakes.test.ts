@@ -173,7 +173,7 @@ describe("connect says what is wrong with its target", () => {
     });
     await assert.rejects(connect(server, { version: "2031-01-01" as never }), {
       code: "unknown_version",
-      message: /^versions: 2031-01-01 is not supported; choose from (\d{4}-\d\d-\d\d(, )?)+$/,
+      message: /^version: this client does not support 2031-01-01; choose from (\d{4}-\d\d-\d\d(, )?)+$/,
     });
   });
 });
@@ -183,7 +183,10 @@ describe("a call without types rejects, and throws nothing", () => {
     await using client = await connect(new McpServer({ name: "weather", version: "1.0.0" }));
     type Untyped = (...given: unknown[]) => Promise<unknown>;
     const calls = client as unknown as { readonly callTool: Untyped; readonly request: Untyped };
-    await assert.rejects(calls.request(), { name: "TypeError", message: "A method must be a string" });
+    await assert.rejects(calls.request(), {
+      name: "TypeError",
+      message: "request: method must be a string, got undefined",
+    });
     await assert.rejects(calls.request("tools/list", {}, null), TypeError);
     await assert.rejects(calls.callTool("a", {}, null), TypeError);
   });

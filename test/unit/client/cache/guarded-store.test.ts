@@ -25,5 +25,5 @@ test("a store that deletes nothing is given up before what it should have delete
   equal(guarded.get("key 0"), undefined);
   equal(guarded.get("other"), undefined);
   equal(asked, 1);
-  equal(problems[0]?.message, "The cache store failed to delete");
+  equal(problems[0]?.message, "The cache store failed to delete: read-only");
 });

@@ -38,25 +38,34 @@ test("what hosts write down becomes targets", async () => {
 
 test("what is wrong is said with its place", () => {
   const wrong: [unknown, RegExp][] = [
-    [null, /^configuration: must be an object with mcpServers$/],
+    [null, /^configuration: must be an object with mcpServers, got null$/],
     [{}, /^configuration: mcpServers is missing$/],
-    [{ mcpServers: [] }, /^configuration: mcpServers must be an object/],
-    [{ mcpServers: { a: 1 } }, /^configuration: server "a": must be an object with command or url$/],
+    [{ mcpServers: [] }, /^configuration: mcpServers must be an object .*, got an array$/],
+    [{ mcpServers: { a: 1 } }, /^configuration: server "a": must be an object with command or url, got number$/],
     [{ mcpServers: { a: {} } }, /server "a": command or url is missing$/],
     [{ mcpServers: { a: { type: "http" } } }, /server "a": url is missing$/],
     [{ mcpServers: { a: { type: "stdio" } } }, /server "a": command is missing$/],
-    [{ mcpServers: { a: { command: "x", url: "http://a" } } }, /server "a": has both command and url$/],
-    [{ mcpServers: { a: { command: 1 } } }, /server "a": command must be a string$/],
+    [
+      { mcpServers: { a: { command: "x", url: "http://a" } } },
+      /server "a": has both command and url; remove one of them$/,
+    ],
+    [{ mcpServers: { a: { command: 1 } } }, /server "a": command must be a string, got number$/],
     [{ mcpServers: { a: { command: "" } } }, /server "a": command is empty$/],
-    [{ mcpServers: { a: { command: "x", args: "y" } } }, /server "a": args must be an array of strings$/],
-    [{ mcpServers: { a: { command: "x", args: ["y", 2] } } }, /server "a": args\[1\] must be a string$/],
-    [{ mcpServers: { a: { command: "x", env: { PORT: 1 } } } }, /server "a": env.PORT must be a string$/],
+    [{ mcpServers: { a: { command: "x", args: "y" } } }, /server "a": args must be an array of strings, got string$/],
+    [{ mcpServers: { a: { command: "x", args: ["y", 2] } } }, /server "a": args\[1\] must be a string, got number$/],
+    [{ mcpServers: { a: { command: "x", env: { PORT: 1 } } } }, /server "a": env.PORT must be a string, got number$/],
     [{ mcpServers: { a: { command: "x", type: "http" } } }, /server "a": type must be "stdio" with command/],
     [{ mcpServers: { a: { url: "http://a", type: "ws" } } }, /server "a": type must be "http".* got "ws"$/],
-    [{ mcpServers: { a: { url: "secret" } } }, /server "a": url is not a URL$/],
+    [{ mcpServers: { a: { url: "secret" } } }, /server "a": url must be an absolute URL with http: or https:$/],
     [{ mcpServers: { a: { url: "ftp://a" } } }, /server "a": url must begin with http: or https:, got ftp:$/],
-    [{ mcpServers: { a: { url: "http://a", headers: [] } } }, /server "a": headers must be an object of strings$/],
-    [{ mcpServers: { a: { command: "x", disabled: "no" } } }, /server "a": disabled must be true or false$/],
+    [
+      { mcpServers: { a: { url: "http://a", headers: [] } } },
+      /server "a": headers must be an object of strings, got an array$/,
+    ],
+    [
+      { mcpServers: { a: { command: "x", disabled: "no" } } },
+      /server "a": disabled must be true or false, got string$/,
+    ],
     [{ mcpServers: { "": { command: "x" } } }, /server "": the name must not be empty$/],
     [{ source: "mcp.json", mcpServers: { a: {} } }, /^mcp.json: server "a": command or url is missing$/],
   ];
@@ -75,7 +84,7 @@ test("variables", () => {
   );
   throws(() => expandVariables(v("NO"), values, 'server "a": args[0]'), {
     name: "DefinitionError",
-    message: 'server "a": args[0]: the variable "NO" is not set',
+    message: 'server "a": args[0]: the variable "NO" is not set (option variables)',
   });
   throws(() => expandVariables(v("toString"), values, "x"), DefinitionError);
 });
@@ -115,7 +124,7 @@ test("a file", async (t) => {
     return true;
   });
   await writeFile(path, '{ "mcpServers": { "a": { "command": ["x"] } } }');
-  await rejects(readServers(path), { message: `${path}: server "a": command must be a string` });
+  await rejects(readServers(path), { message: `${path}: server "a": command must be a string, got an array` });
   await writeFile(path, "[]");
   await rejects(readServers(path), { message: `${path}: must be an object with mcpServers` });
   await rejects(readServers(join(folder, "none.json")), /none\.json: cannot be read \(ENOENT\)/);
