@@ -24,7 +24,7 @@ export interface Buckets {
 
 export interface MemoryBucketsOptions {
   /**
-   * Maximum number of keys kept.
+   * Maximum number of buckets in memory, one per key. At the limit, a bucket is evicted for each new key.
    * @default 100_000
    */
   readonly maxKeys?: number;
@@ -38,13 +38,13 @@ const TAKEN: BucketVerdict = { ok: true, retryInMs: 0 };
 
 /**
  * Token buckets in memory. A bucket is stored as the time at which it will be full. A full bucket equals an absent one,
- * so its eviction has no effect. When there are too many keys, the least recently used ones are compared and the first
- * to be full is evicted.
+ * so its eviction has no effect. When there are too many keys, the least recently used buckets are compared, and the
+ * bucket that will be full first is evicted.
  */
 export class MemoryBuckets implements Buckets {
   readonly #maxKeys: number;
   readonly #clock: Clock;
-  /** Time at which each bucket will be full, by key, least recently used first. */
+  /** Time at which each bucket will be full, by key. The bucket whose last token was taken longest ago is first. */
   readonly #fullAt = new Map<string, number>();
 
   constructor({ maxKeys = MAX_KEYS, clock = systemClock }: MemoryBucketsOptions = {}) {

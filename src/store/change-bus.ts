@@ -10,11 +10,14 @@ export type ChangeListener = (change: Change) => void;
 /** Delivers changes from publishers to listeners. An implementation may connect several processes. */
 export interface ChangeBus {
   publish(change: Change): void;
-  /** Returns a function that ends the subscription. */
+  /** Calls the listener for each published change. Returns a function that ends the subscription. */
   subscribe(listener: ChangeListener): () => void;
 }
 
-/** Returns the change that an MCP notification announces; undefined for other notifications. */
+/**
+ * Returns the change that an MCP notification announces. Returns undefined for other notifications, and for the update
+ * of a resource without a URI.
+ */
 export function toChange(method: string, params: { readonly [key: string]: unknown } | undefined): Change | undefined {
   switch (method) {
     case "notifications/tools/list_changed":
@@ -63,8 +66,8 @@ export function isWantedBy(filter: ChangeFilter, change: Change): boolean {
 }
 
 /**
- * Change bus in memory. Calls the listeners synchronously, in the order of subscription. A listener that throws affects
- * neither the other listeners nor the publisher.
+ * Change bus in memory. Calls the listeners synchronously, in the order of subscription. The error of a listener is
+ * passed to `onFailure` and affects neither the other listeners nor the publisher.
  */
 export class MemoryChangeBus implements ChangeBus {
   readonly #listeners = new Set<ChangeListener>();

@@ -1,3 +1,4 @@
+/** Event of a stream, as the log stores it. */
 export interface LoggedEvent {
   readonly id: string;
   /** Message as JSON, or "" for an event that only gives the client an id to resume from. */
@@ -19,7 +20,7 @@ export interface EventLog {
   find(sessionId: string, eventId: string): string | undefined | Promise<string | undefined>;
   /**
    * Returns the events of a stream after `eventId`, oldest first, or all events if `eventId` is undefined. Returns
-   * undefined if the event is unknown or evicted.
+   * undefined if the event is unknown, evicted, or of another stream.
    */
   readAfter(
     sessionId: string,
@@ -47,7 +48,7 @@ interface SessionRows {
   chars: number;
 }
 
-/** Number of digits of the counter in an event id. It is fixed, so that no id is a prefix of another. */
+/** Number of base-36 digits of the counter in an event id. It is fixed, so that no id is a prefix of another id. */
 const COUNTER_LENGTH = 10;
 
 /** Event log in memory, limited per session and in total. */
@@ -124,8 +125,8 @@ export class MemoryEventLog implements EventLog {
   }
 
   /**
-   * Evicts the oldest events until the rest fits, and keeps `least` events. By default the newest event stays, whatever
-   * its length, because it is the most useful one to resume from.
+   * Evicts the oldest events of a session until the rest fits, but keeps at least `least` events. By default the newest
+   * event stays, whatever its length, because it is the most useful one to resume from.
    */
   #trim(session: SessionRows, fits: (session: SessionRows) => boolean, least = 1): void {
     for (const [id, row] of session.rows) {
