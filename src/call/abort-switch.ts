@@ -6,8 +6,8 @@ export type AbortListener = (reason: unknown) => void;
 /**
  * One-way switch that ends a call. It is cheaper than an `AbortController`, which is created only when `signal` is
  * read. The first reason wins and is kept by identity.
- * Measured: not by a bench. A loop on Node 20: 2 ns, 10 ns for a controller, 3.3 us for one whose signal is read, as
- * adding a listener requires.
+ * Measured: not by a bench, but in a loop on Node 20. A switch takes 2 ns, an `AbortController` 10 ns, and an
+ * `AbortController` whose `signal` is read, which a listener requires, 3.3 us.
  */
 export class AbortSwitch {
   /** True after `abort`. Set by `abort` alone. */
@@ -30,7 +30,10 @@ export class AbortSwitch {
     return this.#controller.signal;
   }
 
-  /** Ends the call. Returns false if it had already ended. */
+  /**
+   * Aborts the switch: calls all listeners, then aborts the signal. Returns false if it was already aborted.
+   * @throws the first error of a listener, after all listeners have been called
+   */
   abort(reason: unknown): boolean {
     if (this.aborted) return false;
     this.aborted = true;
@@ -57,7 +60,10 @@ export class AbortSwitch {
     if (at >= 0) this.#listeners?.splice(at, 1);
   }
 
-  /** True if an error only repeats this abort: it is the reason, an `AbortError`, or has the reason as its cause. */
+  /**
+   * True if an error only repeats the abort of this switch: it is the reason, an `AbortError`, or has the reason as its
+   * cause.
+   */
   isEchoedBy(error: unknown): boolean {
     if (!this.aborted) return false;
     return (
@@ -84,7 +90,7 @@ export function tellAll<T>(listeners: Iterable<(value: T) => void>, value: T): v
   if (failure !== undefined) throw failure.error;
 }
 
-/** Reason of a handler's signal when the peer cancelled the call. The message is the reason that the peer gave. */
+/** Reason of a handler's signal when the peer cancelled the call. Its message is the peer's reason, if it gave one. */
 export class CancelledByPeer extends McpError {
   override readonly name = "CancelledByPeer";
   constructor(reason: string) {
@@ -92,7 +98,7 @@ export class CancelledByPeer extends McpError {
   }
 }
 
-/** Creates the reason from the params of `notifications/cancelled`. */
+/** Creates the reason of an abort from the params of `notifications/cancelled`. */
 export function cancelledBy(params: Params | undefined): CancelledByPeer {
   return new CancelledByPeer(typeof params?.reason === "string" ? params.reason : "cancelled by the peer");
 }

@@ -68,16 +68,16 @@ function onAbortOf(end: AbortSwitch | AbortSignal, listener: (reason: unknown) =
 /** Limits of {@link runWithin}. */
 export interface WorkLimits {
   readonly clock: Clock;
-  /** Signal of the caller. Its reason wins. */
+  /** Signal of the caller. If it fires before the work ends, `runWithin` rejects with its reason. */
   readonly signal: AbortSignal | undefined;
-  /** Maximum duration of the work. `Infinity` disables it. */
+  /** Maximum duration of the work. `Infinity` means no limit. */
   readonly ms: number;
   /** Creates the error for work that takes too long. */
   readonly late: () => Error;
 }
 
 /**
- * Runs work and ends it with the caller's signal or after `ms`, whether or not the work observes the signal it
+ * Runs work. Rejects when the caller's signal fires or `ms` have passed, even if the work ignores the signal that it
  * receives.
  */
 export async function runWithin<T>(limits: WorkLimits, work: (signal: AbortSignal) => Promise<T>): Promise<T> {

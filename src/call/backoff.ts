@@ -4,13 +4,13 @@ import type { Clock } from "./clock.js";
 
 /** Delays between failed attempts. */
 export interface Backoff {
-  /** Delay after the first failure. It doubles with each further failure. */
+  /** Delay after the first failure, before jitter. It doubles with each further failure. */
   readonly delayMs: number;
   /** Maximum delay. */
   readonly maxDelayMs: number;
 }
 
-/** Returns the delay after `failures` earlier failures and one more. */
+/** Returns the delay after a failure, with jitter. `failures` is the number of consecutive failures before it. */
 export function backoffMs(failures: number, { delayMs, maxDelayMs }: Backoff): number {
   return jitter(Math.min(maxDelayMs, delayMs * 2 ** failures));
 }
@@ -20,24 +20,25 @@ export function jitter(ms: number): number {
   return ms * (0.5 + Math.random() / 2);
 }
 
-/** Returns the delay that a server requests by `Retry-After`, up to the maximum. */
+/** Returns the delay that the server requested by `Retry-After`, up to `maxDelayMs`, or 0 if it requested none. */
 export function askedMs(error: unknown, { maxDelayMs }: Pick<Backoff, "maxDelayMs">): number {
   const asks = error instanceof ConnectionError || error instanceof RpcError;
   return Math.min((asks ? error.retryAfterMs : undefined) ?? 0, maxDelayMs);
 }
 
-/** Delays of a client before it tries again to reach its server. A response of the server ends them early. */
+/** Delays of a client before it tries again to reach its server. A response of the server shortens them. */
 export class RetryWaits {
   readonly #waiting = new Set<() => void>();
 
-  /** Ends the delays: the server has answered a call, so that everything that waits can try again. */
+  /** Shortens all delays to their minimum, since the server has answered a call and can be reached. */
   end(): void {
     if (this.#waiting.size > 0) for (const go of [...this.#waiting]) go();
   }
 
   /**
    * Resolves after `ms`. `end` shortens the delay to `leastMs`; the signal ends it at once. Resolves with true if `end`
-   * was called: an attempt that fails then, although the server answers calls, should wait longer next time.
+   * was called. The caller then raises `leastMs` if its attempt fails, since the server answers calls but not this
+   * request.
    */
   pause(clock: Clock, ms: number, leastMs: number, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {

@@ -3,7 +3,7 @@ import type { OutgoingRequest, Peer, PendingRequest } from "../protocol/jsonrpc/
 import type { CallLifetime } from "./lifetime.js";
 import type { MaybePromise } from "./maybe-promise.js";
 
-/** Converts a response to the outcome of a call. The call fails with the error that it throws. */
+/** Converts a response to the outcome of a call. If it throws, the call rejects with that error. */
 export type ReadResponse<T> = (response: RpcResponse) => MaybePromise<T>;
 
 /** Returns the response unchanged. */
@@ -18,8 +18,8 @@ export interface ChannelRequestOptions {
 
 /**
  * Sends a request over a channel and returns its outcome. The response is read in the turn of the event loop in which
- * it arrives. When the lifetime ends, the promise rejects in the same turn with its reason, and the peer is notified
- * once, without waiting for the write.
+ * it arrives. When the lifetime ends, the promise rejects in the same turn with its reason. If the call is cancellable,
+ * the peer then receives one `notifications/cancelled`, whose write is not awaited.
  * Measured: bench "in-process legacy" x1, 0.51 to 0.58 of bare, for one change that also serialized envelopes once.
  */
 export function sendChannelRequest<T>(

@@ -2,7 +2,10 @@
 export interface Clock {
   /** Returns milliseconds on a monotonic scale. */
   now(): number;
-  /** Runs the callback once, after at least `ms`. */
+  /**
+   * Runs the callback once, after at least `ms`. The system clock runs it earlier if `ms` exceeds about 24.8 days.
+   * Returns a handle for `cancel`.
+   */
   schedule(callback: () => void, ms: number): unknown;
   cancel(handle: unknown): void;
   /**
@@ -12,7 +15,7 @@ export interface Clock {
   timeOfDay?(): number;
 }
 
-/** Maximum delay of a timer. Callers schedule again for longer delays. */
+/** Maximum delay of a timer, about 24.8 days. The system clock shortens longer delays to it. */
 export const LONGEST_DELAY = 2_147_483_647;
 
 export const systemClock: Clock = {

@@ -23,7 +23,10 @@ interface Timer {
   unref?(): void;
 }
 
-/** Milliseconds for which a timer without waiting items is kept for reuse. */
+/**
+ * Maximum age, in milliseconds, of a timer that an item may reuse when no other item waits. An older timer would fire
+ * too early and have to be armed again.
+ */
 const SPARE_MS = 1;
 
 /**
@@ -44,8 +47,8 @@ export class DeadlineQueue<T> {
   #armedAt = 0;
 
   /**
-   * Creates a queue. `keepsProcess` keeps the process alive while an item waits. Such a queue keeps its timer for a
-   * moment when it becomes empty, since the next item usually follows soon.
+   * Creates a queue. `keepsProcess` keeps the process alive while an item waits. Such a queue keeps its timer, without
+   * keeping the process alive, when it becomes empty, since the next item usually follows soon.
    */
   constructor(clock: Clock, ms: number, onDue: (item: T) => void, keepsProcess = false) {
     this.#clock = clock;
@@ -87,7 +90,7 @@ export class DeadlineQueue<T> {
     this.#disarm();
   }
 
-  /** Stops sharing the timer, which then ends with the last item. No item is added afterwards. */
+  /** Makes the timer end with the last item. The caller adds no item afterwards. */
   retire(): void {
     this.#isShared = false;
     if (this.#first === this.#ends) this.#disarm();
@@ -156,7 +159,7 @@ export class DeadlineQueue<T> {
   }
 }
 
-/** Removes an entry from its ring. Returns false if it was in none. */
+/** Removes an entry from its ring. Returns false if it is in no ring. */
 function unlink<T>(entry: Deadline<T>): boolean {
   const { before, after } = entry;
   if (before === undefined || after === undefined) return false;
@@ -179,16 +182,16 @@ export interface Waiting {
 interface SharedTimer {
   readonly queue: DeadlineQueue<Waiting>;
   readonly ms: number;
-  /** `setTimeout` at creation. Tests that control time replace it later. */
+  /** `setTimeout` at creation. The timer is not shared after a test has replaced `setTimeout`. */
   readonly setTimeout: typeof globalThis.setTimeout;
 }
 
 let shared: SharedTimer | undefined;
 
 /**
- * Waits on the system clock, on a timer shared with preceding calls of the same duration. Most calls end long before
- * their limits, and a timer per call would cost more than the rest of the call. Returns undefined for a duration that
- * no timer supports.
+ * Calls `waiting.onTime` after `ms` on the system clock. Consecutive calls with the same duration share one timer: most
+ * calls end long before their limits, and a timer per call is expensive. Returns undefined for a duration that no timer
+ * supports.
  */
 export function shareTimer(waiting: Waiting, ms: number, now: number): Deadline<Waiting> | undefined {
   if (shared?.ms !== ms || shared.setTimeout !== setTimeout) {

@@ -1,4 +1,4 @@
-/** Wraps a call. It may inspect or change the call, answer it itself, or inspect the outcome. */
+/** Wraps a call. It may inspect or change the call, answer it itself, and inspect or change the outcome. */
 export type Interceptor<Call, Outcome> = (call: Call, next: (call: Call) => Promise<Outcome>) => Promise<Outcome>;
 
 /** Composes interceptors around the innermost function. The first interceptor is the outermost. */

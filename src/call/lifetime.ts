@@ -50,7 +50,7 @@ export class CallLifetime extends AbortSwitch implements Waiting {
     if (timed && !this.aborted) this.#begin(this.#startedAt);
   }
 
-  /** Restarts the idle time after a sign of life from the peer. Costs one clock reading; the timer is not changed. */
+  /** Restarts the idle time after a sign of life from the peer. Only reads the clock; the timer is not changed. */
   heard(): void {
     if (this.#isTimed && this.#held === 0) this.#heardAt = this.#clock.now();
   }
@@ -73,7 +73,7 @@ export class CallLifetime extends AbortSwitch implements Waiting {
     return super.abort(reason);
   }
 
-  /** Releases the timer and the caller's signal after the call has settled. A closed lifetime cannot end again. */
+  /** Releases the timer and the caller's signal after the call has settled. A closed lifetime cannot be aborted. */
   close(): void {
     this.#closed = true;
     this.#release();
@@ -96,7 +96,7 @@ export class CallLifetime extends AbortSwitch implements Waiting {
     this.#timer = this.#clock.schedule(() => this.onTime(), Math.max(0, Math.min(idleEnd, totalEnd) - now));
   }
 
-  /** Ends the call if a limit has been reached. Otherwise waits for the next one. */
+  /** Ends the call if a limit has been reached. Otherwise waits for the next limit. */
   onTime(): void {
     const now = this.#clock.now();
     this.#wait = undefined;

@@ -1,12 +1,12 @@
 /**
  * Value that is available synchronously unless it requires waiting. A call that needs no waiting is answered in the
  * same turn of the event loop.
- * Measured: test/hot-path counts promises: a call in one process has 5 where it had 13, by this and by several changes
- * after it.
+ * Measured: test/hot-path counts 5 promises for a call within one process. Without this type and several later changes
+ * there were 13.
  */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** True for a promise of any realm, since handlers may return promises of another realm or library. */
+/** True for any object with a method `then`, since handlers may return promises of another realm or library. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }

@@ -4,13 +4,13 @@ import { CallLifetime } from "./lifetime.js";
 
 /** Options of a {@link PingLoop}. */
 export interface PingOptions {
-  /** Time from a response to the next ping. */
+  /** Time from the response to a ping, or from its timeout, to the next ping. */
   readonly intervalMs: number;
   /** Maximum time until the response. */
   readonly timeoutMs: number;
 }
 
-/** Pings the peer repeatedly, one ping at a time. Reports pings without a response. */
+/** Pings the peer repeatedly, one ping at a time. Reports each ping that times out. */
 export class PingLoop {
   readonly #clock: Clock;
   readonly #options: PingOptions;
@@ -19,7 +19,7 @@ export class PingLoop {
   #timer: unknown;
   #lifetime: CallLifetime | undefined;
   #stopped = false;
-  /** Number of consecutive pings without a response. */
+  /** Number of consecutive pings that timed out. */
   #missed = 0;
 
   constructor(
@@ -46,7 +46,7 @@ export class PingLoop {
     unref(this.#timer);
   }
 
-  /** Sends a ping. Any response counts, including an error. Never rejects. */
+  /** Sends a ping. Only a timeout counts as missed. A response or another failure resets the count. Never rejects. */
   async #ask(): Promise<void> {
     const { timeoutMs } = this.#options;
     this.#lifetime = new CallLifetime("ping", { timeoutMs }, this.#clock);

@@ -14,7 +14,7 @@ export interface ProgressReport extends Progress {
   readonly _meta?: { readonly [key: string]: unknown };
 }
 
-/** Sends the progress of a request. Rejects values that do not increase and limits the rate. */
+/** Sends the progress of a request at a limited rate. Reports an invalid value to `onMisuse` and does not send it. */
 export class ProgressReporter {
   readonly #send: (progress: ProgressReport) => void | Promise<void>;
   readonly #onMisuse: (error: Error) => void;
@@ -34,7 +34,7 @@ export class ProgressReporter {
     this.#limit = limit;
   }
 
-  /** Next value greater than all before, for a report without a value. */
+  /** Value for a report that has none: greater than all values before. */
   get next(): number {
     return Math.max(this.#last, 0) + 1;
   }
@@ -47,7 +47,7 @@ export class ProgressReporter {
     return this.#limit === undefined ? this.#send(value) : this.#sendLimited(value, this.#limit);
   }
 
-  /** Sends a report that was held back. */
+  /** Sends the report that is held back, if there is one. */
   flush(): void | Promise<void> {
     const { clock } = this.#limit ?? {};
     if (clock === undefined || this.#waiting === undefined) return;
@@ -64,7 +64,7 @@ export class ProgressReporter {
     return progress > this.#last ? undefined : `progress must increase, but ${progress} follows ${this.#last}`;
   }
 
-  /** Sends a report, or holds it back. Reports with metadata are never dropped. */
+  /** Sends a report, or holds it back. A report with metadata is sent at once, after the report that is held back. */
   #sendLimited(value: ProgressReport, { clock, intervalMs }: ProgressLimit): void | Promise<void> {
     if (value._meta !== undefined) {
       void this.flush();

@@ -3,7 +3,7 @@ import { isRequestId } from "../protocol/jsonrpc/parse.js";
 import { PARTIAL_CONTENT_KEY } from "../protocol/meta.js";
 import type { ContentBlock, Progress } from "../protocol/types/index.js";
 
-/** Progress of a call, with the content that the tool has produced so far. */
+/** Progress of a call, with content that the tool sends before its result. */
 export interface CallProgress extends Progress {
   readonly content?: readonly ContentBlock[];
 }
@@ -39,7 +39,7 @@ export function progressTokenOf(params: Params | undefined): RequestId | undefin
   return isRequestId(token) ? token : undefined;
 }
 
-/** Adds a progress token to the params. This side finds the call by that token. */
+/** Adds a progress token to the params. Progress notifications name their request by this token. */
 export function withProgressToken(params: Params | undefined, token: RequestId): Params {
   return { ...params, _meta: { ...(params?._meta as object | undefined), progressToken: token } };
 }

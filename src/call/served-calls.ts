@@ -4,13 +4,13 @@ import { isRequestId } from "../protocol/jsonrpc/parse.js";
 import { SmallMap } from "../protocol/jsonrpc/small-map.js";
 import type { AbortSwitch } from "./abort-switch.js";
 
-/** Call that is being served, as the connection sees it. */
+/** Members of a call being served that its connection needs. */
 export interface Served {
   readonly id: RequestId;
   readonly end: AbortSwitch;
 }
 
-/** Calls that a connection is being served now, so that the peer can cancel them by id. */
+/** Calls of one connection that are being served, so that the peer can cancel them by id. */
 export class ServedCalls<C extends Served> {
   readonly #running = new SmallMap<RequestId, C>();
   /** Calls whose id a newer call reuses. They can no longer be cancelled by id, but end with the connection. */
@@ -33,7 +33,7 @@ export class ServedCalls<C extends Served> {
     else this.#shadowed.delete(call);
   }
 
-  /** Returns the call with exactly this id, otherwise the call with the other spelling of the id. */
+  /** Returns the call with exactly this id, otherwise the call with its other spelling (`7` for `"7"`). */
   find(id: unknown): C | undefined {
     return isRequestId(id) ? findByEither(this.#running, id) : undefined;
   }
