@@ -2,7 +2,7 @@ import { type HttpHeaders, JSON_HEADERS } from "../http/exchange.js";
 import { LIMIT_EXCEEDED, Refusal, toErrorObject } from "../protocol/jsonrpc/errors.js";
 import { SERVER_LIMITS } from "./server-limits.js";
 
-/** Milliseconds after which a client may retry a call that a full server refused. */
+/** Default of the milliseconds after which a client may send a refused call again. */
 const RETRY_MS = 1_000;
 
 /**

@@ -2,7 +2,7 @@ import { type Clock, unref } from "../call/clock.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { type Change, toNotification } from "../store/change-bus.js";
 
-/** Writes a notification. Returns a promise if the write buffer is full. */
+/** Writes a notification. If the write buffer is full, returns a promise that settles when there is room again. */
 type Write = (method: string, params: Params) => void | Promise<void>;
 
 /** Milliseconds that a client with too many waiting changes has to read again before its subscription is dropped. */

@@ -100,12 +100,15 @@ export interface ResumeToken {
   readonly lastEventId: string;
 }
 
-/** Callbacks of a subscription, in order. `onEnd` is the last call. */
+/** Callbacks of a subscription. No callback follows `onEnd`. */
 export interface WatchEvents {
   onChange(change: Change): void;
   /** Called when the subscription works again after an interruption in which changes may have been missed. */
   onMissed(honoured: SubscriptionFilter, reason: Error | undefined): void;
-  /** Called at the end. `graceful`: the server ended the subscription. `lost`: the connection was lost. */
+  /**
+   * Called at the end. `graceful`: the server ended the subscription. `lost`: the subscription failed, for example
+   * because the connection was lost.
+   */
   onEnd(how: "graceful" | "lost", reason: Error | undefined): void;
 }
 
@@ -123,7 +126,7 @@ export interface Connection {
   readonly server: ServerDescription;
   /** True if arguments are mirrored in headers, so that the client has to read tool listings. */
   readonly mirrorsHeaders: boolean;
-  /** Data from which another client can connect without discovery. */
+  /** Knowledge about the server that saves another client the choice of the era, and discovery if it has a result. */
   readonly prior: PriorKnowledge;
   /** Session of the connection, if it can be continued by another client. */
   readonly session?: SavedSession | undefined;
@@ -159,11 +162,11 @@ export interface OpenOptions {
   readonly discovered: ClientResult | undefined;
   /** Session of this era to continue. */
   readonly session?: SavedSession | undefined;
-  /** Called in the turn in which the server answers the first request. */
+  /** Called in the turn in which the server answers the first request. Modern only. */
   readonly onAnswer?: (() => void) | undefined;
   /**
-   * Awaited after the first response of the server and before anything else is sent. Rejects if the server speaks
-   * another era.
+   * Awaited after the response to `initialize` and before anything else is sent. Rejects if the server speaks another
+   * era. Legacy only.
    */
   readonly beforeUse?: (() => Promise<void>) | undefined;
 }
@@ -202,7 +205,7 @@ export interface ClientEra {
   ): Promise<Connection>;
 }
 
-/** Thrown when the server answers, but not in this era. */
+/** Thrown when the server seems to speak another era: by its response, or because it does not answer. */
 export class WrongEraError extends Error {
   override readonly name = "WrongEra";
   constructor(

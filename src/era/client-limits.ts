@@ -17,7 +17,7 @@ export interface ClientLimits {
   readonly maxDescriptionChars: number;
   /**
    * Maximum number of concurrent calls over HTTP. Further calls wait, and the wait counts toward their time limits.
-   * Streams of subscriptions and sessions do not count.
+   * Streams of subscriptions and sessions, pings and the handshake do not count.
    * @default 256
    */
   readonly maxConnections: number;
@@ -86,7 +86,8 @@ export interface ClientLimits {
    */
   readonly maxWaitingNotifications: number;
   /**
-   * Maximum duration of the request that cancels a call or ends a session over HTTP.
+   * Time after which the client abandons its requests that cancel calls or end sessions over HTTP, if the server has
+   * answered none of them in this time.
    * @default 1000
    */
   readonly courtesyMs: number;

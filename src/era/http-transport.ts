@@ -48,7 +48,7 @@ export const nextMicrotask: Promise<void> = Promise.resolve();
 export class HttpWire {
   readonly headers: ClientHeaders;
   receiver: TransportReceiver = NO_RECEIVER;
-  /** Text that is removed from errors, even if the server repeats it. */
+  /** Id of the session. It is replaced where an error quotes a response. */
   secret: string | undefined;
   readonly #target: HttpTarget;
   readonly #open = new Set<AbortSwitch>();
@@ -91,7 +91,7 @@ export class HttpWire {
     for (const wire of this.#open) drop(wire);
   }
 
-  /** Starts in the turn in which it is called. */
+  /** Sends an HTTP request, in the turn in which it is called. Follows redirects to the same origin. */
   send(
     method: "POST" | "GET" | "DELETE",
     headers: HeaderRecord,
@@ -121,7 +121,7 @@ export class HttpWire {
     discard(response);
   }
 
-  /** Creates the error for an HTTP error response, and reads its body. */
+  /** Reads the body of an HTTP error response and creates the error for it. */
   async refusedBy(response: Reply, what: string, life: Life): Promise<ConnectionError> {
     return this.#statusError(what, await readErrorResponse(response, life, this.#target.clock));
   }

@@ -24,7 +24,7 @@ import type { ServerLimits } from "./server-limits.js";
 
 type Members = { readonly [member: string]: Check };
 
-/** Params that contain at most `_meta`. */
+/** Params without required members. Only `_meta` is checked. */
 export const noParams: Check = optional(params({}));
 
 const list: MethodShape = { from: "client", params: optional(params({}, { cursor: string })) };
@@ -59,7 +59,7 @@ export const complete: MethodShape = {
 
 export const loggingLevel: Check = oneOf(...LOGGING_LEVELS);
 
-/** Notifications that every version has, without `notifications/cancelled`. */
+/** Notifications that every version has, except `notifications/cancelled`, whose params differ between the eras. */
 export const notifications: ReadonlyMap<string, Check> = new Map([
   [
     "notifications/progress",
@@ -89,8 +89,8 @@ function isLong(id: RequestId | undefined, most: number): boolean {
 }
 
 /**
- * Returns the problem of a notification by the rules of an era. A notification that the era does not define may have
- * any params.
+ * Returns the problem of a notification by the rules of an era. Of a notification that the era does not define, only
+ * `_meta` is checked.
  */
 export function notificationProblem(
   known: NotificationTable,

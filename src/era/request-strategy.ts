@@ -48,7 +48,10 @@ export interface RequestStrategy {
   ask(request: InputRequest, options: AskOptions): Promise<unknown>;
   /** Sends a custom request to the client. Rejects in an era without requests from the server. */
   push(method: string, params: Params | undefined, options: AskOptions): Promise<{ readonly [key: string]: unknown }>;
-  /** Runs the work once per call, even if the handler runs several times. */
+  /**
+   * Runs the work, and returns its result again if the handler runs several times for one call. Work that has failed
+   * runs again.
+   */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
 }
 

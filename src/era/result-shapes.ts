@@ -9,7 +9,7 @@ const toolContent = array(contentBlock);
 const toolExtras = { structuredContent: anything, isError: boolean };
 
 export const callToolResult: Check = result({ content: toolContent }, toolExtras);
-/** Result with structured content alone, as some servers send it. */
+/** Result whose `content` may be absent, since some servers send structured content alone. */
 export const callToolResultWithoutContent: Check = result({}, { content: toolContent, ...toolExtras });
 
 /** Results that are the same in every era. */

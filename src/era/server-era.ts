@@ -50,7 +50,7 @@ export interface ClientDescription {
 
 /** Connection to the client, for messages of the server. */
 export interface ServerWire {
-  /** True if many calls share one pipe, so that the end of a call has to be stated in a message. */
+  /** True if many calls share one connection, so that the end of a subscription has to be stated in a message. */
   readonly shared: boolean;
   /** Sends a notification. `call` is the call to which it belongs, if any. */
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void>;
@@ -158,12 +158,12 @@ export type Outcome =
   /** The call was cancelled, so no response is written. */
   | { readonly kind: "dropped" };
 
-/** Seals the state of handlers, so that only this server can read it. */
+/** Encrypts the state of handlers, so that clients can neither read nor change it. */
 export interface StateSeal {
   seal(state: unknown, binding: string): Promise<string>;
   /** Rejects with a `Refusal` that gives no details. The reason goes to the log only. */
   open(sealed: string, binding: string): Promise<OpenedState>;
-  /** Returns undefined if `open` would reject. */
+  /** Opens a state. Resolves with undefined if `open` would reject. */
   tryOpen(text: string, binding: string): Promise<OpenedState | undefined>;
 }
 
@@ -338,7 +338,10 @@ export type SessionOptions = false | Partial<Omit<SessionSettings, "enabled">>;
 /** Options of an HTTP endpoint that concern eras. */
 export interface HttpBindingOptions {
   readonly sessions?: SessionOptions | undefined;
-  /** True to respond with JSON instead of a stream if the client loses nothing that it requested. */
+  /**
+   * Legacy: true to respond with JSON instead of a stream if the client accepts JSON. Modern: true to open no stream
+   * for the comments of a silent call.
+   */
   readonly preferJson?: boolean | undefined;
   /** Milliseconds of silence on a stream after which a comment is written. */
   readonly keepAliveMs?: number | undefined;
@@ -348,7 +351,7 @@ export interface HttpBindingOptions {
   readonly resumable?: EventLog | boolean | undefined;
   /** Milliseconds that clients should wait before they reconnect. */
   readonly retryMs?: number | undefined;
-  /** Paths of the HTTP+SSE transport. Legacy only. */
+  /** Paths of the HTTP+SSE transport. `true` uses the default paths. Legacy only. */
   readonly sse?: boolean | SsePaths | undefined;
   /** Serves a channel that this binding creates. */
   readonly accept?: AcceptChannel | undefined;
@@ -429,7 +432,7 @@ export type ResultTable = ReadonlyMap<string, Check>;
 /** Notifications that exist in a version, with the checks of their params. */
 export type NotificationTable = ReadonlyMap<string, Check>;
 
-/** Result that is the same for every client. Each era serializes it once. */
+/** Result that is the same for every client. It is serialized once per key: an era, or a version of the legacy era. */
 export class PreparedResult {
   /** Undefined, as in every plain result. */
   declare readonly resultType: undefined;

@@ -1,4 +1,6 @@
-/** Steps of a call. Each runs once, even if it is requested several times or concurrently. */
+/**
+ * Steps of a call. A step that succeeds runs once, even if it is requested several times. A failed step may run again.
+ */
 export class Steps {
   readonly #done: Record<string, unknown>;
   readonly #running = new Map<string, Promise<unknown>>();

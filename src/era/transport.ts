@@ -32,7 +32,7 @@ export interface TransportRequest {
    * @default true
    */
   readonly waitsTurn?: boolean | undefined;
-  /** Resumes the response to an earlier request with this id. Nothing is sent. */
+  /** Resumes the response to an earlier request with this id. The request itself is not sent again. */
   readonly resume?: { readonly id: RequestId; readonly lastEventId: string } | undefined;
   /** Called with each event id from which the response can be resumed. */
   readonly onEventId?: ((id: RequestId, lastEventId: string) => void) | undefined;
@@ -97,8 +97,8 @@ export interface ReconnectOptions {
    */
   readonly maxFruitless: number;
   /**
-   * Minimum delay, even if the server requests a shorter one. It doubles while connections end as soon as they begin,
-   * up to `firstDelayMs`.
+   * Minimum delay, even if the server requests a shorter one. It doubles with each consecutive connection that ends
+   * within `firstDelayMs` or cannot be opened: up to `firstDelayMs`, or `maxDelayMs` if it cannot be opened.
    * @default 100
    */
   readonly minDelayMs: number;
@@ -109,7 +109,7 @@ export interface ReconnectOptions {
    */
   readonly firstDelayMs: number;
   /**
-   * Maximum delay if the server requests none.
+   * Maximum delay if the server requests none, and maximum of a delay that it requests by `Retry-After`.
    * @default 30_000
    */
   readonly maxDelayMs: number;

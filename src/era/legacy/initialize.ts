@@ -13,7 +13,7 @@ export function initialize(call: Call, runtime: ServerRuntime): Result {
   };
 }
 
-/** First version of each capability that is newer than 2024-11-05. */
+/** First version of each capability that the SDK declares and 2024-11-05 does not define. */
 const CAPABILITIES_SINCE: readonly (readonly [name: string, version: string])[] = [
   ["completions", "2025-03-26"],
   ["elicitation", "2025-06-18"],

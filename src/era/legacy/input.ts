@@ -8,8 +8,8 @@ const RICH_VERSION = "2025-11-25";
 type Field = { readonly [keyword: string]: unknown };
 
 /**
- * Returns the params of a question in the form of this version.
- * @throws if this version cannot express the question
+ * Returns the params of a question in the form that `version` defines.
+ * @throws if `version` cannot express the question
  */
 export function paramsAt(version: string, request: InputRequest, elicitationId: string | undefined): Params {
   switch (request.method) {
@@ -23,8 +23,8 @@ export function paramsAt(version: string, request: InputRequest, elicitationId: 
 }
 
 /**
- * Returns an answer in the form of this version.
- * @throws if this version cannot express the answer
+ * Returns the answer to a question in the form that `version` defines.
+ * @throws if `version` cannot express the answer
  */
 export function answerAt(version: string, method: string, result: Params): Params {
   if (version >= RICH_VERSION || method !== "sampling/createMessage") return result;

@@ -142,7 +142,7 @@ const UNREAD = new Set([408, 429, 502, 503, 504]);
 
 /**
  * Sends `notifications/initialized`. Before it arrives, a server sends no requests and no changes. A server that
- * refuses it may still answer calls.
+ * refuses it may still answer calls, so a refusal is only reported. Rejects if the server has not processed it.
  */
 async function notifyInitialized(transport: ClientTransport, runtime: ClientRuntime): Promise<void> {
   try {

@@ -186,7 +186,7 @@ export class LegacyConnection implements Connection {
       return await this.#transport.request(request, lifetime);
     } catch (error) {
       if (!(error instanceof SessionLost) || request.resume !== undefined) throw error;
-      // A handshake that failed in the meantime has left the transport without a session.
+      // Another call may have renewed the session already. A failed handshake leaves the transport without a session.
       if (this.#lost || this.#renewal !== undefined || error.isOf(this.#transport as LegacyHttpTransport))
         await untilAborted(this.#renew(), lifetime);
       return this.#transport.request({ ...request, id: undefined }, lifetime);

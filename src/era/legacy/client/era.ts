@@ -19,7 +19,7 @@ export const legacyClient: ClientEra = {
   isOfOldListing: () => false,
   pingMethod: "ping",
   replacements: ADDED,
-  // Methods of this era alone are listed as removed in the modern era.
+  // The modern era specifies the methods of this era too: the common ones, and the others as removed.
   specifies: (method) => ADDED.has(method),
   // Loaded on first use, so that clients of modern servers do not load it.
   open: async (wire, runtime, options, lifetime) =>

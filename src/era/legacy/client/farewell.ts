@@ -7,7 +7,7 @@ import { Turns } from "../../../call/turns.js";
 /** Cancellations and session ends that all clients of this process are sending to one server. */
 interface Farewells {
   readonly turns: Turns;
-  /** Number of clients that take part. */
+  /** Number of messages that are being sent or wait for their turn. */
   clients: number;
   /** Number of messages that were sent or have failed. */
   told: number;

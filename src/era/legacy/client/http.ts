@@ -111,8 +111,8 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   }
 
   /**
-   * Ends the session on the server, if there is one. Rejects if the server refuses, except for an unknown session or if
-   * it does not support DELETE.
+   * Ends the session on the server, if there is one. Resolves also if the server does not know the session, does not
+   * support DELETE, or does not answer within `limits.courtesyMs`. Rejects on any other refusal.
    */
   async terminate(): Promise<void> {
     if (this.#session.id === undefined) return;
@@ -180,7 +180,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     return (parsed) => this.#incoming.take(parsed, call);
   }
 
-  /** Returns the listener for messages of a handshake's response, which reads its result. */
+  /** Returns the listener for the messages in the response to `initialize`. It adopts a successful result. */
   #handshake(call: HttpCall, response: Reply): (parsed: Parsed) => void {
     const id = response.headers.get("mcp-session-id") ?? undefined;
     return (parsed) => {

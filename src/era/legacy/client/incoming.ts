@@ -53,7 +53,7 @@ export class Incoming {
 
   /**
    * Dispatches a response. The stream of a call answers only that call. Some servers respond on the GET stream after
-   * they lost the stream of the call.
+   * they lost the stream of the call. A late response to a call that is over is ignored.
    */
   #takeResponse(response: RpcResponse, call: HttpCall | undefined): void {
     if (call?.owns(response) === true) {

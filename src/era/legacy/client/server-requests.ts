@@ -72,8 +72,8 @@ export class ServerRequests {
   }
 
   /**
-   * Responds with an error. An `RpcError` is sent as it is. Other errors are reported here and sent as an internal
-   * error.
+   * Responds with an error, unless the request was cancelled. An `RpcError` is sent as it is, if its data can be
+   * serialized. Other errors are reported here and sent as an internal error.
    */
   #fail({ id, end }: ServedRequest, error: unknown): void | Promise<void> {
     const deliberate = error instanceof RpcError;

@@ -24,7 +24,7 @@ export class ClientSession {
     };
   }
 
-  /** Returns the same version without a session. */
+  /** Returns a copy with the same version and without a session id. */
   ended(): ClientSession {
     return new ClientSession(this.version);
   }

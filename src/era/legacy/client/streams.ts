@@ -23,7 +23,7 @@ export interface SessionStreams {
   /** Maximum number of consecutive connections of the GET stream that fail or deliver nothing. */
   readonly maxOwnFruitless: number;
   readonly maxMessageBytes: number;
-  /** Calls whose stream is between two connections, so that no HTTP request is open for them. */
+  /** Calls whose stream waits for its next connection, or opens it. */
   readonly resuming: Set<HttpCall>;
 }
 
@@ -36,9 +36,9 @@ export interface ServerListener {
   onGap(): void;
   /** Called when the server refuses the stream. It is not requested again. */
   onRefused(error: Error, wasOpen: boolean): void;
-  /** Called when several consecutive attempts have failed. Further attempts follow. */
+  /** Called when several consecutive connections have failed or delivered nothing. Further attempts follow. */
   onTrouble(error: Error): void;
-  /** Called when too many consecutive attempts have failed. */
+  /** Called when too many consecutive connections have failed or delivered nothing. No attempt follows. */
   onGivenUp(error: Error): void;
 }
 
@@ -112,7 +112,7 @@ async function readOn(
   }
 }
 
-/** Number of consecutive failed attempts after which the trouble is reported. */
+/** Number of consecutive connections without a delivery after which the trouble is reported. */
 const MANY = 3;
 
 /**
@@ -151,7 +151,10 @@ export async function listenToServer(
   if (opened.kind === "open") discard(opened.response);
 }
 
-/** True if a refused stream may begin anew. With 400 the server no longer keeps the last event. */
+/**
+ * True if a refused stream can be opened without a position, which is then cleared. With status 400 the server no
+ * longer keeps the last event.
+ */
 function mayOpenAnew(error: Error, cursor: StreamCursor): boolean {
   const status = error instanceof ConnectionError ? error.status : undefined;
   if (status !== 400 || cursor.lastEventId === "") return false;
@@ -234,14 +237,14 @@ async function openStream(
   return { kind: "refused", error: new ProtocolError(`${what}: the server answered with content type ${type}`) };
 }
 
-/** True for a status that passes. With 409 the server has not yet noticed the end of the last connection. */
+/** True if another attempt may succeed. With 409 the server has not yet noticed the end of the last connection. */
 function isPassing(status: number): boolean {
   return status >= 500 || status === 429 || status === 408 || status === 409;
 }
 
 /**
  * Creates the error of a call whose stream cannot be resumed. The delivery is that of the call, not of the resuming
- * request. An authorization error is returned unchanged.
+ * request. Other errors than a `ConnectionError`, such as a failed authorization, are returned unchanged.
  */
 function notReadOn(call: HttpCall, error: Error): Error {
   if (!(error instanceof ConnectionError)) return error;
@@ -257,7 +260,7 @@ function whyGivenUp({ lastError }: StreamCursor, outcome = "gave up resuming"): 
 }
 
 const GROWTH = 1.5;
-/** Maximum length of an event id. A server would refuse a longer one in a header. */
+/** Maximum length of an event id. A longer id is ignored, since a server would refuse it in a header. */
 const LONGEST_ID = 8192;
 
 /** Position of a stream across its connections, and the delay of the next one. */
@@ -277,7 +280,7 @@ export class StreamCursor {
   #fruitless = 0;
   /** Consecutive connections that failed or delivered no message. */
   #silent = 0;
-  /** Consecutive connections that failed, or ended within the first delay after their start. */
+  /** Consecutive connections that failed, or ended within `firstDelayMs` of their start. */
   #brief = 0;
 
   constructor(options: ReconnectOptions) {

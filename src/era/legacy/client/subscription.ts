@@ -123,7 +123,7 @@ export class ResourceSubscriptions {
   }
 }
 
-/** True if the server has not executed the request. */
+/** True if the server refused the request, so that there is no subscription to end. */
 function isRefused(error: unknown): boolean {
   return error instanceof RpcError || (error instanceof ConnectionError && error.retrySafe);
 }

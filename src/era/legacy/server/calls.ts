@@ -91,7 +91,10 @@ export class PostCalls {
     this.#start(entries, { exchange, reply, id: undefined }, onStarted);
   }
 
-  /** Cancels a call. Drops the reply first, so that anything the handler sends on abort is not written. */
+  /**
+   * Cancels a call. Drops the reply first, so that nothing that the handler sends on abort is written. Without a
+   * running call, keeps the cancellation, since its request may arrive later.
+   */
   cancel(params: Params | undefined): void {
     const id = params?.requestId;
     if (!isRequestId(id)) return;

@@ -7,7 +7,7 @@ import type { RequestId } from "../../../protocol/jsonrpc/message.js";
 
 /** Maximum number of early cancellations of a session. The oldest are dropped first. */
 const MAX_KEPT = 256;
-/** Maximum number of recent calls that are remembered. The oldest are dropped first. */
+/** Maximum number of ended calls that are remembered. The oldest are dropped first. */
 const MAX_OVER = 64;
 /** Maximum length of an id that is remembered. */
 const MAX_ID_CHARS = 128;

@@ -19,8 +19,8 @@ const LISTS: { readonly [method: string]: string } = {
 };
 
 /**
- * Serializes a result. Removes members that the client's version does not define, and wraps structured content that is
- * not an object.
+ * Serializes a result. Removes members that the client's version does not define. Wraps structured content, unless it
+ * is an object and its output schema, if any, is of type object.
  */
 export function encodeResult(call: Call, result: HandlerResult, runtime: ServerRuntime): JsonText {
   const { version } = call.client;
@@ -33,8 +33,8 @@ export function encodeResult(call: Call, result: HandlerResult, runtime: ServerR
 }
 
 /**
- * True if every version defines all members, so that the result is serialized without a copy. Most tool results are of
- * this kind.
+ * True for a tool result without a member that depends on the version. Most results are of this kind. They are
+ * serialized without a copy.
  */
 function isPlain(method: string, { resultType, ttlMs, cacheScope, structuredContent }: Result): boolean {
   return method === "tools/call" && (resultType ?? ttlMs ?? cacheScope ?? structuredContent) === undefined;

@@ -36,7 +36,7 @@ export interface SessionContext {
 
 /**
  * HTTP side of a session: calls with their replies, streams, and requests to the client. Without an id it is the
- * session of a single POST. Nothing in it can be resumed, cancelled or answered, since no client can name it.
+ * session of a single POST, in which nothing can be resumed, cancelled or answered, since no client can name it.
  */
 export class HttpSession implements ServerWire, StreamingSession, CallOwner {
   readonly shared = false;
@@ -117,7 +117,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     }
   }
 
-  /** Opens the standalone stream, or resumes a lost stream after `lastEventId`. */
+  /** Opens the standalone stream, or resumes a lost stream after `lastEventId` if there is an event log. */
   listen(exchange: HttpExchange, lastEventId: string | undefined): void {
     const { log } = this.#streams;
     const resumed = log !== undefined && lastEventId !== undefined;

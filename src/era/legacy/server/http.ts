@@ -26,7 +26,10 @@ const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 /** Version of a client that sends no version header and has no session. */
 const ASSUMED_VERSION = "2025-03-26";
 
-/** Streamable HTTP of 2025-03-26 to 2025-11-25, with sessions or, if they are disabled, with independent POSTs. */
+/**
+ * Creates the HTTP side of the legacy era: Streamable HTTP of 2025-03-26 to 2025-11-25, with sessions or, if they are
+ * disabled, with independent POSTs.
+ */
 export function createLegacyBinding(era: ServerEra, runtime: ServerRuntime, options: HttpBindingOptions): HttpBinding {
   return new LegacyBinding(era, runtime, toBindingOptions(options), methodsOf(options.sessions));
 }
@@ -140,7 +143,7 @@ class LegacyBinding implements HttpBinding {
     if (!session.busy) this.#table.touch(session);
   }
 
-  /** Serves a POST without sessions. Only the version of its client is known. */
+  /** Serves a POST without sessions. Unless it is a handshake, only the version of its client is known. */
   #postSingle(exchange: HttpExchange, body: Parsed, kind: ReplyKind, version = ASSUMED_VERSION): void {
     const isHandshake = body.kind === "request" && body.message.method === "initialize";
     const client: ClientDescription | undefined = isHandshake
@@ -200,7 +203,7 @@ class LegacyBinding implements HttpBinding {
     exchange.reply(200, {});
   }
 
-  /** Finds the session that the exchange names. Answers the exchange if there is none. */
+  /** Finds the session that the exchange names. If there is none, or its version differs, answers the exchange. */
   #find(exchange: HttpExchange, body: Parsed | undefined, version: string | undefined): HttpSession | undefined {
     const sessionId = exchange.header(SESSION_ID);
     if (sessionId === undefined)
@@ -263,7 +266,7 @@ export type Admit = () => Promise<{ readonly headers: HttpHeaders } | { readonly
 
 /**
  * Serves the `initialize` request of a new session. The response waits for the outcome, since only a successful
- * handshake opens a session. Resolves with true if the client received the result.
+ * handshake opens a session. Resolves with true if the result was written to the client.
  */
 export async function serveHandshake(
   session: HttpSession,

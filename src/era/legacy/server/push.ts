@@ -93,7 +93,7 @@ export class PushStrategy implements RequestStrategy {
       tellProgress(onProgress, params, (error) => this.#runtime.report(error, { where: "progress", method, id }));
   }
 
-  /** Runs a step once, also if the handler runs again after it returned `inputRequired`. */
+  /** Runs a step until it succeeds once, even if the handler runs again after it returned `inputRequired`. */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     this.#steps ??= new Steps();
     return this.#steps.run(name, work);

@@ -19,7 +19,7 @@ export interface PostReply {
   answer(frame: string, busy?: Busy): boolean;
   /** Records that one request was cancelled and gets no response. */
   drop(): void;
-  /** Ends one running request with its session. */
+  /** Ends one running request, since its session ends. Only a JSON response contains `frame`. */
   fail(frame: string): void;
 }
 

@@ -25,7 +25,7 @@ export class SessionSubscriptions {
   constructor(runtime: ServerRuntime, session: SubscribingSession) {
     this.#runtime = runtime;
     this.#session = session;
-    // At most one change per watched resource waits, so there is no overflow.
+    // At most one change per list and per watched resource waits, so there is no overflow.
     const most = Number.POSITIVE_INFINITY;
     this.#outbox = new ChangeOutbox(
       (...told) => this.#tell(...told),

@@ -29,13 +29,13 @@ import { SessionSubscriptions } from "./session-subscriptions.js";
 
 type Phase =
   | { readonly name: "new" }
-  /** The server has answered `initialize` and waits for `notifications/initialized`. */
+  /** The server has accepted `initialize` and waits for `notifications/initialized`. */
   | { readonly name: "answered"; readonly client: ClientDescription }
   | { readonly name: "ready"; readonly client: ClientDescription };
 
 const UNKNOWN_CLIENT: ClientDescription = { version: HANDSHAKE_VERSIONS[0], capabilities: {}, info: undefined };
 
-/** State of a session after its handshake: version, client, log level, subscriptions. */
+/** State of a session: phase of the handshake, version, client, log level, subscriptions. */
 export class LegacySession implements EraSession, UrlElicitationOwner {
   running = 0;
   readonly #era: ServerEra;
@@ -265,7 +265,10 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     });
   }
 
-  /** Sends a change if the server declared it at the handshake or declares it now. */
+  /**
+   * Sends a change. A change of a list is sent only if the server declared `listChanged` at the handshake or declares
+   * it now.
+   */
   #onChange(change: Change): void {
     if (change.kind !== "resource") {
       const { kind } = change;

@@ -180,7 +180,7 @@ class SseSession implements Channel {
     this.#connection = new SseConnection(exchange, { clock, keepAlive, limits, onGone });
   }
 
-  /** Sends the URL for POSTs. The session may end from now on. */
+  /** Sends the URL for POSTs. From now on, the session ends when its authorization expires. */
   announce(address: string): void {
     this.#connection.write({ event: "endpoint", data: address });
     this.#limitAge();

@@ -97,7 +97,10 @@ export class SessionStream {
     else return this.#inTurn(() => this.#prime(exchange, headers));
   }
 
-  /** Answers an exchange with the events that no connection has received, and continues with new ones. */
+  /**
+   * Answers an exchange with the events after the last one that was written, or with all events if the log no longer
+   * contains that one. Continues with new events.
+   */
   catchUp(exchange: HttpExchange): void | Promise<void> {
     const { log, sessionId } = this.#owner;
     if (log === undefined) return this.open(exchange);

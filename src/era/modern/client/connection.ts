@@ -140,7 +140,10 @@ export class ModernConnection implements Connection {
     );
   }
 
-  /** Sends a refused call once more if another version or new headers can help. Otherwise throws the refusal. */
+  /**
+   * Sends a refused call again: in another version if the server names a common one, and with new headers if the
+   * listing of the tool may be outdated. Throws the last refusal.
+   */
   async #sendAgain(call: ConnectionCall, lifetime: CallLifetime, refusal: RpcFailure): Promise<ClientResult> {
     let response: RpcResponse = refusal;
     const again = { ...call, id: undefined };
@@ -181,7 +184,10 @@ export class ModernConnection implements Connection {
     return { id, method, params, written, cancellable: method !== "server/discover", onProgress };
   }
 
-  /** Serializes params with their envelope, if the transport needs no access to them. Returns undefined otherwise. */
+  /**
+   * Serializes params together with their envelope, for a channel. Returns undefined over HTTP, whose headers repeat
+   * params, and if the call has progress, capabilities or metadata of its own.
+   */
   #write(call: ConnectionCall): JsonText | undefined {
     const { params, onProgress, capabilities } = call;
     if (this.#transport.kind !== "channel" || params === undefined) return undefined;
@@ -257,7 +263,7 @@ function fitting(method: string, result: ClientResult, check: Check | undefined)
   });
 }
 
-/** This version has no `notifications/roots/list_changed`, so `roots.listChanged` is never declared. */
+/** Removes `roots.listChanged`, since this version has no `notifications/roots/list_changed`. */
 function withoutRootChanges(capabilities: ClientCapabilities): ClientCapabilities {
   return capabilities.roots?.listChanged === undefined ? capabilities : { ...capabilities, roots: {} };
 }

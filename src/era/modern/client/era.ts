@@ -85,8 +85,8 @@ async function probe(
 }
 
 /**
- * Sends `server/discover`. A timeout on a channel and a status from 400 to 499 over HTTP suggest another era. A lost
- * connection does not.
+ * Sends `server/discover`. A timeout on a channel, or an HTTP status from 400 to 499 other than 401 and 403, suggests
+ * another era. A lost connection suggests it only if the last output of the server process is about the request.
  */
 async function ask(connection: ModernConnection, lifetime: CallLifetime, onAnswer?: () => void): Promise<RpcResponse> {
   try {
@@ -136,7 +136,10 @@ function mutual(versions: readonly string[], offered: readonly string[], evidenc
   throw new WrongEraError(`it supports ${offered.join(", ")}`, offered, { cause: evidence });
 }
 
-/** Interprets an error response to the probe. A refusal of the caller (401, 403) says nothing about the era. */
+/**
+ * Interprets an error response to the probe. A refusal of the caller (401, 403) says nothing about the era, so it is
+ * final only if no other era is left to try.
+ */
 function verdict(error: RpcErrorObject, last: boolean): Error {
   const cause = toTypedError(error, "server/discover");
   const data = error.data as { requiredCapabilities?: unknown } | undefined | null;

@@ -125,7 +125,8 @@ function nameWrong(parsed: Exclude<Parsed, { kind: "notification" }>): string {
 }
 
 /**
- * Returns headers that repeat parts of the body for intermediaries. `version` applies if the body names none.
+ * Returns the headers of a POST. They repeat parts of the body for intermediaries. `version` applies if the body names
+ * none.
  * @throws if an argument cannot be encoded in a header
  */
 function requestHeaders(

@@ -17,8 +17,8 @@ export interface Serving {
 }
 
 /**
- * Decodes a request to a call or to a refusal. Checks metadata first, then the headers of an HTTP request, then the
- * version. The first fault is reported.
+ * Decodes a request to a call or to a refusal. Checks metadata first, then the headers of an HTTP request, the version,
+ * and the length of the id. The refusal names the first fault.
  */
 export function decode(
   serving: Serving,
@@ -47,8 +47,8 @@ export function versionRefusal({ era, runtime: { versions } }: Serving, version:
 }
 
 /**
- * Refuses a handshake, which belongs to older versions. The client learns from the refusal which versions the server
- * supports.
+ * Refuses a handshake, which belongs to older versions. The refusal names the versions that the server supports, unless
+ * the version header is of this era and does not match the body.
  */
 function handshakeRefusal({ era, runtime }: Serving, params: Params, exchange: HttpExchange | undefined): Refusal {
   const requested = typeof params.protocolVersion === "string" ? params.protocolVersion : undefined;

@@ -79,7 +79,10 @@ function withoutExecution(tool: unknown): unknown {
   return rest;
 }
 
-/** Serializes an error. A code that this era reserves without a meaning becomes an internal error. */
+/**
+ * Converts an error. The code that earlier versions use for an unknown resource becomes "invalid params". A code that
+ * the protocol reserves and this version does not define becomes "internal error".
+ */
 export function encodeError(error: RpcError): RpcErrorObject {
   const { rpcCode } = error;
   if (rpcCode === RESOURCE_NOT_FOUND_BEFORE) return { ...toErrorObject(error), code: INVALID_PARAMS };

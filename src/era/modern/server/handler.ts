@@ -6,7 +6,7 @@ import type { Replay } from "./replay.js";
 
 /**
  * Runs a handler whose questions are answered in later requests. The code for that is loaded when a handler asks, or
- * when a request brings answers, since most calls do neither.
+ * when a request contains answers or state, since most calls do neither.
  */
 export function runWithReplay(call: Call, runtime: ServerRuntime, run: RunHandler): MaybePromise<HandlerResult> {
   if (modernMethods.get(call.method)?.asks !== true) return run(questionless(call.method, runtime));
@@ -50,7 +50,10 @@ class Round implements ClientRequestsOpener {
     return this.#questions;
   }
 
-  /** Runs a round that continues an earlier one. It runs once, even if the client repeats the request. */
+  /**
+   * Runs a round that continues an earlier one. If the server tracks the use of states, a repeated request joins the
+   * round or gets its outcome.
+   */
   async once(run: () => MaybePromise<HandlerResult>): Promise<HandlerResult> {
     await this.open();
     return ((await this.#replay) as Replay).once(run);
@@ -76,7 +79,7 @@ class Round implements ClientRequestsOpener {
   }
 }
 
-/** Creates the requests to the client for a method whose result cannot be `input_required`. */
+/** Opens the requests to the client of a method whose result cannot be `input_required`: every question is refused. */
 function questionless(method: string, runtime: ServerRuntime): ClientRequestsOpener {
   let questions: Promise<ClientRequests> | undefined;
   return {

@@ -12,7 +12,7 @@ import { ModernSession } from "./session.js";
 
 const LISTEN = "subscriptions/listen";
 /**
- * Milliseconds that subscriptions have to end by themselves when the server begins to close. The rest is ended then.
+ * Milliseconds that subscriptions have to end by themselves when the server closes. Those still open are then ended.
  */
 const LISTEN_GRACE_MS = 1_000;
 

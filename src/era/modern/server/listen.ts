@@ -20,8 +20,9 @@ import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { SUBSCRIPTION_KEY } from "../envelope.js";
 
 /**
- * Serves a subscription. Acknowledges the honoured filter, sends matching changes, and ends when the client cancels or
- * the server closes. No change is sent before the acknowledgment.
+ * Serves a subscription. Acknowledges the honoured filter, then sends matching changes. It ends when the client cancels
+ * or does not read, the server closes, or the lifetime of the subscription or of the authorization ends. It ends at
+ * once if the honoured filter is empty.
  */
 export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
   const { limits } = runtime;
@@ -63,7 +64,7 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
       call.notify(method, { ...params, _meta: { ...(params._meta as Params | undefined), ...tag } });
     const outbox = new ChangeOutbox(write, runtime.clock, limits.maxWaitingChanges, () => giveUp(call));
     outbox.send("notifications/subscriptions/acknowledged", { notifications: filter });
-    // Only this call may throw. No resource is held yet.
+    // Only `start` may throw. Nothing has to be released yet.
     const stopTopics = call.topics?.start((method, params) => outbox.send(method, params as Params));
     countOpen(runtime, owner, count);
     const onChange = (change: Change) => {

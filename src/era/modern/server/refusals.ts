@@ -38,7 +38,10 @@ export function notAcceptable(method: string): Refusal {
   return new TransportRefusal(406, INVALID_REQUEST, `Not acceptable: ${oneLine(method)} is answered as ${forms}`);
 }
 
-/** Refuses a notification whose headers differ from its body. Unlike a request, it may omit them. */
+/**
+ * Refuses a notification whose headers differ from its body, or whose version the server does not support. Unlike a
+ * request, it may omit the headers and the version.
+ */
 export function notificationRefusal(
   exchange: HttpExchange,
   { method, params }: RpcNotification,

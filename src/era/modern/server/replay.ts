@@ -39,7 +39,10 @@ interface Progress {
 
 const FRESH: Progress = { answers: {}, steps: {}, asked: {}, round: 0 };
 
-/** Thrown into a handler at a question without an answer. The handler stops and runs again in the next round. */
+/**
+ * Thrown into a handler at a question without an answer, and at a new step while a question is open. The handler stops
+ * and runs again in the next round.
+ */
 export class Suspended extends HandlerSuspended {
   override readonly name = "Suspended";
   constructor(key: string) {
@@ -71,8 +74,8 @@ export async function closeRound(
 }
 
 /**
- * Converts the error, which other versions send as such, to a result with questions. The handler runs again when the
- * client returns.
+ * Converts a `UrlElicitationRequiredError`, which earlier versions send as an error, to a result with questions. The
+ * handler runs again when the client has answered them.
  */
 function toUrlRequests({ elicitations }: UrlElicitationRequiredError): HandlerResult {
   const requests = elicitations.map(({ elicitationId, message, url }) => {
@@ -82,7 +85,8 @@ function toUrlRequests({ elicitations }: UrlElicitationRequiredError): HandlerRe
 }
 
 /**
- * Seals the state in an `input_required` result that the handler wrote itself, together with the progress of the call.
+ * Checks an `input_required` result that the handler wrote itself, and seals its state together with the progress of
+ * the call. Returns other results unchanged.
  */
 async function sealAuthored(call: Call, replay: Replay, given: HandlerResult): Promise<HandlerResult> {
   if (given instanceof PreparedResult || given.resultType !== "input_required") return given;
@@ -145,14 +149,12 @@ async function restore(
   }
   const progress = opened.state as Progress;
   call.authoredState = progress.authored;
+  // Answers in the sealed state take precedence, since the handler may have acted on them.
   const answers = { ...askedFor(progress, given), ...progress.answers };
   return { progress: { ...progress, answers }, use: opened.use };
 }
 
-/**
- * Returns the answers to questions of earlier rounds. Answers in the sealed state take precedence, since the handler
- * may have acted on them.
- */
+/** Returns the given answers whose questions were asked in earlier rounds. */
 function askedFor({ asked }: Progress, given: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(given).filter(([key]) => Object.hasOwn(asked, key)));
 }
@@ -271,8 +273,8 @@ export class Replay implements RequestStrategy {
   }
 
   /**
-   * True if the answer has the right shape. Otherwise the client is at fault, and the request is refused. Answers to
-   * unknown questions are ignored.
+   * True if the answer has the right shape.
+   * @throws a refusal otherwise, since the client is at fault
    */
   #fits(request: InputRequest, key: string, answer: unknown): boolean {
     const problem = inputShapes.get(request.method)?.result(answer);

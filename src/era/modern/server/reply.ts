@@ -28,8 +28,9 @@ export interface Endpoint {
 }
 
 /**
- * Response to one request. It is a JSON document, unless the call sends a notification first: then it is a stream whose
- * last event is the response. It ends once: answered, closed by the client, or by shutdown.
+ * Response to one request: a JSON document, or a stream whose last event is the JSON-RPC response. It is a stream if
+ * the call sends a notification, if the call is silent for long, or if `form` requires a stream. It ends once:
+ * answered, closed by the client, or by shutdown.
  */
 export class ModernReply implements ServerWire, Quiet {
   readonly shared = false;
@@ -134,8 +135,8 @@ export class ModernReply implements ServerWire, Quiet {
 }
 
 /**
- * Returns the HTTP status of an error. A refusal has its own status. A handler's error is sent with 200, except for the
- * code whose status the protocol fixes.
+ * Returns the HTTP status of an error. A refusal has a status of its own. A handler's error is sent with 200, except
+ * for a missing capability, whose status the protocol fixes.
  */
 function toStatus(error: RpcErrorObject, refused: boolean): number {
   if (error.code === MISSING_CAPABILITY) return 400;

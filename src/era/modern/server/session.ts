@@ -7,7 +7,7 @@ import type { Call, CallOrigin, EraSession, ServerEra, ServerRuntime, ServerWire
 import { modernNotifications, REMOVED_NOTIFICATIONS } from "../methods.js";
 import { decode, type Serving } from "./decode.js";
 
-/** Decodes the messages of one channel. Nothing is kept between requests. */
+/** Decodes the messages of one channel, or a single notification over HTTP. Nothing is kept between requests. */
 export class ModernSession implements EraSession {
   running = 0;
   readonly #serving: Serving;
