@@ -60,7 +60,7 @@ export class ProgressReporter {
 
   #problem(progress: number, total: number | undefined): string | undefined {
     if (!Number.isFinite(progress) || (total !== undefined && !Number.isFinite(total)))
-      return "progress and total must be finite";
+      return `progress and total must be finite, got ${progress} and ${total}`;
     return progress > this.#last ? undefined : `progress must increase, but ${progress} follows ${this.#last}`;
   }
 

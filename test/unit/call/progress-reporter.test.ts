@@ -34,8 +34,8 @@ test("progress grows, and is finite; anything else is the author's mistake and i
     [
       "progress must increase, but 2 follows 2",
       "progress must increase, but 1 follows 2",
-      "progress and total must be finite",
-      "progress and total must be finite",
+      "progress and total must be finite, got NaN and undefined",
+      "progress and total must be finite, got 3 and Infinity",
     ],
   );
 });
