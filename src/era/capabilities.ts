@@ -38,8 +38,7 @@ function isMembers(value: unknown): value is Members {
 
 /** Creates the refusal of a request that needs capabilities which the client did not declare. */
 export function missingCapability(requiredCapabilities: ClientCapabilities): Refusal {
-  const names = Object.keys(requiredCapabilities).join(", ");
-  const message = `The client did not declare a capability that this request needs: ${names}`;
+  const message = `The client did not declare capabilities that this request needs: ${JSON.stringify(requiredCapabilities)}`;
   return new Refusal(MISSING_CAPABILITY, message, { requiredCapabilities });
 }
 

@@ -145,7 +145,8 @@ export const CLIENT_TIMES = {
 /** Throws if the description of the server is larger than the client may keep. */
 export function assertDescription(method: string, result: object, limits: ClientLimits): void {
   const most = limits.maxDescriptionChars;
-  if (JSON.stringify(result).length <= most) return;
-  const message = `${method}: the result has more than ${most} characters (limits.maxDescriptionChars)`;
+  const { length } = JSON.stringify(result);
+  if (length <= most) return;
+  const message = `${method}: the result has ${length} characters, at most ${most} are allowed (limits.maxDescriptionChars)`;
   throw new McpError("invalid_result", message);
 }

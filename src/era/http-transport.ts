@@ -26,6 +26,7 @@ import { type ConnectionError, notConnected, ProtocolError, toError } from "../p
 import { InflightTable } from "../protocol/jsonrpc/inflight-table.js";
 import type { Params, RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
 import { type Parsed, parseFrame } from "../protocol/jsonrpc/parse.js";
+import { quoted } from "../protocol/text.js";
 import { describe, type GiveUp, HttpCall } from "./http-call.js";
 import { type HttpTarget, NO_RECEIVER, type TransportReceiver, type TransportRequest } from "./transport.js";
 
@@ -155,8 +156,7 @@ export class HttpWire {
       await this.#readJson(call, response, onMessage);
     } else {
       discard(response);
-      const said = `the server answered with content type ${JSON.stringify(type ?? "")}`;
-      call.fail(new ProtocolError(`${call.method}: ${said}${NOT_MCP}`));
+      call.fail(wrongContentType(call.method, type, "application/json or text/event-stream"));
     }
     return undefined;
   }
@@ -218,6 +218,12 @@ export class HttpWire {
     onMessage(parsed);
     if (!call.over) call.fail(call.lost("the server's response does not answer this request"));
   }
+}
+
+/** Creates the error for a response of another content type. */
+export function wrongContentType(what: string, type: string | null, expected = "text/event-stream"): ProtocolError {
+  const received = type === null ? "no content type" : `content type ${quoted(type)}`;
+  return new ProtocolError(`${what}: the server answered with ${received}, expected ${expected}${NOT_MCP}`);
 }
 
 /** Aborts the HTTP requests of a call. */

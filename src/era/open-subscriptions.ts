@@ -28,7 +28,8 @@ export function assertWithin(
   counted: string,
 ): void {
   const most = limits[limit];
-  if (count > most) throw new Refusal(code, `Too many ${counted}: at most ${most} are allowed (limits.${limit})`);
+  if (count > most)
+    throw new Refusal(code, `Too many ${counted} (${count}): at most ${most} are allowed (limits.${limit})`);
 }
 
 /** Adds `change` to the count of open subscriptions of an owner. It is negative when subscriptions close. */

@@ -1,5 +1,5 @@
 import { McpError } from "../protocol/errors.js";
-import { describeIssues } from "../protocol/text.js";
+import { describeIssues, quoted } from "../protocol/text.js";
 import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 import type { Result } from "./server-era.js";
 
@@ -20,5 +20,5 @@ export async function toCustomResult<S extends StandardSchema>(
 export function toResult(value: unknown, method: string): Result {
   if (value === undefined) return {};
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Result;
-  throw new TypeError(`The handler of ${method} must return an object or undefined`);
+  throw new TypeError(`The handler of ${method} must return an object or undefined, got ${quoted(String(value))}`);
 }

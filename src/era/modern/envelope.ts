@@ -73,12 +73,9 @@ export function readImplementation(value: unknown): Implementation | undefined {
 
 /** Creates the refusal of a version that the server does not support. */
 export function unsupportedVersion(requested: string | undefined, supported: readonly string[]): Refusal {
-  const message = `Unsupported protocol version: this server supports ${supported.join(", ")}`;
-  return new Refusal(
-    UNSUPPORTED_VERSION,
-    message,
-    requested === undefined ? { supported } : { supported, requested: oneLine(requested) },
-  );
+  const shown = requested === undefined ? undefined : oneLine(requested);
+  const message = `Unsupported protocol version: ${shown} (this server supports ${supported.join(", ")})`;
+  return new Refusal(UNSUPPORTED_VERSION, message, { supported, requested: shown });
 }
 
 function malformed(place: string, expected: string): Refusal {

@@ -30,7 +30,10 @@ test("a batch is served up to the limit, and refused above it before anything of
   for (const count of [65, 640]) {
     const refused = await status(client.post(pings(count)), 400);
     equal(messages(refused)[0]?.error?.code, -32600);
-    match(messages(refused)[0]?.error?.message ?? "", /at most 64 messages.*limits\.maxBatchItems/);
+    match(
+      messages(refused)[0]?.error?.message ?? "",
+      new RegExp(`has ${count} messages, at most 64 .*limits\\.maxBatchItems`),
+    );
   }
   await status(
     client.post(pings(65).map(({ method }) => ({ jsonrpc: "2.0", method: `notifications/${method}` }))),

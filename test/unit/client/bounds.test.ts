@@ -115,7 +115,8 @@ test("questions beyond the bound are refused with an answer that says so", async
   const asked = [1, 2, 3].map(() => server.ask("x/ask"));
   const refusal = await asked[2];
   equal(open, 2);
-  deepEqual(refusal, { code: -32603, message: "This client answers at most 2 requests of a server at once" });
+  const message = "This client answers at most 2 requests of a server at once (limits.maxQuestions)";
+  deepEqual(refusal, { code: -32603, message });
   release.open();
   deepEqual(await asked[0], { answer: {} });
   deepEqual(await server.ask("x/ask"), { answer: {} });
@@ -135,7 +136,7 @@ test("a server that asks faster than its answers can be posted is not answered w
   for (let n = 0; n < 4; n++) answers.push(await script.next(isAnswer));
   equal(answers.filter(({ message }) => "error" in message).length, 2);
   equal(script.received.filter(isAnswer).length, 4);
-  match(problems[0]?.message ?? "", /ping was dropped: the server sends too many requests \(limits\.maxQuestions\)/);
+  match(problems[0]?.message ?? "", /ping was dropped: 4 requests of the server are open, twice limits\.maxQuestions/);
   equal(problems.length, 1);
   for (const answer of answers) answer.status(202);
 });

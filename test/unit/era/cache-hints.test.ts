@@ -28,9 +28,10 @@ test("hints of a handler are sent if they may be, and reported and replaced if n
   deepEqual(await read({ ttlMs: 5 }), [5, "public"]);
   deepEqual(await read({ cacheScope: "private" }), [7, "private"]);
   for (const ttlMs of [-1, 1.5, "5"]) {
-    const report = "resources/read: ttlMs of the handler's result must be an integer of 0 or more";
+    const rule = "ttlMs of the handler's result must be an integer of 0 or more";
+    const report = `resources/read: ${rule}, got ${JSON.stringify(ttlMs)}`;
     deepEqual(await read({ ttlMs }), [7, "public", report]);
   }
-  const report = `resources/read: cacheScope of the handler's result must be "public" or "private"`;
+  const report = `resources/read: cacheScope of the handler's result must be "public" or "private", got "shared"`;
   deepEqual(await read({ ttlMs: 1, cacheScope: "shared" }), [1, "public", report]);
 });

@@ -6,6 +6,7 @@ import { AuthError } from "../../../protocol/auth-error.js";
 import type { Deprecation } from "../../../protocol/deprecations.js";
 import { ConnectionError, McpError, TimeoutError, VersionError } from "../../../protocol/errors.js";
 import { fromErrorObject, METHOD_NOT_FOUND } from "../../../protocol/jsonrpc/errors.js";
+import { oneLine, quoted } from "../../../protocol/text.js";
 import type { InitializeResult } from "../../../protocol/types/index.js";
 import {
   type ClientEra,
@@ -57,12 +58,10 @@ async function resumeSession(
   { id, initialized }: SavedSession,
 ): Promise<Connection> {
   const version = (initialized as unknown as InitializeResult)?.protocolVersion;
-  if (wire.kind !== "http" || typeof id !== "string" || !options.versions.includes(version)) {
-    throw new McpError(
-      "invalid_session",
-      "session cannot be continued: pass `client.session` of a connection to the same server",
-    );
-  }
+  if (wire.kind !== "http") throw invalidSession("only a connection over HTTP has a session");
+  if (typeof id !== "string" || typeof version !== "string")
+    throw invalidSession("pass `client.session` of a connection to the same server");
+  if (!options.versions.includes(version)) throw invalidSession(`allow its version ${quoted(version)}`);
   const firstId = Math.floor(Math.random() * 2 ** 50);
   const transport = new LegacyHttpTransport(wire.target, { session: { id, version }, firstId });
   const connection = new LegacyConnection(era, transport, runtime);
@@ -70,6 +69,10 @@ async function resumeSession(
   connection.adopt(asInitialized(initialized));
   await transport.listen();
   return connection;
+}
+
+function invalidSession(why: string): McpError {
+  return new McpError("invalid_session", `session cannot be continued: ${why}`);
 }
 
 /** True if the status of the first POST allows the conclusion that the server uses HTTP+SSE. */
@@ -178,7 +181,7 @@ async function initialize(
   const result = asInitialized(response.result);
   if (versions.includes(result.protocolVersion)) return result;
   throw new VersionError(
-    `No common protocol version: the server answered ${result.protocolVersion}, this client supports ${versions.join(", ")}`,
+    `No common protocol version: the server answered ${oneLine(result.protocolVersion)}, this client supports ${versions.join(", ")}`,
     [result.protocolVersion],
     versions,
   );

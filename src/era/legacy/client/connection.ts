@@ -124,7 +124,10 @@ export class LegacyConnection implements Connection {
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
     if (method === "notifications/roots/list_changed" && this.#runtime.capabilities.roots?.listChanged !== true) {
-      throw new McpError("not_declared", `${method} was not sent: this client did not declare roots.listChanged`);
+      throw new McpError(
+        "not_declared",
+        `${method} was not sent: this client did not declare roots.listChanged (options roots and rootsListChanged)`,
+      );
     }
     return this.#transport.notify(method, params);
   }

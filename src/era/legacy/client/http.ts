@@ -198,7 +198,8 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     this.#session = new ClientSession(version, isUsable ? id : undefined);
     this.wire.secret = this.#session.id;
     if (isUsable) return;
-    this.wire.report(new ProtocolError("The session id of the server must contain only visible ASCII characters"));
+    const rule = "the Mcp-Session-Id header must contain only visible ASCII characters";
+    this.wire.report(new ProtocolError(`The connection has no session: ${rule}`));
   }
 
   /** Drops the session and its GET stream, since a handshake begins. */

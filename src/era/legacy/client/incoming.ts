@@ -4,6 +4,7 @@ import { ProtocolError } from "../../../protocol/errors.js";
 import type { InflightTable } from "../../../protocol/jsonrpc/inflight-table.js";
 import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import { classify, type Parsed, type ParseFailure } from "../../../protocol/jsonrpc/parse.js";
+import { quoted } from "../../../protocol/text.js";
 import type { HttpCall } from "../../http-call.js";
 import { drop, type HttpWire } from "../../http-transport.js";
 
@@ -68,7 +69,9 @@ export class Incoming {
       return;
     }
     const isLate = other === undefined && id !== undefined && id !== null && this.#inflight.hasMinted(id);
-    if (!isLate) this.#wire.report(new ProtocolError(`A response arrived on the stream of another request: id ${id}`));
+    if (isLate) return;
+    const problem = `No request on the stream of a response has its id: ${quoted(String(id))}`;
+    this.#wire.report(new ProtocolError(problem));
   }
 
   #takeInvalid({ message, answer, id }: ParseFailure, call: HttpCall | undefined): void {

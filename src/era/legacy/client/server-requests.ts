@@ -9,6 +9,7 @@ import { ProtocolError, RpcError, toError } from "../../../protocol/errors.js";
 import { INTERNAL_ERROR, toErrorObject } from "../../../protocol/jsonrpc/errors.js";
 import { isWritable } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcRequest } from "../../../protocol/jsonrpc/message.js";
+import { oneLine } from "../../../protocol/text.js";
 import type { ClientResult, ClientRuntime, ReportProgress } from "../../client-era.js";
 import { toResult } from "../../results.js";
 import type { ClientTransport } from "../../transport.js";
@@ -66,7 +67,9 @@ export class ServerRequests {
   #drop({ method }: RpcRequest): void {
     if (!this.#isFlooded)
       this.#runtime.onProblem(
-        new ProtocolError(`${method} was dropped: the server sends too many requests (limits.maxQuestions)`),
+        new ProtocolError(
+          `${oneLine(method)} was dropped: ${this.#served.size} requests of the server are open, twice limits.maxQuestions`,
+        ),
       );
     this.#isFlooded = true;
   }
@@ -119,8 +122,12 @@ export class ServerRequests {
 }
 
 function tooManyQuestions(most: number): RpcError {
-  return new RpcError(INTERNAL_ERROR, `This client answers at most ${most} requests of a server at once`, {
-    limit: "maxQuestions",
-    max: most,
-  });
+  return new RpcError(
+    INTERNAL_ERROR,
+    `This client answers at most ${most} requests of a server at once (limits.maxQuestions)`,
+    {
+      limit: "maxQuestions",
+      max: most,
+    },
+  );
 }

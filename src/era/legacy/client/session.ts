@@ -45,7 +45,7 @@ export class SessionLost extends ConnectionError {
   readonly #sessionId: string | undefined;
 
   constructor(method: string, session: ClientSession) {
-    const message = `${method}: the session has expired (HTTP status 404)`;
+    const message = `${method}: the server no longer knows the session (HTTP status 404)`;
     super(message, { status: 404, delivery: "refused" });
     this.#sessionId = session.id;
   }

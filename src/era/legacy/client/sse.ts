@@ -9,9 +9,10 @@ import { isEventStream } from "../../../http/media-type.js";
 import { readSse, type SseEvent, SseReader } from "../../../http/sse/reader.js";
 import { ConnectionError, notConnected, ProtocolError } from "../../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../../protocol/jsonrpc/channel.js";
+import { quoted } from "../../../protocol/text.js";
 import { ChannelTransport } from "../../channel-transport.js";
 import { describe } from "../../http-call.js";
-import { drop, HttpWire } from "../../http-transport.js";
+import { drop, HttpWire, wrongContentType } from "../../http-transport.js";
 import type { ClientTransport, HttpTarget } from "../../transport.js";
 
 const STREAM = "The server's stream";
@@ -67,12 +68,15 @@ class SseClientChannel implements Channel {
       { maxEventSize: this.#target.limits.maxMessageBytes },
     );
     const read = this.#read(response, reader).finally(() => named.abort());
-    await pause(this.#target.clock, this.#target.limits.sseEndpointMs, named.signal);
+    const { sseEndpointMs } = this.#target.limits;
+    await pause(this.#target.clock, sseEndpointMs, named.signal);
     if (this.#poster === undefined) {
-      if (problem === undefined && named.signal.aborted) problem = await read;
+      const isOver = named.signal.aborted;
+      if (problem === undefined && isOver) problem = await read;
       await this.close();
       await read;
-      throw problem ?? new ProtocolError(`${STREAM}: no endpoint event arrived`);
+      const when = isOver ? "before its end" : `within ${sseEndpointMs} ms (limits.sseEndpointMs)`;
+      throw problem ?? new ProtocolError(`${STREAM}: no endpoint event arrived ${when}`);
     }
     if (this.#closed) throw notConnected();
   }
@@ -99,15 +103,18 @@ class SseClientChannel implements Channel {
     const type = response.headers.get("content-type");
     if (isEventStream(type)) return response;
     discard(response);
-    throw new ProtocolError(`${STREAM}: the server answered with content type ${JSON.stringify(type ?? "")}`);
+    throw wrongContentType(STREAM, type);
   }
 
   /** Adopts the URL for POSTs. Another origin is refused, since it would receive messages for this server. */
   #adopt(address: string, base: URL): Error | undefined {
-    if (!URL.canParse(address, base)) return new ProtocolError(`${STREAM}: its endpoint is not a valid URL`);
+    if (!URL.canParse(address, base)) {
+      return new ProtocolError(`${STREAM}: the endpoint event must contain a valid URL, got ${quoted(address, 100)}`);
+    }
     const url = new URL(address, base);
-    if (url.origin !== this.#target.url.origin) {
-      return new ProtocolError(`${STREAM}: its endpoint must have the origin of the server, got ${url.origin}`);
+    const { origin } = this.#target.url;
+    if (url.origin !== origin) {
+      return new ProtocolError(`${STREAM}: the endpoint event must name a URL of ${origin}, got ${url.origin}`);
     }
     this.#poster = new HttpWire({ ...this.#target, url, server: this.#target.url });
     return undefined;
@@ -126,7 +133,7 @@ class SseClientChannel implements Channel {
       broken = streamLost(describe(error));
     }
     this.#poster?.abortAll();
-    this.#end(broken ?? streamLost("it ended"));
+    this.#end(broken ?? streamLost("the server ended it"));
     return broken;
   }
 

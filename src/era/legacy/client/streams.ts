@@ -8,10 +8,10 @@ import { readEvents, type StreamTrace } from "../../../http/client/read.js";
 import { discard, type HeaderRecord, type Reply } from "../../../http/client/send.js";
 import { isEventStream } from "../../../http/media-type.js";
 import { AuthError } from "../../../protocol/auth-error.js";
-import { ConnectionError, ProtocolError, toError } from "../../../protocol/errors.js";
+import { ConnectionError, toError } from "../../../protocol/errors.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
 import { describe, type HttpCall, streamLost } from "../../http-call.js";
-import type { HttpWire } from "../../http-transport.js";
+import { type HttpWire, wrongContentType } from "../../http-transport.js";
 import type { ReconnectOptions } from "../../transport.js";
 
 /** Context that the streams of a session share. */
@@ -143,8 +143,9 @@ export async function listenToServer(
       cursor.ended(trace, clock.now() - began);
     }
     if (end.aborted) return;
-    if (cursor.attempt === MANY && isEndless) listener.onTrouble(gaveUp(what, cursor, "still trying to resume"));
-    if (cursor.exhausted) return listener.onGivenUp(gaveUp(what, cursor));
+    if (cursor.attempt === MANY && isEndless)
+      listener.onTrouble(notResumed(what, cursor, `still trying to resume the stream ${after(cursor)}`));
+    if (cursor.exhausted) return listener.onGivenUp(notResumed(what, cursor, whyGivenUp(cursor)));
     opened = await reopen(streams, cursor, sessionHeaders, what, end);
     if (opened.kind === "open" && cursor.lastEventId === "" && !end.aborted) listener.onGap();
   }
@@ -234,7 +235,7 @@ async function openStream(
   const type = response.headers.get("content-type");
   if (isEventStream(type)) return { kind: "open", response };
   discard(response);
-  return { kind: "refused", error: new ProtocolError(`${what}: the server answered with content type ${type}`) };
+  return { kind: "refused", error: wrongContentType(what, type) };
 }
 
 /** True if another attempt may succeed. With 409 the server has not yet noticed the end of the last connection. */
@@ -251,12 +252,16 @@ function notReadOn(call: HttpCall, error: Error): Error {
   return call.lost(`the stream cannot be resumed (${error.message})`, { cause: error });
 }
 
-function gaveUp(what: string, cursor: StreamCursor, outcome?: string): ConnectionError {
-  return new ConnectionError(`${what}: ${whyGivenUp(cursor, outcome)}`, { cause: cursor.lastError });
+function notResumed(what: string, cursor: StreamCursor, outcome: string): ConnectionError {
+  return new ConnectionError(`${what}: ${outcome}`, { cause: cursor.lastError });
 }
 
-function whyGivenUp({ lastError }: StreamCursor, outcome = "gave up resuming"): string {
-  return `${outcome} the stream (${lastError === undefined ? "it delivers nothing" : describe(lastError)})`;
+function whyGivenUp(cursor: StreamCursor): string {
+  return `gave up resuming the stream (reconnect.maxFruitless) ${after(cursor)}`;
+}
+
+function after({ lastError, attempt }: StreamCursor): string {
+  return `after ${attempt} attempts: ${lastError === undefined ? "it delivers nothing" : describe(lastError)}`;
 }
 
 const GROWTH = 1.5;

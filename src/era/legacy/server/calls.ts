@@ -132,7 +132,12 @@ export class PostCalls {
   }
 
   #refuseReused(exchange: HttpExchange, id: RequestId): undefined {
-    refuse(exchange, this.#owner.runtime, invalidRequest("a request with this id is in progress"), id);
+    refuse(
+      exchange,
+      this.#owner.runtime,
+      invalidRequest("another request of this session or batch has the same id"),
+      id,
+    );
   }
 
   /** Runs calls when their reply is ready to be written to. */

@@ -122,7 +122,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     const { log } = this.#streams;
     const resumed = log !== undefined && lastEventId !== undefined;
     if (!resumed && this.#streams.isListening)
-      return refuse(exchange, this.runtime, refusal(409, "The session already has an open stream"));
+      return refuse(exchange, this.runtime, refusal(409, "The session already has an open GET stream"));
     const opened = resumed ? this.#streams.resume(exchange, log, lastEventId) : this.#streams.listen(exchange);
     this.hold(exchange, undefined, opened).catch((error: unknown) => this.#refuseFailed(exchange, error));
   }
@@ -230,7 +230,8 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     const reply = call === undefined ? undefined : this.#calls.replyOf(call);
     if (call !== undefined && reply === undefined) throw cannotAsk("no_call", method, "its call is over");
     const stream = reply === undefined ? this.#streams.standalone : reply.stream;
-    if (stream === undefined) throw cannotAsk("no_stream", method, "the response to its call is JSON, not a stream");
+    if (stream === undefined)
+      throw cannotAsk("no_stream", method, "the response to its call is JSON (http.responseMode, http.preferJson)");
     if (!stream.reachable) throw cannotAsk("no_stream", method, "the client has no open stream");
     return stream;
   }

@@ -187,13 +187,13 @@ class LegacyBinding implements HttpBinding {
   #createId(): string {
     const id = this.#options.sessions.createId?.() ?? crypto.randomUUID();
     if (!VISIBLE_ASCII.test(id))
-      throw new DefinitionError("http.sessions.createId must return visible ASCII characters");
+      throw new DefinitionError("http.sessions.createId must return a string of one or more visible ASCII characters");
     if (this.#table.has(id)) throw new DefinitionError("http.sessions.createId returned the id of an open session");
     return id;
   }
 
   #listen(exchange: HttpExchange, session: HttpSession): void {
-    if (!accepts(exchange.header("accept"), "text/event-stream")) return this.#refuse(exchange, notAcceptable);
+    if (!accepts(exchange.header("accept"), "text/event-stream")) return this.#refuse(exchange, notAcceptableStream);
     this.#table.touch(session);
     session.listen(exchange, exchange.header("last-event-id"));
   }
@@ -207,13 +207,17 @@ class LegacyBinding implements HttpBinding {
   #find(exchange: HttpExchange, body: Parsed | undefined, version: string | undefined): HttpSession | undefined {
     const sessionId = exchange.header(SESSION_ID);
     if (sessionId === undefined)
-      return this.#refuse(exchange, invalidRequest("the Mcp-Session-Id header is missing"), body);
+      return this.#refuse(
+        exchange,
+        invalidRequest("the Mcp-Session-Id header is missing; send initialize first"),
+        body,
+      );
     const session = this.#table.find(sessionId, exchange.principal);
     if (session === undefined) return this.#refuse(exchange, sessionNotFound, body);
     if (version !== undefined && version !== session.version) {
       return this.#refuse(
         exchange,
-        refusal(400, `Unsupported protocol version: the session uses ${session.version}`),
+        refusal(400, `Unsupported protocol version: ${version} (the session uses ${session.version})`),
         body,
       );
     }
@@ -253,6 +257,8 @@ const notAcceptable = refusal(
   406,
   "Not acceptable: the Accept header must allow application/json and text/event-stream",
 );
+
+const notAcceptableStream = refusal(406, "Not acceptable: the Accept header must allow text/event-stream");
 
 /** Returns the form of the response, or undefined if the client accepts none that this endpoint offers. */
 function pickReplyKind(accept: string | undefined, options: BindingOptions): ReplyKind | undefined {

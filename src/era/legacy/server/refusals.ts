@@ -25,6 +25,10 @@ export function invalidRequest(problem: string): HttpRefusal {
   return { status: 400, error: { code: INVALID_REQUEST, message: `Invalid request: ${problem}` } };
 }
 
+export function tooManyItems({ length }: readonly unknown[], most: number): string {
+  return `a batch has ${length} messages, at most ${most} are allowed (limits.maxBatchItems)`;
+}
+
 export function refusal(status: number, message: string, headers?: HttpHeaders): HttpRefusal {
   const error = { code: TRANSPORT_ERROR, message };
   return headers === undefined ? { status, error } : { status, error, headers };

@@ -25,6 +25,7 @@ import { releaseUrlElicitation, trackUrlElicitation } from "../../url-elicitatio
 import { BATCHING_VERSION, HANDSHAKE_VERSIONS } from "../../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../methods.js";
 import { describeClient } from "./kept-client.js";
+import { tooManyItems } from "./refusals.js";
 import { SessionSubscriptions } from "./session-subscriptions.js";
 
 type Phase =
@@ -155,9 +156,10 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   batchProblem(items: readonly unknown[]): string | undefined {
     if (!this.opened || this.client.version !== BATCHING_VERSION) return NO_BATCHES;
     const { maxBatchItems: most } = this.#runtime.limits;
-    if (items.length > most) return `a batch may have at most ${most} messages (limits.maxBatchItems)`;
+    if (items.length > most) return tooManyItems(items, most);
+    if (items.length === 0) return "a batch must not be empty";
     const hasInitialize = items.some((item) => (item as { method?: unknown } | null)?.method === "initialize");
-    return items.length > 0 && !hasInitialize ? undefined : "a batch must not be empty or contain initialize";
+    return hasInitialize ? "a batch must not contain initialize" : undefined;
   }
 
   /** True unless the call is the handshake, which cannot be cancelled. */
@@ -197,7 +199,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     this.#pings?.stop();
     for (const id of this.#urlElicitations) releaseUrlElicitation(this.#runtime.urlElicitations, id);
     this.#urlElicitations.clear();
-    const reason = new ConnectionError("The client disconnected", { delivery: "sent" });
+    const reason = new ConnectionError("The session has ended", { delivery: "sent" });
     for (const call of this.#notificationCalls) call.end.abort(reason);
     for (const stop of this.#stopListening.splice(0)) stop();
     this.#subscriptions?.close();

@@ -17,7 +17,7 @@ import { pathOf } from "../../sse-paths.js";
 import { sseDeprecation } from "../client/connect.js";
 import type { BindingOptions } from "./binding-options.js";
 import { keepOrigin } from "./kept-client.js";
-import { invalidRequest, refusal, sessionNotFound } from "./refusals.js";
+import { invalidRequest, refusal, sessionNotFound, tooManyItems } from "./refusals.js";
 import type { SessionTable } from "./session-table.js";
 
 /** Context of an {@link SseEndpoint}. */
@@ -89,7 +89,7 @@ export class SseEndpoint {
     const { runtime } = this.#context;
     const id = new URLSearchParams(exchange.url.split("?", 2)[1]).get("sessionId");
     if (id === null || !SESSION_ID.test(id))
-      return refuse(exchange, runtime, invalidRequest("sessionId is missing or malformed"));
+      return refuse(exchange, runtime, invalidRequest("the query parameter sessionId is missing or malformed"));
     const session = this.#find(id, exchange);
     if (session === undefined) return refuse(exchange, runtime, sessionNotFound);
     if (!isJson(exchange.header("content-type"))) return refuse(exchange, runtime, notJson);
@@ -110,8 +110,7 @@ export class SseEndpoint {
     }
     const { maxBatchItems } = runtime.limits;
     if (parsed.kind === "batch" && parsed.items.length > maxBatchItems) {
-      const problem = `a batch may have at most ${maxBatchItems} messages (limits.maxBatchItems)`;
-      return refuse(exchange, runtime, invalidRequest(problem));
+      return refuse(exchange, runtime, invalidRequest(tooManyItems(parsed.items, maxBatchItems)));
     }
     if (this.#context.options.admits?.(exchange, parsed) === false) return;
     if (!session.hasRoomFor(text)) return refuse(exchange, runtime, notOpenYet);

@@ -4,6 +4,7 @@ import type { Check } from "../../../protocol/json.js";
 import type { JsonText } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcFailure, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import { inputRequiredResult } from "../../../protocol/shapes/input.js";
+import { quoted } from "../../../protocol/text.js";
 import type {
   ClientCapabilities,
   DiscoverResult,
@@ -77,7 +78,9 @@ export class ModernConnection implements Connection {
     transport.receiver = {
       onRequest: (request) =>
         runtime.onProblem(
-          new ProtocolError(`The server sent a request, which this protocol version does not allow: ${request.method}`),
+          new ProtocolError(
+            `The server sent a request, which this protocol version does not allow: ${quoted(request.method)}`,
+          ),
         ),
       onNotification: (notification) => this.#receive(notification),
       onProblem: (problem) => runtime.onProblem(problem),

@@ -1,6 +1,7 @@
 import type { CallLifetime } from "../../../call/lifetime.js";
 import { ConnectionError, endOf, isVersionList, TimeoutError } from "../../../protocol/errors.js";
 import type { RpcErrorObject, RpcResponse } from "../../../protocol/jsonrpc/message.js";
+import { mustBe } from "../../../protocol/text.js";
 import type { DiscoverResult } from "../../../protocol/types/index.js";
 import {
   type ClientEra,
@@ -133,7 +134,7 @@ function refusalOf(answer: RpcResponse): Error | undefined {
 function mutual(versions: readonly string[], offered: readonly string[], evidence: unknown): string {
   const version = versions.find((candidate) => offered.includes(candidate));
   if (version !== undefined) return version;
-  throw new WrongEraError(`it supports ${offered.join(", ")}`, offered, { cause: evidence });
+  throw new WrongEraError(`the server supports ${offered.join(", ")}`, offered, { cause: evidence });
 }
 
 /**
@@ -156,7 +157,8 @@ function verdict(error: RpcErrorObject, last: boolean): Error {
 function asDiscovered(result: ClientResult, versions: readonly string[]): DiscoverResult {
   const problem = modernResults.get("server/discover")?.(result);
   if (problem !== undefined || !isVersionList(result.supportedVersions)) {
-    throw older("answered server/discover with an invalid result");
+    const why = mustBe(problem ?? { path: "/supportedVersions", expected: "a list of versions" });
+    throw older(`answered server/discover with an invalid result (${why})`);
   }
   mutual(versions, result.supportedVersions, undefined);
   return result as unknown as DiscoverResult;

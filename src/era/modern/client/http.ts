@@ -8,6 +8,7 @@ import { isObject } from "../../../protocol/json.js";
 import { formatNotification, formatRequest } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
+import { quoted } from "../../../protocol/text.js";
 import { type HttpCall, streamLost } from "../../http-call.js";
 import { drop, HttpTransport, nextMicrotask } from "../../http-transport.js";
 import type { ClientTransport, HttpTarget, TransportRequest } from "../../transport.js";
@@ -91,7 +92,7 @@ export class ModernHttpTransport extends HttpTransport implements ClientTranspor
   }
 
   #takeWrong(call: HttpCall, parsed: Exclude<Parsed, { kind: "notification" }>): void {
-    const problem = new ProtocolError(`${call.method}: the server sent ${nameWrong(parsed)}`);
+    const problem = new ProtocolError(`${call.method}: the server sent ${nameWrong(call, parsed)}`);
     const broken = parsed.kind === "invalid" && parsed.failure.answer && parsed.failure.id === call.id;
     if (broken) call.fail(problem);
     else this.wire.report(problem);
@@ -111,14 +112,14 @@ function abortPost(call: HttpCall): void {
   drop(call.abortSwitch);
 }
 
-function nameWrong(parsed: Exclude<Parsed, { kind: "notification" }>): string {
+function nameWrong({ id }: HttpCall, parsed: Exclude<Parsed, { kind: "notification" }>): string {
   switch (parsed.kind) {
     case "request":
-      return `a request, which this protocol version does not allow: ${parsed.message.method}`;
+      return `a request, which this protocol version does not allow: ${quoted(parsed.message.method)}`;
     case "response":
-      return `a response with the wrong id: ${parsed.message.id}`;
+      return `a response with the id ${quoted(String(parsed.message.id))}, expected ${id}`;
     case "batch":
-      return "a batch of messages";
+      return "a batch of messages, which this protocol version does not allow";
     case "invalid":
       return `a malformed message: ${parsed.failure.message}`;
   }

@@ -7,7 +7,7 @@ import { longIdRefusal } from "../../request-shapes.js";
 import { ServedCall } from "../../served-call.js";
 import type { Call, CallOrigin, EraSession, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
 import { type Envelope, hasEnvelope, readEnvelope, unsupportedVersion } from "../envelope.js";
-import { headerRefusal, versionHeaderRefusal } from "./headers.js";
+import { headerRefusal, plainHeaderRefusal } from "./headers.js";
 
 /** Server for which calls are decoded. `session` is set if they arrive on a channel. */
 export interface Serving {
@@ -54,7 +54,7 @@ function handshakeRefusal({ era, runtime }: Serving, params: Params, exchange: H
   const requested = typeof params.protocolVersion === "string" ? params.protocolVersion : undefined;
   const header = exchange?.header("mcp-protocol-version");
   const isOfThisEra = header !== undefined && era.versions.includes(header);
-  const mismatch = isOfThisEra ? versionHeaderRefusal(header, requested ?? "") : undefined;
+  const mismatch = isOfThisEra ? plainHeaderRefusal("MCP-Protocol-Version", header, requested ?? "") : undefined;
   return mismatch ?? unsupportedVersion(requested, runtime.versions);
 }
 

@@ -61,15 +61,14 @@ function hint(method: string, stamped: Record<string, unknown>, runtime: ServerR
   const scopeFits = cacheScope === "public" || cacheScope === "private";
   if (ttlFits && scopeFits) return;
   const configured = runtime.cacheHints(method);
-  if (!ttlFits) stamped.ttlMs = configured.ttlMs;
-  if (!scopeFits) stamped.cacheScope = configured.cacheScope;
-  const refused = (member: string, rule: string) =>
-    runtime.report(new RangeError(`${method}: ${member} of the handler's result must be ${rule}`), {
-      where: "encode",
-      method,
-    });
-  if (!ttlFits && ttlMs !== undefined) refused("ttlMs", "an integer of 0 or more");
-  if (!scopeFits && cacheScope !== undefined) refused("cacheScope", '"public" or "private"');
+  const replace = (member: keyof typeof configured, rule: string) => {
+    const got = stamped[member];
+    const problem = `${method}: ${member} of the handler's result must be ${rule}, got ${JSON.stringify(got)}`;
+    stamped[member] = configured[member];
+    if (got !== undefined) runtime.report(new RangeError(problem), { where: "encode", method });
+  };
+  if (!ttlFits) replace("ttlMs", "an integer of 0 or more");
+  if (!scopeFits) replace("cacheScope", '"public" or "private"');
 }
 
 /** Removes `execution` from a tool, since this version does not define it. */
@@ -95,7 +94,7 @@ export function codeMisuse(rpcCode: number): string | undefined {
   const instead =
     rpcCode === URL_ELICITATION_BEFORE
       ? "use ctx.elicitUrl or return inputRequired"
-      : "it is reserved for the protocol";
+      : "it is reserved for the protocol, use another code";
   return `Error code ${rpcCode} must not be sent in this protocol version: ${instead}`;
 }
 

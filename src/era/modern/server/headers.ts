@@ -5,6 +5,7 @@ import { decodeHeaderValue, trimHeader } from "../../../http/header-value.js";
 import { checkParamHeaders } from "../../../http/param-headers.js";
 import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { Params } from "../../../protocol/jsonrpc/message.js";
+import { quoted } from "../../../protocol/text.js";
 import type { ServerEra, ServerRuntime } from "../../server-era.js";
 import { HEADER_MISMATCH } from "../envelope.js";
 
@@ -32,39 +33,31 @@ export function headerRefusal(
   const methodHeader = exchange.header("mcp-method");
   const nameHeader = name === undefined ? undefined : exchange.header("mcp-name");
   return (
-    (versionHeader === version ? undefined : versionHeaderRefusal(versionHeader, version)) ??
-    (methodHeader === method ? undefined : methodHeaderRefusal(methodHeader, method)) ??
+    (versionHeader === version ? undefined : plainHeaderRefusal("MCP-Protocol-Version", versionHeader, version)) ??
+    (methodHeader === method ? undefined : plainHeaderRefusal("Mcp-Method", methodHeader, method)) ??
     (name === undefined || (nameHeader === name && PLAIN.test(name))
       ? undefined
-      : nameHeaderRefusal(nameHeader, name, nameFrom)) ??
-    (mirrored === undefined || mirrored.length === 0
-      ? undefined
-      : mismatch(checkParamHeaders(mirrored, params.arguments, (header) => exchange.header(header.toLowerCase()))))
+      : nameHeaderRefusal(nameHeader, name)) ??
+    (mirrored?.length
+      ? mismatch(checkParamHeaders(mirrored, params.arguments, (header) => exchange.header(header.toLowerCase())))
+      : undefined)
   );
 }
 
-export function versionHeaderRefusal(header: string | undefined, version: string): Refusal | undefined {
-  if (header === undefined) return mismatch("MCP-Protocol-Version header is missing");
-  return isPlainly(header, version)
-    ? undefined
-    : mismatch("MCP-Protocol-Version header does not match the version in _meta");
+/** Refuses a header that does not contain the value unencoded. Method and version have no encoded form. */
+export function plainHeaderRefusal(name: string, header: string | undefined, value: string): Refusal | undefined {
+  const trimmed = header && trimHeader(header);
+  return trimmed === value ? undefined : differs(name, header, trimmed, value);
 }
 
-export function methodHeaderRefusal(header: string | undefined, method: string): Refusal | undefined {
-  if (header === undefined) return mismatch("Mcp-Method header is missing");
-  return isPlainly(header, method) ? undefined : mismatch("Mcp-Method header does not match the method in the body");
+function nameHeaderRefusal(header: string | undefined, name: string): Refusal | undefined {
+  const decoded = header && decodeHeaderValue(header);
+  return decoded === name ? undefined : differs("Mcp-Name", header, decoded, name);
 }
 
-function nameHeaderRefusal(header: string | undefined, name: string, member: string | undefined): Refusal | undefined {
-  if (header === undefined) return mismatch("Mcp-Name header is missing");
-  const decoded = decodeHeaderValue(header);
-  if (decoded === undefined) return mismatch("Mcp-Name header is malformed");
-  return decoded === name ? undefined : mismatch(`Mcp-Name header does not match params.${member} in the body`);
-}
-
-/** True if the header contains the value unencoded. Method and version have no encoded form. */
-function isPlainly(header: string, value: string): boolean {
-  return header === value || trimHeader(header) === value;
+function differs(name: string, header: string | undefined, decoded: string | undefined, value: string) {
+  const received = header === undefined ? "missing" : decoded === undefined ? "malformed" : quoted(decoded);
+  return mismatch(`${name} header is ${received}, but the body has ${quoted(value)}`);
 }
 
 function mismatch(problem: string | undefined): Refusal | undefined {

@@ -7,7 +7,7 @@ import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
 import { decode, type Serving } from "./decode.js";
 import { bodyRefusal, notAcceptable, notificationRefusal, refuse, shuttingDown } from "./refusals.js";
-import { type Endpoint, ModernReply, type ReplyForm } from "./reply.js";
+import { type Endpoint, ModernReply, type ReplyForm, rejectRequest } from "./reply.js";
 import { ModernSession } from "./session.js";
 
 const LISTEN = "subscriptions/listen";
@@ -92,7 +92,7 @@ export class ModernBinding implements HttpBinding {
 const NO_WIRE: ServerWire = {
   shared: false,
   notify: () => {},
-  request: () => Promise.reject(new Error("This version has no requests from the server")),
+  request: rejectRequest,
 };
 
 const STREAM_ALWAYS: ReplyForm = { json: false, stream: true, listen: true, streamAlways: true, streamWhenQuiet: true };

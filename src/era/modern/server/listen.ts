@@ -32,7 +32,7 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
   assertMayOpen(runtime, owner, count, asked.resourceSubscriptions ?? []);
   // The request is kept as long as its subscription, so its size without the URIs is limited.
   const rest = JSON.stringify({ ...call.params, notifications: { ...asked, resourceSubscriptions: undefined } });
-  assertWithin(limits, "maxClientChars", rest.length, INVALID_PARAMS, "characters in the request beside its URIs");
+  assertWithin(limits, "maxClientChars", rest.length, INVALID_PARAMS, "characters beside the URIs");
   const filter: SubscriptionFilter = { ...honouredFilter(asked, runtime.capabilities), ...call.topics?.honoured };
   const tag = { [SUBSCRIPTION_KEY]: call.id };
   const uris = new Set(filter.resourceSubscriptions);

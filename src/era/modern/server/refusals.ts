@@ -3,12 +3,13 @@ import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../../protocol/json
 import { formatFailure } from "../../../protocol/jsonrpc/format.js";
 import type { RpcNotification } from "../../../protocol/jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
+import { NO_BATCHES } from "../../../protocol/jsonrpc/peer.js";
 import { oneLine } from "../../../protocol/text.js";
 import { metaOf, VERSION_KEY } from "../envelope.js";
 import { type Serving, versionRefusal } from "./decode.js";
-import { methodHeaderRefusal, versionHeaderRefusal } from "./headers.js";
+import { plainHeaderRefusal } from "./headers.js";
 
-/** Refusal by the transport, with its own HTTP status. */
+/** Refusal by the transport, with an HTTP status other than 400. */
 class TransportRefusal extends Refusal {
   constructor(
     override readonly status: number,
@@ -27,15 +28,15 @@ export function shuttingDown(): Refusal {
 export function bodyRefusal(exchange: HttpExchange, body: Parsed | undefined): Refusal {
   if (body === undefined)
     return new TransportRefusal(405, INVALID_REQUEST, `Method not allowed: ${oneLine(exchange.method)}`);
-  if (body.kind === "invalid") return new TransportRefusal(400, body.failure.code, body.failure.message);
-  const problem = body.kind === "batch" ? "a body must have one message" : "a client must not send responses";
-  return new TransportRefusal(400, INVALID_REQUEST, `Invalid request: ${problem}`);
+  if (body.kind === "invalid") return new Refusal(body.failure.code, body.failure.message);
+  const problem = body.kind === "batch" ? NO_BATCHES : "a client must not send responses";
+  return new Refusal(INVALID_REQUEST, `Invalid request: ${problem}`);
 }
 
 /** Refuses a client that accepts no media type in which this method can be answered. */
 export function notAcceptable(method: string): Refusal {
-  const forms = `${method === "subscriptions/listen" ? "" : "application/json or "}text/event-stream`;
-  return new TransportRefusal(406, INVALID_REQUEST, `Not acceptable: ${oneLine(method)} is answered as ${forms}`);
+  const types = `${method === "subscriptions/listen" ? "" : "application/json and "}text/event-stream`;
+  return new TransportRefusal(406, INVALID_REQUEST, `Not acceptable: the Accept header must allow ${types}`);
 }
 
 /**
@@ -52,8 +53,10 @@ export function notificationRefusal(
   const claimed = metaOf(params)?.[VERSION_KEY];
   const version = typeof claimed === "string" ? claimed : header;
   return (
-    (methodHeader === undefined ? undefined : methodHeaderRefusal(methodHeader, method)) ??
-    (typeof claimed === "string" && header !== undefined ? versionHeaderRefusal(header, claimed) : undefined) ??
+    (methodHeader === undefined ? undefined : plainHeaderRefusal("Mcp-Method", methodHeader, method)) ??
+    (typeof claimed === "string" && header !== undefined
+      ? plainHeaderRefusal("MCP-Protocol-Version", header, claimed)
+      : undefined) ??
     (version === undefined ? undefined : versionRefusal(serving, version))
   );
 }
@@ -64,7 +67,7 @@ export function refuse(exchange: HttpExchange, body: Parsed | undefined, refusal
   const id = body === undefined ? undefined : answerableId(body);
   const method = body?.kind === "request" || body?.kind === "notification" ? body.message.method : undefined;
   runtime.report(refusal, { where: "http", method, id }, "warn");
-  const status = refusal instanceof TransportRefusal ? refusal.status : 400;
+  const { status = 400 } = refusal;
   const headers = status === 405 ? { ...JSON_HEADERS, allow: "POST" } : JSON_HEADERS;
   exchange.reply(status, headers, formatFailure(id, era.encodeError(refusal, undefined)));
 }

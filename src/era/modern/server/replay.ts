@@ -45,8 +45,8 @@ const FRESH: Progress = { answers: {}, steps: {}, asked: {}, round: 0 };
  */
 export class Suspended extends HandlerSuspended {
   override readonly name = "Suspended";
-  constructor(key: string) {
-    super(`waiting for the client's answer to "${key}"`);
+  constructor(what: string, name: string) {
+    super(`${what} "${name}" waits for an answer of the client`);
   }
 }
 
@@ -99,7 +99,7 @@ async function sealAuthored(call: Call, replay: Replay, given: HandlerResult): P
   if (!call.sealsState && !replay.hasProgress) {
     const { requestState } = result;
     if (requestState === undefined || typeof requestState === "string") return result;
-    throw new Error(`${call.method}: requestState must be a string if it is not sealed`);
+    throw new Error(`${call.method}: requestState must be a string if it is not sealed, got ${typeof requestState}`);
   }
   if (result.requestState === undefined && !replay.hasProgress) return result;
   return { ...result, requestState: await replay.seal(result.requestState) };
@@ -118,7 +118,7 @@ function assertAskable(method: string, result: Result): Record<string, InputRequ
   }
   for (const [key, request] of Object.entries(requests)) {
     if (!inputShapes.has(request.method))
-      throw new Error(`${method}: inputRequired must not contain ${request.method}`);
+      throw new Error(`${method}: inputRequired: /inputRequests/${key} must not have the method ${request.method}`);
     const extra = Object.keys(request).find((member) => member !== "method" && member !== "params");
     if (extra !== undefined) throw new Error(`${method}: inputRequired: /inputRequests/${key} must not have ${extra}`);
   }
@@ -227,7 +227,7 @@ export class Replay implements RequestStrategy {
       if ((problem instanceof Promise ? await problem : problem) === undefined) return answer;
     }
     this.#questions.set(key, request);
-    throw new Suspended(key);
+    throw new Suspended("question", key);
   }
 
   push(method: string): Promise<never> {
@@ -235,7 +235,7 @@ export class Replay implements RequestStrategy {
   }
 
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    if (this.suspended && !this.#steps.has(name)) throw new Suspended(name);
+    if (this.suspended && !this.#steps.has(name)) throw new Suspended("step", name);
     return this.#steps.run(name, work);
   }
 
@@ -331,7 +331,7 @@ class NoQuestions implements RequestStrategy {
 function noRequests(method: string): McpError {
   return new McpError(
     "no_server_requests",
-    `${method}: this protocol version has no requests from the server; use input_required`,
+    `${method}: this protocol version has no requests from the server to the client; return input_required`,
   );
 }
 

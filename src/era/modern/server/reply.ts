@@ -67,7 +67,7 @@ export class ModernReply implements ServerWire, Quiet {
   }
 
   request(): Promise<never> {
-    return Promise.reject(new Error("This version has no requests from the server"));
+    return rejectRequest();
   }
 
   onQuiet(now: number): void {
@@ -132,6 +132,11 @@ export class ModernReply implements ServerWire, Quiet {
     this.#ended = true;
     this.#endpoint.open.delete(this);
   }
+}
+
+/** Rejects a request to the client. */
+export function rejectRequest(): Promise<never> {
+  return Promise.reject(new Error("This protocol version has no requests from the server to the client"));
 }
 
 /**
