@@ -338,10 +338,7 @@ export type SessionOptions = false | Partial<Omit<SessionSettings, "enabled">>;
 /** Options of an HTTP endpoint that concern eras. */
 export interface HttpBindingOptions {
   readonly sessions?: SessionOptions | undefined;
-  /**
-   * Legacy: true to respond with JSON instead of a stream if the client accepts JSON. Modern: true to open no stream
-   * for the comments of a silent call.
-   */
+  /** Legacy: prefers JSON to a stream if the client accepts both. Modern: opens no stream for a silent call. */
   readonly preferJson?: boolean | undefined;
   /** Milliseconds of silence on a stream after which a comment is written. */
   readonly keepAliveMs?: number | undefined;
