@@ -11,7 +11,7 @@ export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
-/** Runs `work` with a signal that fires with the caller's signal or after `ms`. */
+/** Runs `work` with a signal that fires when the caller's signal fires, or after `ms` milliseconds. */
 export async function withinTime<T>(
   signal: AbortSignal,
   ms: number,

@@ -1,4 +1,4 @@
-/** True if a host, as `URL` normalizes it, is this machine. */
+/** True if a host, as `URL` normalizes it, is a loopback address, `localhost` or a name below `localhost`. */
 export function isLoopback(hostname: string): boolean {
   const host = bare(hostname);
   if (host === "localhost" || host.endsWith(".localhost")) return true;
@@ -7,7 +7,10 @@ export function isLoopback(hostname: string): boolean {
   return host === "::1" || v4?.[0] === 127;
 }
 
-/** True if a host is a private address or a name reserved for private networks. Does not resolve names. */
+/**
+ * True if a host is an address that is not publicly routable (private, loopback, link-local, multicast, reserved), or a
+ * name reserved for private networks. Does not resolve names.
+ */
 export function isPrivate(hostname: string): boolean {
   const host = bare(hostname);
   if (isLoopback(host) || /\.(local|internal|home\.arpa)$/.test(host)) return true;
@@ -92,9 +95,9 @@ export interface AddressPolicy {
   readonly allowPrivate: boolean;
   /** Allows loopback addresses, but no other private addresses. */
   readonly allowLoopback?: boolean;
-  /** Origins from the options. They may be at any address. */
+  /** Origins from the options. They may have private addresses. */
   readonly named?: readonly string[];
-  /** Resolves a host name, so that the addresses behind it are checked too. */
+  /** Resolves a host name. If given, the addresses behind the name are checked too. */
   readonly resolve?: ((hostname: string) => Promise<readonly string[]>) | undefined;
 }
 

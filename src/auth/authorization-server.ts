@@ -8,13 +8,18 @@ import { parseWebAddress } from "./web-address.js";
 export interface ServerMetadataOptions {
   readonly serverMetadata?: AuthorizationServer | readonly AuthorizationServer[] | undefined;
   readonly allowIssuerMismatch?: { readonly [issuer: string]: string } | undefined;
-  /** True if the client assumes that the MCP server's origin is the issuer. A slash at its end is ignored then. */
+  /**
+   * True if the issuer is only an assumption: the MCP server's origin. Then the metadata may name it with a slash at
+   * the end, and it is no error if the metadata cannot be requested.
+   */
   readonly isOrigin: boolean;
 }
 
 const MAX_ISSUER_CHARS = 2048;
 
-/** True if a value can be an issuer identifier (RFC 8414): an http(s) URL without user, query and fragment. */
+/**
+ * True if a value can be an issuer identifier (RFC 8414): a normalized http(s) URL without user, query and fragment.
+ */
 export function isIssuer(text: unknown): text is string {
   if (typeof text !== "string" || text.length > MAX_ISSUER_CHARS || /[?#]/.test(text)) return false;
   return parseWebAddress(text) !== undefined;
@@ -41,8 +46,9 @@ export function metadataCandidates(issuer: string): URL[] {
 }
 
 /**
- * Fetches the metadata of an issuer. Returns undefined if none of the well-known URLs has any. Throws if the metadata
- * names another issuer, or if a URL of an issuer that the MCP server names must not be requested.
+ * Returns the metadata of an issuer: from `serverMetadata`, or else from the first well-known URL that has it. Returns
+ * undefined if none has it. Throws if the metadata names another issuer. Unless `isOrigin` is true, also throws if none
+ * has it and one of the URLs must not be requested or redirects too often.
  */
 export async function findServerMetadata(
   http: OAuthHttp,
@@ -89,7 +95,8 @@ export interface AuthorizationServerOptions {
 /** Limits of requests to an authorization server. */
 export interface RequestLimits {
   /**
-   * Milliseconds until a request to an authorization server times out.
+   * Milliseconds until a request to an authorization server times out. The requests that find its metadata share this
+   * time. A single request never takes longer than 15 seconds.
    * @default 5_000
    */
   readonly requestMs: number;

@@ -41,7 +41,10 @@ export type BoundClient = KnownClient & { readonly issuer: string };
 
 const SECRET_METHODS = ["client_secret_basic", "client_secret_post"];
 
-/** Returns the first authentication method that the client can use and that the server lists. */
+/**
+ * Returns the default authentication method of a client. With a secret it is the first of `client_secret_basic`,
+ * `client_secret_post` and `none` that the server lists, or else `client_secret_basic`. Without a secret it is `none`.
+ */
 export function chooseMethod(hasSecret: boolean, listed: unknown): string {
   if (!hasSecret) return "none";
   const methods = Array.isArray(listed) ? listed : ["client_secret_basic"];
@@ -57,8 +60,8 @@ export interface Authentication {
 }
 
 /**
- * Returns the function that adds client authentication to a request. Rejects before anything is sent if the method or
- * the credentials cannot work.
+ * Returns the function that adds client authentication to a request. Rejects, before anything is sent, if the method is
+ * not supported, or if its secret or key is missing or invalid.
  */
 export async function toClientAuth(
   { clientId, secret, method, signer }: Authentication,
@@ -100,8 +103,8 @@ function basic(secret: string): ClientAuth {
 }
 
 /**
- * Returns the value of the `Authorization` header. Encodes id and secret as a form does and no further, because many
- * servers compare them without decoding.
+ * Returns the value of the `Authorization` header. Form-encodes id and secret, as RFC 6749 requires. Encodes no other
+ * characters, because many servers compare id and secret without decoding them.
  */
 export function basicCredentials(id: string, secret: string): string {
   return `Basic ${btoa(`${formEncoded(id)}:${formEncoded(secret)}`)}`;
@@ -137,8 +140,8 @@ async function signing(
       `${metadata.issuer} accepts client assertions signed with ${oneLine(listed.join(", "))}, not with ${alg}`,
     );
   }
-  // Loaded only here because it is an optional peer dependency. A server that introspects with a secret does not need
-  // it.
+  // `oauth4webapi` is an optional peer dependency. It is loaded only here, because a server that introspects with a
+  // secret does not need it.
   const { PrivateKeyJwt } = await import("oauth4webapi");
   try {
     const imported = await importKey(key, alg);

@@ -9,8 +9,8 @@ export function randomToken(): string {
 }
 
 /**
- * Returns the SHA-256 digest of a text as base64url. The issuer stores digests in place of its secrets. These have 256
- * random bits, so an unsalted digest cannot be reversed by search.
+ * Returns the SHA-256 digest of a text as base64url. The issuer stores digests in place of the codes, refresh tokens
+ * and client secrets that it creates. These have 256 random bits, so an unsalted digest cannot be reversed by search.
  */
 export async function digestOf(text: string): Promise<string> {
   return toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text))));
@@ -23,7 +23,7 @@ export function sameText(a: string, b: string): boolean {
   return difference === 0;
 }
 
-/** Signature algorithms with a key pair. A key that verifies cannot sign. */
+/** Supported signature algorithms. All of them use a key pair, so the key that verifies cannot sign. */
 export const ASYMMETRIC: readonly string[] = [
   "ES256",
   "ES384",

@@ -14,8 +14,8 @@ export interface OAuthResponse {
 }
 
 /**
- * Reads a response of an authorization server. Some servers send an error with a success status. Parts of the error
- * that repeat one of `secrets` are left out.
+ * Reads a response of an authorization server. A member `error` counts even with a success status, because some servers
+ * send it so. Parts of the error that repeat one of `secrets` are replaced by a placeholder.
  */
 export async function readOAuthResponse(response: Response, secrets: readonly string[] = []): Promise<OAuthResponse> {
   const text = await response.text();
@@ -39,7 +39,7 @@ function toError(
   return { error: text(error) ?? error, description: text(json.error_description), uri: text(json.error_uri) };
 }
 
-/** Number of characters of a secret that must not appear. A shorter piece is harmless. */
+/** Length of a piece of a secret that must not appear in a text. Shorter pieces of a longer secret are harmless. */
 const PIECE_CHARS = 16;
 const SHORTEST_SECRET = 6;
 

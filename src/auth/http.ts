@@ -13,7 +13,10 @@ export interface AuthRun {
   now(): number;
 }
 
-/** Metadata document, or the reason why there is none. */
+/**
+ * Metadata document, or the reason why there is none. `status` is undefined if the URL must not be requested or
+ * redirects too often.
+ */
 export type Document =
   | { readonly kind: "found"; readonly json: { readonly [member: string]: unknown } }
   | { readonly kind: "absent"; readonly why: string; readonly status?: number };
@@ -34,7 +37,10 @@ export class OAuthHttp {
     this.#discoveryHeaders = discoveryHeaders;
   }
 
-  /** Fetches a metadata document. Rejects only if the network fails or the run ends. */
+  /**
+   * Fetches a metadata document. Rejects if a request fails or times out, or if the run ends. Any other response yields
+   * a document or the reason why there is none.
+   */
   getDocument(url: URL, run: AuthRun, step: AuthStep): Promise<Document> {
     return withinTime(run.signal, REQUEST_MS, (signal) => this.#follow(url, run, step, signal));
   }
@@ -121,7 +127,8 @@ async function toDocument(response: Response, run: AuthRun, signal: AbortSignal)
 }
 
 /**
- * In a browser, a rejected CORS preflight looks like a network failure. Without the extra header there is no preflight.
+ * True if a failure may be a rejected CORS preflight, which looks like a network failure in a browser. A request
+ * without the additional headers needs no preflight.
  */
 function isPreflightFailure(cause: unknown): boolean {
   return cause instanceof TypeError && "document" in globalThis;

@@ -17,20 +17,20 @@ import {
 } from "./authorization-server.js";
 import { ASYMMETRIC, toAlgorithms } from "./crypto.js";
 
-/** Limits of fetching and caching the keys of an issuer. */
+/** Limits of fetching and caching the keys of an issuer, or of a client of `createIssuer`. */
 export interface KeyLimits extends RequestLimits {
   /**
-   * Milliseconds during which fetched keys are used without asking the issuer again.
+   * Milliseconds during which fetched keys are not fetched again, unless a token has an unknown key.
    * @default 600_000
    */
   readonly keysMs: number;
   /**
-   * Milliseconds during which fetched keys are used while the issuer is unreachable.
+   * Milliseconds during which fetched keys are still used if the issuer is unreachable.
    * @default 86_400_000
    */
   readonly staleKeysMs: number;
   /**
-   * Minimum milliseconds between two requests because of an unknown key, and after a failed request.
+   * Minimum milliseconds until the keys are fetched again after a failed request, or because of an unknown key.
    * @default 30_000
    */
   readonly keysCooldownMs: number;
@@ -57,8 +57,8 @@ interface KeySet {
 }
 
 /**
- * Cached public keys of an issuer. Concurrent callers share one request. Tokens with invented key ids cause at most one
- * request per cooldown.
+ * Cached public keys of an issuer or a client. Concurrent callers share one request. Tokens with invented key ids cause
+ * at most one request per cooldown.
  */
 export class RemoteKeys {
   readonly #load: () => Promise<JSONWebKeySet>;
@@ -74,7 +74,7 @@ export class RemoteKeys {
     this.#limits = limits;
   }
 
-  /** Returns the cached keys, or fetches them if they are too old. */
+  /** Returns the cached keys, or fetches them if they are too old. If that fails, uses the old ones for `staleKeysMs`. */
   async current(): Promise<LocalKeys> {
     const known = this.#current;
     if (known !== undefined && this.#now() - known.at < this.#limits.keysMs) return known.keys;
@@ -86,7 +86,10 @@ export class RemoteKeys {
     }
   }
 
-  /** Returns newer keys than `keys`, for a token whose key is unknown. Returns undefined during the cooldown. */
+  /**
+   * Returns newer keys than `keys`, for a token whose key is unknown. Returns undefined during the cooldown, or if the
+   * keys cannot be fetched.
+   */
   async newerThan(keys: LocalKeys): Promise<LocalKeys | undefined> {
     const known = this.#current;
     if (known === undefined || known.keys !== keys) return known?.keys;
@@ -121,7 +124,10 @@ export class RemoteKeys {
   }
 }
 
-/** Removes symmetric keys. A published key is no secret, so it must not verify anything. */
+/**
+ * Removes symmetric keys: a published one is not secret, so it must not verify anything. Throws if the set is malformed
+ * or too large.
+ */
 function withoutSecrets({ keys }: JSONWebKeySet, { maxKeys }: KeyLimits): JSONWebKeySet {
   const isList = Array.isArray(keys) && keys.every((key) => typeof key === "object" && key !== null);
   if (!isList) throw new AuthError("server_metadata", "The document at the jwks_uri is not a JWK set");
@@ -133,14 +139,14 @@ function withoutSecrets({ keys }: JSONWebKeySet, { maxKeys }: KeyLimits): JSONWe
   return { keys: keys.filter(({ kty }) => kty !== "oct") };
 }
 
-/** True if no key of the set matches the token. */
+/** True if an error means that no key of the set matches the token. */
 export function isUnknownKey(error: unknown): boolean {
   return error instanceof errors.JWKSNoMatchingKey;
 }
 
 /** Issuer and the source of its keys. */
 export interface IssuerKeyOptions extends AuthorizationServerOptions {
-  /** Expected `iss` of tokens. The URL of its keys is looked up in its metadata. */
+  /** Expected `iss` of tokens. Unless `jwksUri` or `keys` is given, its metadata must name the URL of its keys. */
   readonly issuer: string;
   /** URL of the keys, for an issuer whose metadata does not name it. */
   readonly jwksUri?: string;
@@ -177,8 +183,9 @@ export class IssuerKeys {
   }
 
   /**
-   * Returns the claims of a token. Fetches the keys again, once, if none of the known ones matches the token. Rejects
-   * with an error of `jose` for an invalid token, and with an `AuthError` if the keys cannot be fetched.
+   * Returns the claims of a token. If none of the known keys matches the token, fetches the keys again, once, unless
+   * they were fetched within the cooldown. Rejects with an error of `jose` for an invalid token, and with an
+   * `AuthError` if no keys can be fetched.
    */
   async verify(token: string, more: JWTVerifyOptions): Promise<JWTVerifyResult> {
     const check: JWTVerifyOptions = {
@@ -240,7 +247,7 @@ async function verifiedBy(keys: LocalKeys, token: string, check: JWTVerifyOption
   }
 }
 
-/** Throws an error of `jose` if `iat` is later than now by more than the allowed clock skew. */
+/** Throws an error of `jose` if `iat` is not a number, or later than now by more than the allowed clock skew. */
 export function assertNotFuture(payload: JWTPayload, nowMs: number, skewSeconds: number): void {
   const { iat } = payload;
   if (iat === undefined || (typeof iat === "number" && iat <= nowMs / 1000 + skewSeconds)) return;

@@ -6,7 +6,7 @@ const URI =
 const DOT_SEGMENT = /\/(\.|%2e){1,2}(\/|$)/i;
 const DEFAULT_PORTS: { readonly [scheme: string]: string | undefined } = { http: "80", https: "443" };
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
-/** Bounds the work on identifiers that come from a peer. */
+/** Maximum length of a resource identifier. Bounds the work on identifiers that come from a peer. */
 const MAX_LENGTH = 2048;
 
 /** Returns the `resource` parameter for an MCP server: no fragment, no default port, no slash after a bare origin. */
@@ -16,8 +16,8 @@ export function resourceIdentifier(server: URL): string {
 }
 
 /**
- * True if a resource from metadata is the server or an ancestor of it: the same origin, and a path that ends at a
- * segment boundary of the server's path.
+ * True if a resource from metadata is the server's URL or a parent of it: the same origin, a path that is a prefix of
+ * the server's path in whole segments, and no query or the server's query.
  */
 export function coversServer(resource: string, server: URL): boolean {
   const plain = normalizeResource(resource);
@@ -31,8 +31,8 @@ export function coversServer(resource: string, server: URL): boolean {
 /**
  * Normalizes a resource identifier for comparison: scheme and host in lower case, no default port, no trailing slash.
  * The rest is unchanged, because `/mcp` and `/MCP`, or `/mcp` and `/mcp?x=1`, are different resources. Returns
- * undefined for a relative URL, for one with user, password, fragment or an impossible port, and for one that the URL
- * parser reads differently.
+ * undefined for a relative URL, for one with user, password, fragment or an impossible port, for one that the URL
+ * parser reads differently, and for one that is too long.
  */
 export function normalizeResource(value: unknown): string | undefined {
   if (typeof value !== "string" || value.length > MAX_LENGTH) return undefined;
@@ -50,7 +50,7 @@ export function normalizeResource(value: unknown): string | undefined {
   return `${name}://${place}${path.replace(/\/$/, "")}${query}`;
 }
 
-/** True if one of the token's audiences is this resource. Invalid audiences match nothing. */
+/** True if one of the token's audiences is this normalized resource. Invalid audiences match nothing. */
 export function isAudience(audience: unknown, resource: string): boolean {
   const stated: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
   return stated.some((one) => normalizeResource(one) === resource);

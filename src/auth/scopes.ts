@@ -43,8 +43,8 @@ export function selectScope({ challenged, held, offered, configured }: ScopeSour
 }
 
 /**
- * Returns the granted scope. Some servers separate scopes by commas. These are replaced if only then the requested
- * scopes are included.
+ * Returns the granted scope, or the requested one if the response names none. Some servers separate scopes by commas.
+ * Commas are replaced by spaces if the result includes the requested scopes only then.
  */
 export function grantedScope(granted: string | undefined, asked: string | undefined): string | undefined {
   const spaced = granted?.replaceAll(",", " ");
@@ -53,7 +53,10 @@ export function grantedScope(granted: string | undefined, asked: string | undefi
     : (granted ?? asked);
 }
 
-/** Adds `offline_access`, which yields a refresh token, if the authorization server lists that scope. */
+/**
+ * Adds `offline_access`, which yields a refresh token, to a scope if the authorization server lists it. An undefined
+ * scope stays undefined.
+ */
 export function withOfflineAccess(scope: string | undefined, listed: unknown): string | undefined {
   const can = Array.isArray(listed) && listed.includes("offline_access");
   return scope !== undefined && can ? joinScopes(scope, "offline_access") : scope;
