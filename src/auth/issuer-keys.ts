@@ -74,7 +74,7 @@ export class RemoteKeys {
     this.#limits = limits;
   }
 
-  /** Returns the cached keys, or fetches them if they are too old. If that fails, uses the old ones for `staleKeysMs`. */
+  /** Returns the cached keys, or fetches them if they are too old. If that fails, uses old ones for `staleKeysMs`. */
   async current(): Promise<LocalKeys> {
     const known = this.#current;
     if (known !== undefined && this.#now() - known.at < this.#limits.keysMs) return known.keys;

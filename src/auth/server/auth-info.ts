@@ -1,6 +1,6 @@
 import { McpError } from "../../protocol/errors.js";
 
-/** Verified access token. Handlers get it as `ctx.auth`, unchanged as the verifier returned it. */
+/** Verified access token. Handlers get it as `ctx.auth`, exactly as the verifier returned it. */
 export interface AuthInfo {
   readonly token: string;
   /** Client to which the token was issued. */
@@ -20,8 +20,8 @@ export interface AuthInfo {
 }
 
 /**
- * Verifies an access token. Undefined or an `InvalidTokenError` rejects the token. Any other error is a failure of this
- * server, not of the token.
+ * Verifies an access token. Undefined or an `InvalidTokenError` rejects the token. An `AuthError` means that the token
+ * cannot be checked now, and is answered with status 503. Any other error is a failure of this server.
  */
 export type TokenVerifier = (token: string) => AuthInfo | undefined | Promise<AuthInfo | undefined>;
 
@@ -34,7 +34,7 @@ export class InvalidTokenError extends McpError {
   }
 }
 
-/** Returns the authorization of a call to a protected server: `authOf(ctx).subject`. */
+/** Returns the access token of a call: `authOf(ctx).subject`. Throws if the server is not protected. */
 export function authOf(ctx: { readonly auth: unknown }): AuthInfo {
   const { auth } = ctx;
   if (typeof auth === "object" && auth !== null && "token" in auth) return auth as AuthInfo;

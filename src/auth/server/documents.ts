@@ -35,7 +35,10 @@ export function toMetadata(members: ResourceMetadata): string {
   return JSON.stringify(members);
 }
 
-/** Throws unless each issuer is an https URL, or an http URL on this machine, without query and fragment. */
+/**
+ * Throws unless there is an issuer, and each is a normalized https URL, or http URL on this machine, without query and
+ * fragment.
+ */
 export function assertIssuers(issuers: readonly string[]): void {
   if (issuers.length === 0) throw new DefinitionError("protect: authorizationServers must name at least one issuer");
   for (const issuer of issuers) {
@@ -64,7 +67,7 @@ export class ResourceDocuments {
     this.paths = mirror === undefined ? this.#metadataPaths : [...this.#metadataPaths, MIRROR_PATH];
   }
 
-  /** Returns undefined for requests to other paths. */
+  /** Answers a request for a document. Returns undefined for requests to other paths. */
   answer(method: string, url: string): DocumentReply | Promise<DocumentReply> | undefined {
     const path = url.split("?", 1)[0] ?? "";
     const isMetadata = this.#metadataPaths.includes(path);

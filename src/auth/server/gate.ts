@@ -87,7 +87,7 @@ export class BearerGate {
         const safe = !error.message.includes(token);
         return { refusal: this.#invalid(scheme, safe ? error.message : NOT_VALID) };
       }
-      // The authorization server is unreachable. The token may be valid.
+      // The token cannot be checked, for example because the authorization server is unreachable. It may be valid.
       if (error instanceof AuthError) return { refusal: unavailable(error) };
       throw error;
     }
@@ -102,7 +102,10 @@ export class BearerGate {
     }
   }
 
-  /** Returns the reason why a token does not match the scheme. A bound token requires proof of its key. */
+  /**
+   * Returns the reason why a token must not be sent with the scheme; undefined if it may be. A bound token requires
+   * proof of its key.
+   */
   #findBindingProblem({ confirmation }: AuthInfo, scheme: Scheme): string | undefined {
     const bound = confirmation !== undefined && confirmation !== null;
     if (scheme === "DPoP") {
@@ -165,7 +168,7 @@ export class BearerGate {
     };
   }
 
-  /** Returns a DPoP challenge in addition, because a rejected bearer token may be a bound one. */
+  /** Returns an additional DPoP challenge for a rejected bearer token, because the token may be a bound one. */
   #alternative(scheme: Scheme, error: string): string | undefined {
     if (scheme === "DPoP" || this.#parts.dpop === undefined || error !== "invalid_token") return undefined;
     return formatChallenge("DPoP", this.#params("DPoP", {}, []));
@@ -195,7 +198,7 @@ function grantedBy({ scopes }: AuthInfo): readonly string[] {
 export interface TokenRules {
   /** Normalized resource that tokens must have as audience; undefined accepts any audience. */
   readonly resource: string | undefined;
-  /** True if the verifier checks the audience of tokens without one. */
+  /** True to accept tokens without an audience, because the verifier checks it. */
   readonly verifierChecksAudience: boolean;
   readonly requireExpiry: boolean;
   /** Returns the current time in milliseconds since 1970. */
@@ -259,7 +262,10 @@ export type ChallengeParams = { readonly [name: string]: string | undefined };
 
 const MAX_LENGTH = 1024;
 
-/** Formats a challenge of a `WWW-Authenticate` header. Characters that a header cannot carry are replaced. */
+/**
+ * Formats a challenge of a `WWW-Authenticate` header. Replaces characters that a header cannot carry, and cuts off long
+ * values.
+ */
 export function formatChallenge(scheme: string, params: ChallengeParams): string {
   const parts: string[] = [];
   for (const [name, value] of Object.entries(params)) if (value !== undefined) parts.push(`${name}=${quote(value)}`);
@@ -272,7 +278,7 @@ function quote(value: string): string {
   return `"${printable.replace(/["\\]/g, "\\$&")}"`;
 }
 
-/** Replaces all characters except printable ASCII, for headers and logs. */
+/** Replaces all characters except printable ASCII, because headers cannot carry them. */
 export function toPrintable(text: string): string {
   return text.replace(/[^\x20-\x7e]/gu, "?");
 }

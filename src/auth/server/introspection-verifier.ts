@@ -59,7 +59,7 @@ export function introspectionVerifier(
   };
 }
 
-/** Introspects one token. Failures are `AuthError`s without the token. */
+/** Sends introspection requests. Failures are `AuthError`s that do not contain the token. */
 class IntrospectionClient {
   readonly #options: IntrospectionVerifierOptions;
   readonly #server: AuthorizationServerClient;

@@ -24,8 +24,8 @@ export interface JwtVerifierOptions extends IssuerKeyOptions {
    */
   readonly allowNoExpiry?: boolean;
   /**
-   * Accepts ID tokens too, if their audience matches. By default a token of type JWT or without a type is rejected if
-   * it has a claim that only ID tokens have.
+   * Accepts ID tokens too, if their audience matches. By default a token whose type is not `at+jwt` is rejected if its
+   * claims are those of an ID token or a logout token.
    * @default false
    */
   readonly allowIdTokens?: boolean;
@@ -42,7 +42,7 @@ export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptio
   const limits = resolveLimits("jwtVerifier", options.limits, GATE_LIMITS);
   const types = options.types?.map(toJwtType) ?? DEFAULT_TYPES;
   const keys = new IssuerKeys(options, limits);
-  // Clients send the same token many times.
+  // Verified tokens are cached, because clients send the same token with many requests.
   const kept = new TokenCache(limits.maxVerifiedTokens, options.now ?? Date.now);
   const check = {
     clockTolerance: limits.clockSkewMs / 1000,
@@ -66,10 +66,11 @@ export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptio
 }
 
 /**
- * True if the claims are those of an ID token, or of a security event such as a logout. Some providers state the type
- * in a claim (Keycloak, Cognito; Entra ID sets `idtyp` only in access tokens). Other ID tokens are recognized by the
- * hash of a code or token, or, without a scope, by a nonce or by an audience that is the client itself. Some access
- * tokens have a nonce or the client as audience too, but also a scope, roles or a `client_id`.
+ * True if the claims are those of an ID token, or of a security event token such as a logout token. Some providers
+ * state the kind of a token in a claim (`typ` of Keycloak, `token_use` of Cognito), and Entra ID sets `idtyp` only in
+ * access tokens. Only ID tokens contain the hash of a token, code or state. A token with a scope is an access token.
+ * Any other token is an ID token if it has a nonce, or if its audience is the client (`azp`) and it has neither a
+ * `client_id` nor roles.
  */
 function isIdToken(claims: JWTPayload): boolean {
   const { typ, token_use, nonce, azp, aud } = claims;

@@ -7,13 +7,13 @@ import { KEY_LIMITS, type KeyLimits } from "../issuer-keys.js";
  */
 export interface GateLimits extends KeyLimits, ProofLimits {
   /**
-   * Maximum length of an access token.
+   * Maximum length of an access token. A longer one is answered with 401.
    * @default 16_384
    */
   readonly maxTokenBytes: number;
   /**
-   * Milliseconds by which the clock of an issuer may be ahead of this server's. The gate itself rejects a token as soon
-   * as it has expired.
+   * Milliseconds by which the clock of an issuer may be ahead of this server's, for `jwtVerifier`. It does not extend
+   * the life of a token: the gate rejects a token as soon as it has expired.
    * @default 5_000
    */
   readonly clockSkewMs: number;

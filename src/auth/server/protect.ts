@@ -17,11 +17,14 @@ export interface ProtectOptions extends ScopeOptions, Pick<AuthorizationServerOp
   readonly verify: TokenVerifier;
   /**
    * URL of this MCP server as clients know it. It is the audience that tokens must have and the resource in the
-   * metadata, and it determines the URL of the metadata in challenges. Without it tokens with any audience are
-   * accepted, with a warning.
+   * metadata, and it determines the URL of the metadata in challenges. Without it the gate accepts tokens with any
+   * audience, with a warning unless `verifierChecksAudience` is set.
    */
   readonly resource?: string;
-  /** Issuers whose tokens are accepted, exactly as published. With `resource`, at least one is required. */
+  /**
+   * Issuers that the metadata names to clients, spelt exactly as they name themselves. With `resource`, at least one is
+   * required. `verify` decides whose tokens are accepted.
+   */
   readonly authorizationServers?: readonly string[];
   /**
    * Accepts tokens without an audience, because the verifier checks it. A token with another audience is still
@@ -39,9 +42,10 @@ export interface ProtectOptions extends ScopeOptions, Pick<AuthorizationServerOp
    * @default issuer, client id and subject
    */
   readonly principal?: (info: AuthInfo) => string | undefined;
+  /** Accepts access tokens that are bound to a key of the client (RFC 9449). Off by default. */
   readonly dpop?: DpopOptions | true;
   /**
-   * Scopes that the metadata lists, for clients without a scope in the challenge.
+   * Scopes that the metadata lists. Clients request them if a challenge names no scope.
    * @default `scopes`
    */
   readonly scopesSupported?: readonly string[];

@@ -2,7 +2,7 @@ import type { Operation } from "../../http/exchange.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { isScope } from "../scopes.js";
 
-/** Returns true if the granted scopes include a required one. */
+/** Returns true if the granted scopes include, or imply, the required one. */
 export type Satisfies = (granted: readonly string[], required: string) => boolean;
 
 /** Options that determine the scopes of requests. */
@@ -34,7 +34,7 @@ export function toScopes(option: string, scopes: readonly string[]): readonly st
   return [...new Set(scopes)].filter((scope) => scope !== OFFLINE_ACCESS);
 }
 
-/** Returns the warning for an author who lists `offline_access`. */
+/** Returns a warning if the scopes of an option contain `offline_access`; otherwise none. */
 export function offlineWarning(option: string, scopes: readonly string[] = []): readonly string[] {
   if (!scopes.includes(OFFLINE_ACCESS)) return [];
   return [`protect: ${option} contains offline_access, which is for the authorization server only; it is ignored`];
