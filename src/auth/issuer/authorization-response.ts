@@ -15,7 +15,10 @@ export function problemUri(core: IssuerCore, target: ResponseTarget, problem: OA
   return toClientUri(core, target, { error: problem.code, error_description: printable(problem.message) });
 }
 
-/** Adds `iss` to the response, so that a client of several issuers can tell them apart (RFC 9207). */
+/**
+ * Returns the redirect URI with the parameters of the response, `state` and `iss`. A client of several issuers tells
+ * them apart by `iss` (RFC 9207).
+ */
 function toClientUri(
   core: IssuerCore,
   { redirectUri, state }: ResponseTarget,

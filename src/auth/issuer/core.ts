@@ -36,7 +36,7 @@ export interface TokenRequest {
 export interface FoundGrant {
   /** User, or client that acts for itself. Marks are counted per subject. */
   readonly subject: string;
-  /** Marks the credential of the grant, such as a code, as used. */
+  /** Marks the credential of the grant, such as a code, as used. Returns the permission for the tokens. */
   redeem(): Promise<Granted>;
 }
 
@@ -46,7 +46,7 @@ export type GrantHandler = (core: IssuerCore, request: TokenRequest) => Promise<
 /** Client credentials of a request. */
 export interface Credentials {
   readonly clientId: string;
-  /** Returns the single-use parts of the credentials; undefined if the credentials are not the client's. */
+  /** Returns the single-use parts of the credentials; undefined if they are not valid credentials of the client. */
   match(core: IssuerCore, client: IssuerClient): Promise<readonly OneUse[] | undefined>;
 }
 
@@ -54,7 +54,7 @@ export interface Credentials {
 export interface ClientAuthenticator {
   readonly method: string;
   /**
-   * Returns the credentials of this method; undefined if the request has none. Throws `invalid_client` if they are
+   * Returns the credentials of this method; undefined if the request has none. Throws an `OAuthProblem` if they are
    * malformed.
    */
   read(request: Request, form: Params): Credentials | undefined;
@@ -62,14 +62,14 @@ export interface ClientAuthenticator {
 
 /** Login of users, and the step that follows their consent. */
 export interface Login {
-  /** Returns the user, or a login page, or undefined if the login follows the consent. */
+  /** Returns the user, or the response that lets the user log in, or undefined if the login follows the consent. */
   findUser(
     core: IssuerCore,
     request: Request,
     asked: AuthorizationRequest,
     client: IssuerClient,
   ): Promise<IssuerUser | Response | undefined>;
-  /** Redirects the browser after the client is approved. */
+  /** Redirects the browser after the client is approved: to the client with a code, or to the upstream login. */
   proceed(
     core: IssuerCore,
     request: Request,
@@ -91,13 +91,16 @@ export interface IssuerExtension {
     core: IssuerCore,
     request: Request,
   ) => Promise<{ readonly binding: TokenBinding; readonly uses: readonly OneUse[] } | undefined>;
-  /** Returns the client of a grant that needs no client, for requests that name none. */
+  /**
+   * Returns the placeholder client for a grant type that needs no client credentials; undefined for other grant types.
+   * Called for requests without client credentials.
+   */
   readonly anonymous?: (grantType: string) => IssuerClient | undefined;
   /** Members of the issuer's metadata. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-/** Settings and services that the endpoints share. Immutable: all state is in the store. */
+/** Settings and services that the endpoints share. State that processes must share is in the store. */
 export interface IssuerCore {
   /** Issuer identifier, as the operator wrote it. */
   readonly issuer: string;
@@ -124,14 +127,14 @@ export interface IssuerCore {
   readonly grants: ReadonlyMap<string, GrantHandler>;
   readonly authenticators: readonly ClientAuthenticator[];
   readonly extensions: readonly IssuerExtension[];
-  /** Ends a grant and all its tokens. `expiresAt` is the latest expiry of these tokens. */
+  /** Ends a grant and all its tokens. `expiresAt` is the latest expiry of these tokens, `owner` the user. */
   endGrant(grantId: string, expiresAt: number, owner?: string): Promise<void>;
   approves(question: ConsentQuestion): Promise<boolean>;
   onError(error: unknown): void;
   now(): number;
 }
 
-/** Marks credentials as used. Throws the error for a second use. */
+/** Marks credentials as used by `owner`. Throws the `refusal` of a credential that was used before. */
 export async function useUp({ store }: IssuerCore, uses: readonly OneUse[], owner: string): Promise<void> {
   for (const { mark, expiresAt, refusal } of uses) {
     if (!(await store.add(mark, true, expiresAt, { owner }))) throw refusal;

@@ -7,7 +7,10 @@ import { OAuthProblem } from "./problem.js";
 
 const CODE = "invalid_dpop_proof";
 
-/** Binds the tokens of a request with a DPoP proof to its key. An invalid proof yields no token. */
+/**
+ * Creates the extension that binds tokens to a key (RFC 9449). If a token request has a DPoP proof, its tokens are
+ * bound to the key of the proof. A request with an invalid proof is rejected.
+ */
 export function createDpop(
   options: IssuerDpopOptions,
   tokenEndpoint: string,

@@ -18,16 +18,16 @@ export interface Issuer {
   /** True if a path belongs to this issuer, for HTTP servers with other routes. */
   readonly owns: (pathname: string) => boolean;
   /**
-   * Verifies an access token; undefined unless it comes from this issuer, has not expired and is not revoked. Use it as
-   * the verifier of a protected server in the same process, which checks the audience itself.
+   * Verifies an access token. Returns undefined unless it comes from this issuer, has not expired and is not revoked.
+   * Use it as the verifier of a protected server in the same process, which checks the audience itself.
    */
   readonly verify: (token: string) => Promise<VerifiedToken | undefined>;
   /** Ends a grant and all its tokens. */
   readonly revokeGrant: (grantId: string) => Promise<void>;
   /**
    * Returns the tokens that the upstream provider issued for a grant, so that tools can call the provider. Renews them
-   * if they are about to expire. Returns undefined if the grant has ended. Do not send them to clients. Upstream mode
-   * only.
+   * if they are about to expire. Returns undefined if the grant has ended, or without the option `upstream`. Do not
+   * send them to clients.
    */
   readonly upstreamTokens: (grantId: string) => Promise<UpstreamTokens | undefined>;
 }
@@ -36,8 +36,8 @@ export interface Issuer {
 export function createIssuerWith(options: IssuerOptions, guardedFetch: Fetch): Issuer {
   const core = createCore(options, guardedFetch);
   const endpoints = endpointsOf(core);
-  // Rejects DNS rebinding: a web page can let its own host name point at this machine, and would then have the issuer's
-  // origin.
+  // Rejects DNS rebinding: a web page can let its own host name point at this machine, and could then read the issuer's
+  // responses.
   const local = isLoopback(new URL(core.issuer).hostname);
   const isRebound = (hostname: string) => local && !isLoopback(hostname);
   const upstream = options.upstream === undefined ? undefined : new UpstreamAccess(core, options.upstream);

@@ -4,8 +4,8 @@ import { KEY_LIMITS, type KeyLimits } from "../issuer-keys.js";
 /** Limits of an issuer: `createIssuer({ limits })`. */
 export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowMs" | "maxProofBytes"> {
   /**
-   * Maximum number of registered clients in the memory store. The oldest one without a grant is evicted. If each has
-   * one, registration is rejected.
+   * Maximum number of registered clients in the memory store. When it is full, the oldest client without a code or
+   * grant is evicted, unless a login of it may be under way (`loginMs`). If there is none, registration is rejected.
    * @default 10_000
    */
   readonly maxClients: number;
@@ -20,24 +20,26 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
    */
   readonly maxRegistrationsPerMinute: number;
   /**
-   * Maximum number of codes, and of grants with refresh tokens, in the memory store. When it is full, no more are
-   * issued.
+   * Maximum number of codes, of grants with refresh tokens, and of upstream tokens, each, in the memory store. When it
+   * is full, no more are issued.
    * @default 10_000
    */
   readonly maxGrants: number;
   /**
-   * Maximum number of codes, and of grants, of one user in the memory store. The user's oldest one is evicted.
+   * Maximum number of codes, of grants with refresh tokens, and of upstream tokens, each, of one user in the memory
+   * store. The user's oldest one is evicted.
    * @default 1_000
    */
   readonly maxGrantsPerUser: number;
   /**
-   * Maximum number of marks of one kind in the memory store. A mark records a use of a one-time credential or a
-   * revocation. When the store is full, requests that need another mark are rejected.
+   * Maximum number of marks of one kind in the memory store. A mark records a revocation, or the use of
+   * a one-time credential. When the store is full, requests that need another mark are rejected.
    * @default 100_000
    */
   readonly maxMarks: number;
   /**
-   * Maximum number of marks of one kind that one user, or one client without a user, can cause.
+   * Maximum number of marks of one kind of one user, or of one client without a user, in the memory store. Further
+   * requests of the user or client that need a mark are rejected.
    * @default 10_000
    */
   readonly maxMarksPerUser: number;
@@ -52,7 +54,8 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
    */
   readonly maxLoginsPerBrowser: number;
   /**
-   * Milliseconds during which a browser is recognized between two pages of a login.
+   * Milliseconds for which the id of a browser is valid. A consent form is accepted only from the browser that showed
+   * it.
    * @default 86_400_000
    */
   readonly browserMs: number;
@@ -87,7 +90,8 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
    */
   readonly maxMetadataChars: number;
   /**
-   * Maximum number of keys that `createRateLimiter` keeps. The least recently used one is evicted.
+   * Default of the option `maxKeys` of `createRateLimiter`: the maximum number of keys that it keeps. The least
+   * recently used one is evicted.
    * @default 10_000
    */
   readonly maxRateKeys: number;
@@ -108,7 +112,8 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
    */
   readonly documentMs: number;
   /**
-   * Maximum milliseconds during which a metadata document is reused. Its HTTP headers may shorten that.
+   * Maximum milliseconds during which a metadata document is reused. Its HTTP headers may shorten that. Without cache
+   * headers it is reused for one minute.
    * @default 86_400_000
    */
   readonly documentAgeMs: number;
@@ -123,7 +128,8 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
    */
   readonly maxDocumentFetches: number;
   /**
-   * Maximum number of concurrent requests for documents to one host.
+   * Maximum number of concurrent requests for documents to one host, counted separately for clients that a user has
+   * approved and for others.
    * @default 2
    */
   readonly maxDocumentFetchesPerHost: number;
@@ -139,7 +145,8 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
    */
   readonly maxDocumentsPerHostPerMinute: number;
   /**
-   * Maximum difference in milliseconds between this clock and those of clients and trusted issuers.
+   * Maximum difference in milliseconds between this server's clock and those of clients, of trusted issuers, and of
+   * other processes of the issuer.
    * @default 10_000
    */
   readonly clockSkewMs: number;

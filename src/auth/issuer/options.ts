@@ -77,8 +77,8 @@ export interface Lifetimes {
    */
   readonly codeMs?: number;
   /**
-   * Lifetime of an access token. A revocation is remembered for the same time: when you shorten it, change the keys
-   * too.
+   * Lifetime of an access token. A revocation is remembered for the same time. If you shorten it, also replace `keys`:
+   * older tokens would outlive their revocation.
    * @default 900_000
    */
   readonly accessTokenMs?: number;
@@ -146,15 +146,19 @@ export interface IssuerOptions {
    * @default false
    */
   readonly clientCredentials?: boolean;
-  /** Issues tokens to users for whom a trusted identity provider vouches. */
+  /** Issues tokens for identity assertions (ID-JAG): JWTs about users from a trusted identity provider. */
   readonly identityAssertion?: IdentityAssertionOptions;
-  /** Issues tokens to workloads for which a trusted platform vouches. */
+  /** Issues tokens to workloads that authenticate with a JWT from their platform (RFC 7523). */
   readonly workloadIdentity?: WorkloadIdentityOptions;
-  /** Returns true to approve without a consent page. By default every user is asked. */
+  /**
+   * Returns true to approve without a consent page. By default the user is asked, unless the browser remembers an
+   * approval.
+   */
   readonly approve?: (question: ConsentQuestion) => boolean | Promise<boolean>;
   /**
-   * Returns true if an error may redirect the browser to the client at once. Otherwise a page shows where the link
-   * leads. By default clients that are known in advance, and those that the user has approved before, are trusted.
+   * Returns true if an error may redirect the browser to the client at once. Otherwise a page shows the error and a
+   * link to the client. By default clients that are known in advance, and those that the user has approved before, are
+   * trusted.
    */
   readonly trustRedirect?: (client: IssuerClient, redirectUri: string) => boolean;
   /**
@@ -168,7 +172,7 @@ export interface IssuerOptions {
    */
   readonly name?: string;
   /**
-   * Storage of clients, codes, grants and marks.
+   * Storage of registered clients, codes, grants, upstream tokens and marks of used credentials.
    * @default `createMemoryIssuerStore()`
    */
   readonly store?: IssuerStore;
@@ -178,8 +182,8 @@ export interface IssuerOptions {
    */
   readonly keys?: readonly JWK[];
   /**
-   * Keys of 32 bytes that encrypt cookies, forms and upstream tokens. The first one encrypts; each decrypts. Keep them
-   * as long as `keys`.
+   * Keys of 32 bytes that encrypt cookies, forms and upstream tokens. The first one encrypts; each decrypts. All
+   * processes need the same secrets, also after a restart.
    * @default a random key that ends with the process
    */
   readonly secrets?: readonly Uint8Array[];
@@ -191,7 +195,10 @@ export interface IssuerOptions {
    * `limits.maxRegistrationsPerMinute`.
    */
   readonly limit?: RateLimit | false;
-  /** Called with failures that clients see only as `server_error`. */
+  /**
+   * Called with failures of this server: errors that clients see only as `server_error`, and each `OAuthProblem` with a
+   * status of 500 or above.
+   */
   readonly onError?: (error: unknown) => void;
   /** Returns the current time in milliseconds since 1970. */
   readonly now?: () => number;
@@ -200,7 +207,7 @@ export interface IssuerOptions {
 /** Issuer whose assertions are accepted. */
 export type TrustedIssuer = Pick<IssuerKeyOptions, "issuer" | "jwksUri" | "keys" | "algorithms" | "fetch">;
 
-/** Options of identity assertions (ID-JAG), by which a company's identity provider vouches for its users. */
+/** Options for identity assertions (ID-JAG), in which a company's identity provider identifies its users. */
 export interface IdentityAssertionOptions {
   readonly providers: readonly TrustedIssuer[];
   /**
@@ -214,7 +221,7 @@ export interface IdentityAssertionOptions {
 export interface WorkloadGrant {
   /**
    * Client id of the tokens.
-   * @default the claim `sub`
+   * @default the client id of the request, or else the claim `sub`
    */
   readonly clientId?: string;
   /**
@@ -224,24 +231,25 @@ export interface WorkloadGrant {
   readonly subject?: string;
   /**
    * Scopes that the workload may request.
-   * @default all supported scopes
+   * @default the scopes of the client in the request, or else all supported scopes
    */
   readonly scopes?: readonly string[];
 }
 
 /** Platform that issues JWTs to its workloads. */
 export interface WorkloadIssuer extends TrustedIssuer {
+  /** Decides on a workload by the claims of its verified assertion. False or undefined rejects the workload. */
   readonly allow: (
     claims: JWTPayload,
   ) => WorkloadGrant | boolean | undefined | Promise<WorkloadGrant | boolean | undefined>;
 }
 
-/** Options of workload identities, for which platforms vouch. */
+/** Options for workloads that authenticate with a JWT from their platform (RFC 7523). */
 export interface WorkloadIdentityOptions {
   readonly issuers: readonly WorkloadIssuer[];
 }
 
-/** Tokens of the upstream provider. They must not leave the issuer. */
+/** Tokens of the upstream provider. They must not be sent to clients. */
 export interface UpstreamTokens {
   readonly accessToken: string;
   readonly refreshToken?: string | undefined;
@@ -251,7 +259,7 @@ export interface UpstreamTokens {
   readonly expiresAt?: number | undefined;
 }
 
-/** Upstream identity provider, at which this issuer is the only client. */
+/** Upstream identity provider. This issuer is one client of it, on behalf of all its own clients. */
 export interface UpstreamOptions {
   readonly authorizationEndpoint: string;
   readonly tokenEndpoint: string;
@@ -275,7 +283,7 @@ export interface UpstreamOptions {
   readonly fetch?: Fetch;
 }
 
-/** Options of the DPoP proofs to which tokens are bound. */
+/** Options of the DPoP proofs that bind tokens to keys. */
 export type IssuerDpopOptions = Omit<DpopOptions, "required" | "acceptProof" | "url">;
 
 /** User at the browser. `id` becomes the subject of the tokens. */

@@ -42,7 +42,10 @@ export function invalidGrant(message: string): OAuthProblem {
   return new OAuthProblem("invalid_grant", message);
 }
 
-/** Converts an error for the client. Only the message of an `OAuthProblem` is sent. */
+/**
+ * Converts an error to the one that the client gets. Only an `OAuthProblem` is sent with its message. Failures of this
+ * server are reported to `onError`.
+ */
 export function toProblem(core: { onError(error: unknown): void }, error: unknown): OAuthProblem {
   if (!(error instanceof OAuthProblem) || error.status >= 500) core.onError(error);
   if (error instanceof OAuthProblem) return error;

@@ -28,7 +28,9 @@ export function redirectUriProblem(uri: unknown): string | undefined {
   return taken === undefined ? undefined : `contains the reserved parameter ${taken}`;
 }
 
-/** True if a requested redirect URI equals the registered one. On loopback the port may differ (RFC 8252). */
+/**
+ * True if a requested redirect URI equals the registered one. The port of an http loopback URI may differ (RFC 8252).
+ */
 export function matchesRedirectUri(registered: string, requested: string): boolean {
   if (registered === requested) return true;
   const local = isLoopbackUri(registered) && isLoopbackUri(requested) && redirectUriProblem(requested) === undefined;

@@ -107,7 +107,7 @@ function preflight({ methods }: Endpoint): Response {
   });
 }
 
-/** Allows any origin. API endpoints ignore cookies, so a foreign page gains nothing by it. */
+/** Allows any origin. API endpoints ignore cookies, so a page of another origin gains nothing by it. */
 function forEveryOrigin(response: Response): Response {
   response.headers.set("access-control-allow-origin", "*");
   response.headers.set("access-control-expose-headers", "www-authenticate, dpop-nonce, retry-after");

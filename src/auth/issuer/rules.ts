@@ -35,7 +35,8 @@ export function includesAll(held: readonly string[], wanted: readonly string[]):
 
 /**
  * Returns the requested resources in this server's spelling. Ignores letter case of scheme and host, a default port and
- * a trailing slash. Throws `invalid_target` for an unknown resource.
+ * a trailing slash. Returns `fallback` if none is named. Throws `invalid_target` for an unknown resource, and if none
+ * is named and there is no fallback.
  */
 export function requestedResources(
   named: readonly string[],

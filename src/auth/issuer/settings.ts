@@ -61,7 +61,7 @@ const OPTIONS: Known<IssuerOptions> = {
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
-/** Limits registrations by default, because unlimited ones would evict all clients that have no grant yet. */
+/** Returns the default rate limit. It limits registrations, because these could evict all clients without a grant. */
 function defaultLimit({ maxRegistrationsPerMinute: requests }: IssuerLimits, now: () => number): RateLimit {
   return createRateLimiter({ allow: { register: { requests } }, now });
 }
@@ -151,7 +151,7 @@ const OPEN_GRANTS = new Set([CODE_GRANT, REFRESH_GRANT]);
 
 function assertIssuer(issuer: string): void {
   const href = isSecureUri(issuer) && !/[?#]/.test(issuer) ? new URL(issuer).href : "";
-  // Clients compare the issuer as text.
+  // Clients compare the issuer as text, so only the normalized form is accepted.
   if (href !== "" && [href, href.replace(/\/$/, "")].includes(issuer)) return;
   throw new DefinitionError(
     `createIssuer: issuer must be a normalized URL, https or http on localhost, 127.0.0.1 or [::1], without query and fragment, got ${JSON.stringify(issuer)}`,
@@ -187,7 +187,7 @@ function toResources(given: IssuerOptions["resources"]): readonly string[] {
   return resources;
 }
 
-/** Formats a resource. A bare origin has no trailing slash, as in resource metadata. */
+/** Returns a resource as text. A `URL` without path and query loses its trailing slash, as in resource metadata. */
 function toResource(resource: string | URL): string {
   if (typeof resource === "string") return resource;
   return resource.pathname === "/" && resource.search === "" ? resource.origin : resource.href;

@@ -38,7 +38,7 @@ async function findUse(
   if (assertion.length > maxAssertionBytes) return undefined;
   const claims = await claimsOf(core, client, assertion);
   if (claims?.jti === undefined || claims.exp === undefined) return undefined;
-  // Another audience could present the assertion here.
+  // With several audiences, another one of them could present the assertion here.
   if (Array.isArray(claims.aud) && claims.aud.length > 1) return undefined;
   const endMs = claims.exp * 1000;
   if (endMs > core.now() + clientAssertionMs) return undefined;
@@ -47,7 +47,7 @@ async function findUse(
   return [{ mark, expiresAt: endMs + clockSkewMs, refusal }];
 }
 
-/** Returns the claims of an assertion; undefined unless it is signed by a key of the client. */
+/** Returns the claims of an assertion; undefined unless it is valid and signed by a key of the client. */
 async function claimsOf(
   core: IssuerCore,
   client: IssuerClient,

@@ -7,8 +7,8 @@ import type { IssuerClient } from "./client.js";
 const BASIC = { "www-authenticate": 'Basic realm="token endpoint", charset="UTF-8"' };
 
 /**
- * Authenticates the client of a request, by exactly one method, which must be the registered one. Throws
- * `invalid_client` with status 401 for every failure, so that nobody learns which clients exist.
+ * Authenticates the client of a request, by exactly one method, which must be the registered one. Throws the same
+ * `invalid_client` for an unknown client and for wrong credentials, so that it does not reveal which clients exist.
  */
 export async function authenticateClient(core: IssuerCore, request: Request, form: Params): Promise<Authenticated> {
   const used = core.authenticators.flatMap(({ method, read }) => {

@@ -6,7 +6,7 @@ export type ClientMethod = "none" | "client_secret_basic" | "client_secret_post"
 /** Client of an issuer. */
 export interface IssuerClient {
   readonly id: string;
-  /** Origin of the client: the options, dynamic registration, or a metadata document whose URL is the id. */
+  /** Source of the client: the options, dynamic registration, or a metadata document whose URL is the id. */
   readonly source: "configured" | "registered" | "document";
   readonly name?: string | undefined;
   readonly policyUri?: string | undefined;
@@ -17,7 +17,7 @@ export interface IssuerClient {
   /** Scopes that the client may request; undefined for all supported ones. */
   readonly scopes?: readonly string[] | undefined;
   readonly secretDigest?: string | undefined;
-  /** Expiry in seconds since 1970; 0 or undefined for never. */
+  /** Expiry of the secret in seconds since 1970; 0 or undefined for never. */
   readonly secretExpiresAt?: number | undefined;
   readonly jwks?: JSONWebKeySet | undefined;
   readonly jwksUri?: string | undefined;

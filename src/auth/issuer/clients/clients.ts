@@ -49,7 +49,10 @@ export class Clients {
     this.#now = now;
   }
 
-  /** Returns undefined for an unknown client. Throws `invalid_client` if its document is unavailable or invalid. */
+  /**
+   * Returns a client; undefined if it is unknown. Throws an `OAuthProblem` if its metadata document is unavailable,
+   * invalid or not allowed.
+   */
   async find(clientId: string): Promise<IssuerClient | undefined> {
     const configured = this.#configured.get(clientId);
     if (configured !== undefined) return await toIssuerClient(configured);
@@ -98,7 +101,7 @@ export class Clients {
   }
 }
 
-/** True if a client id is the URL of a metadata document. */
+/** True if a client id is an http(s) URL. Such ids are reserved for the URLs of metadata documents. */
 export function isAddress(clientId: string): boolean {
   return /^https?:/i.test(clientId);
 }

@@ -18,7 +18,7 @@ export class DocumentClients {
   readonly #limits: IssuerLimits;
   readonly #now: () => number;
   readonly #cache = new Map<string, { readonly client: IssuerClient; readonly expiresAt: number }>();
-  /** Unavailable or invalid documents. They are remembered, so that nobody can cause repeated requests. */
+  /** Unavailable or invalid documents. They are remembered, so that a client id cannot cause repeated requests. */
   readonly #failures = new Map<string, { readonly problem: OAuthProblem; readonly expiresAt: number }>();
   /** Requests under way. Concurrent callers share one request per document. */
   readonly #underWay = new Map<string, Promise<IssuerClient>>();
@@ -52,7 +52,7 @@ export class DocumentClients {
     return await underWay.finally(() => this.#underWay.delete(clientId));
   }
 
-  /** Marks a client as approved by a user. */
+  /** Marks the document and the key set of a client as those of an approved client. */
   approve(clientId: string): void {
     this.#fetcher.approve(clientId);
     this.#approveKeys(this.#cache.get(clientId)?.client);

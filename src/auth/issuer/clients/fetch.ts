@@ -21,8 +21,8 @@ const ALL = "";
 
 /**
  * Fetches metadata documents and key sets of clients. Refuses private addresses and redirects, and limits time and
- * size. Throws `invalid_client` without details of the response. Anybody can choose the URLs, so the requests to each
- * host, and to all hosts together, are limited.
+ * size. Throws an `OAuthProblem` whose message has no details of the response. Anybody can choose the URLs, so the
+ * requests to each host, and to all hosts together, are limited.
  */
 export class DocumentFetcher {
   readonly #fetch: Fetch;
@@ -118,8 +118,8 @@ function isJson(response: Response): boolean {
 
 /**
  * Keys of clients that publish them at a `jwks_uri`. Key sets are cached for `keysMs`, so that most token requests
- * cause no request to the client. A removed key is valid until then. Unlike those of issuers, cached keys are not used
- * longer when the client is unreachable.
+ * cause no request to the client. A removed key may be accepted until then. Unlike those of issuers, cached keys are
+ * not used longer when the client is unreachable.
  */
 export class ClientKeys {
   readonly #documents: DocumentFetcher;
@@ -135,7 +135,7 @@ export class ClientKeys {
 
   at(uri: string): RemoteKeys {
     const keys = this.#kept.get(uri) ?? new RemoteKeys(() => this.#load(uri), this.#now, this.#limits);
-    // Marks the key set as most recently used: eviction starts with the oldest unapproved one.
+    // Marks the key set as most recently used: eviction starts with the least recently used one that is not approved.
     this.#kept.delete(uri);
     if (this.#kept.size >= this.#limits.maxDocuments) this.#dropOne();
     this.#kept.set(uri, keys);

@@ -12,7 +12,7 @@ import type { AuthorizationRequest } from "../store/records.js";
 
 /**
  * Handles the authorization endpoint. Errors of the client id or the redirect URI are shown to the user only. All other
- * errors are sent to the client.
+ * errors are sent to the client, by a redirect or by a link on a page.
  */
 export async function authorize(core: IssuerCore, request: Request): Promise<Response> {
   const params =
@@ -77,7 +77,10 @@ function formTargets({ login }: IssuerCore, redirectUri: string): readonly strin
   return ["https:", ...plain.map(({ hostname, origin }) => (hostname.startsWith("[") ? "http:" : origin))];
 }
 
-/** Reports an error. Redirects to the client at once only if the user knows it. */
+/**
+ * Sends an error to the client: by a redirect if the client is trusted, otherwise by a link. By default a client is
+ * trusted if it is configured, or if it was approved in this browser.
+ */
 async function refuse(
   core: IssuerCore,
   request: Request,
@@ -92,7 +95,7 @@ async function refuse(
   return trusted ? redirect(request, location) : await leavingPage(core.name, problem, location);
 }
 
-/** Client and redirect URI of a response. */
+/** Client, redirect URI and state of an authorization response. */
 export interface AuthorizeTarget {
   readonly client: IssuerClient;
   readonly redirectUri: string;
@@ -127,7 +130,7 @@ function onlyOne(uris: readonly string[]): string {
   return only;
 }
 
-/** Parses an authorization request. Its errors are sent to the client. */
+/** Parses an authorization request. Throws errors that may be sent to the client. */
 export function readAuthorizationRequest(
   core: IssuerCore,
   params: Params,

@@ -5,8 +5,8 @@ import { NOT_STORED, readStrictForm } from "../http.js";
 import type { RefreshRecord } from "../store/records.js";
 
 /**
- * Handles the revocation endpoint (RFC 7009). The response does not reveal whether the token existed. The token shows
- * its own type, so the hint is ignored.
+ * Handles the revocation endpoint (RFC 7009). The response does not reveal whether the token existed. `token_type_hint`
+ * is ignored: the token is looked up as a refresh token first, then verified as an access token.
  */
 export async function revoke(core: IssuerCore, request: Request): Promise<Response> {
   const form = await readStrictForm(request, core.limits);

@@ -26,7 +26,7 @@ export async function token(core: IssuerCore, request: Request): Promise<Respons
   return json(200, await toAnswer(core, asked, await redeem()), NOT_STORED);
 }
 
-/** Returns the placeholder client of a grant that needs no client, if the request has no client credentials. */
+/** Returns the placeholder client of a grant type that needs no client credentials, if the request has none. */
 function anonymousOf(core: IssuerCore, request: Request, form: Params, grantType: string): IssuerClient | undefined {
   const named = ["client_id", "client_secret", "client_assertion"].some((name) => form.get(name) !== undefined);
   if (named || request.headers.has("authorization")) return undefined;

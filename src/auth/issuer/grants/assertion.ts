@@ -18,7 +18,7 @@ const ID_JAG = "oauth-id-jag+jwt";
 /** Types of JWTs that serve other purposes and must not be accepted as workload assertions. */
 const OTHER_TYPES = [ID_JAG, "at+jwt", "dpop+jwt", "logout+jwt"];
 
-/** Placeholder client of a workload, which has no id and no secret until its assertion is verified. */
+/** Placeholder client of a workload that sends no client credentials. Its client id follows from its assertion. */
 const WORKLOAD: IssuerClient = {
   id: "",
   source: "configured",
@@ -104,7 +104,8 @@ class AssertionGrant {
   }
 
   /**
-   * Finds the grant of a user. The assertion determines the resource and the scopes; the request can only narrow them.
+   * Finds the grant of a user. The assertion determines the resources and the scopes. The request may name fewer
+   * scopes, but no other resource.
    */
   async #serveUser(
     { client, form }: TokenRequest,
@@ -147,7 +148,10 @@ class AssertionGrant {
     return allowed === true ? {} : allowed;
   }
 
-  /** Verifies an assertion: signed by a trusted issuer, for this server, valid now. Returns its claims. */
+  /**
+   * Returns the claims of an assertion. Throws `invalid_grant` unless it is signed by a trusted issuer, meant for this
+   * server, and valid now.
+   */
   async #read(
     assertion: string,
     trusted: ReadonlyMap<string, IssuerKeys>,

@@ -27,7 +27,7 @@ export async function createCode(
 
 /**
  * Redeems a code: once, by the client to which it was issued, with the same redirect URI and the verifier of its
- * challenge. On a second use, one of the two senders has stolen the code, so its tokens are revoked.
+ * challenge. On a second use the code may be stolen, so the grant and its tokens are revoked.
  */
 export const codeGrant: GrantHandler = async (core, { form, client }) => {
   const code = form.need("code");

@@ -35,8 +35,9 @@ export async function createRefreshToken(
 }
 
 /**
- * Ends a grant whose refresh tokens are stored under `refreshKey`. Without refresh tokens the grant ends with its last
- * access token, so the mark is kept no longer. Otherwise a client could fill the store with long-lived marks.
+ * Ends a grant whose refresh tokens are stored under `refreshKey`. Deletes these, so the grant ends with its last
+ * access token. The mark of the revocation is kept until then only: a client could fill the store with marks that last
+ * longer.
  */
 export async function endFamily(core: IssuerCore, grant: Grant, refreshKey: string): Promise<void> {
   const { id, expiresAt, subject } = grant;
@@ -48,14 +49,14 @@ export async function endFamily(core: IssuerCore, grant: Grant, refreshKey: stri
   }
 }
 
-/** Returns the record of a refresh token's family. */
+/** Returns the record of a refresh token's family; undefined if there is none. */
 export async function findRefresh(core: IssuerCore, token: string): Promise<RefreshRecord | undefined> {
   return (await core.store.get(await refreshKeyOf(token))) as RefreshRecord | undefined;
 }
 
 /**
  * Exchanges a refresh token for the next one. Audience and scopes are those of the grant; a request may narrow them for
- * the access token. If a refresh token is used twice, two parties have it, so the whole grant is revoked.
+ * the access token. If a refresh token is used twice, it may be stolen, so the whole grant is revoked.
  */
 export const refreshGrant: GrantHandler = async (core, { form, client, binding }) => {
   const token = form.need("refresh_token");
@@ -96,7 +97,7 @@ export async function refreshKeyOf(token: string): Promise<string> {
   return `refresh:${await digestOf(familyOf(token))}`;
 }
 
-/** Returns the retention of a grant: it belongs to its user, and keeps its client. */
+/** Returns the retention of a grant: it belongs to its user, and its client is kept as long as the grant. */
 export function keepingOf({ subject, clientId }: Grant): Keeping {
   return { owner: subject, needs: clientKeyOf(clientId) };
 }

@@ -18,7 +18,7 @@ export interface VerifiedToken {
   readonly audience: readonly string[];
   /** Expiry in seconds since 1970. */
   readonly expiresAt: number;
-  /** Id of the grant. */
+  /** Id of the grant, for `revokeGrant` and `upstreamTokens`. */
   readonly grantId: string;
   /** Key to which the token is bound. */
   readonly confirmation?: { readonly [method: string]: unknown } | undefined;
@@ -100,7 +100,7 @@ export class Tokens {
     return { token, expiresIn };
   }
 
-  /** Verifies a token; undefined unless it comes from this issuer, has not expired and is not revoked. */
+  /** Verifies a token. Returns undefined unless it comes from this issuer, has not expired and is not revoked. */
   async verify(token: string): Promise<VerifiedToken | undefined> {
     const claims = await this.#read(token);
     if (claims === undefined) return undefined;
@@ -121,7 +121,7 @@ export class Tokens {
     };
   }
 
-  /** Revokes a grant with all its tokens, or a single token by its `jti`. */
+  /** Revokes a grant with all its tokens, or a single token by its `jti`. The mark is kept until `expiresAt`. */
   async revoke(id: string, expiresAt: number, owner?: string): Promise<void> {
     await this.#store.add(`revoked:${id}`, true, expiresAt, owner === undefined ? {} : { owner });
   }

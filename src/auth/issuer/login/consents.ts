@@ -4,7 +4,10 @@ import type { Seal } from "../seal.js";
 import type { AuthorizationRequest } from "../store/records.js";
 
 const PREFIX = "consent-";
-/** Browsers send all cookies with each request, and many servers reject headers above 8 KiB. */
+/**
+ * Maximum total length of the approvals of a browser. Browsers send all cookies with each request, and many servers
+ * reject headers above 8 KiB.
+ */
 const MAX_CONSENT_CHARS = 4_000;
 
 interface Approval {
@@ -33,8 +36,8 @@ export interface ConsentTimes {
 }
 
 /**
- * Approvals of a browser, and its open consent forms. Approvals are stored in encrypted cookies, one per client. Each
- * names client, redirect URI, scopes and user, so that an altered cookie or one of another client is rejected.
+ * Approvals of a browser, and its open consent forms. Approvals are stored in encrypted cookies, one per client, which
+ * cannot be altered. Each contains client, redirect URI, scopes, resources and user, and counts for these only.
  */
 export class Consents {
   readonly #issuer: string;

@@ -11,9 +11,9 @@ export interface PendingLogin {
   readonly verifier: string;
 }
 
-/** Maximum length of a cookie that browsers accept. */
+/** Maximum length of a login cookie. Browsers accept cookies of about 4 KiB. */
 const MAX_COOKIE_CHARS = 4_000;
-/** Maximum total length, since servers accept headers of at least 8 KiB. */
+/** Maximum total length of the login cookies of a browser, since many servers reject headers above 8 KiB. */
 const MAX_ALL_CHARS = 6_000;
 const PREFIX = "login-";
 

@@ -6,7 +6,10 @@ import type { UpstreamOptions, UpstreamTokens } from "../options.js";
 /** Remaining lifetime in milliseconds below which tokens are renewed. */
 const MARGIN_MS = 30_000;
 
-/** Sends a request to the provider's token endpoint. Errors repeat nothing of the request or the response. */
+/**
+ * Sends a request to the provider's token endpoint. Errors contain nothing of the request or of the response's body,
+ * because both contain secrets.
+ */
 export async function requestUpstream(
   core: IssuerCore,
   options: UpstreamOptions,
@@ -46,7 +49,7 @@ interface StoredTokens {
   readonly expiresAt: number;
 }
 
-/** Returns the upstream tokens of grants, and renews those that are about to expire. */
+/** Reads the stored upstream tokens of grants, and renews those that are about to expire. */
 export class UpstreamAccess {
   readonly #core: IssuerCore;
   readonly #options: UpstreamOptions;

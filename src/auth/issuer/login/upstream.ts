@@ -47,7 +47,7 @@ export function createUpstreamLogin(options: UpstreamOptions): Login {
 
 const MAX_RETURNED = 10_000;
 
-/** Completed logins. A browser that repeats one causes no further request to the provider. */
+/** Logins that have returned to this process. A browser that repeats one causes no further request to the provider. */
 class Returned {
   readonly #states = new Set<string>();
 
@@ -91,7 +91,7 @@ async function answerOf(
 
 /**
  * Throws if the login has already yielded a code in any process. The mark is written only once the user is known, so
- * that attackers leave no marks.
+ * that requests without a login cannot fill the store.
  */
 async function assertFirst({ store, now, limits }: IssuerCore, { state }: PendingLogin, owner: string): Promise<void> {
   const mark = `returned:${await digestOf(state)}`;
@@ -99,7 +99,7 @@ async function assertFirst({ store, now, limits }: IssuerCore, { state }: Pendin
   throw finishedBefore();
 }
 
-/** Returns the code of the provider's response. Throws the error for the client if there is none. */
+/** Returns the code of the provider's response. Throws if the response is an error or comes from another provider. */
 function assertAnswer(params: Params, { issuer }: UpstreamOptions): string {
   const iss = params.get("iss");
   if (issuer !== undefined && iss !== undefined && iss !== issuer) {

@@ -71,8 +71,8 @@ function fact(term: string, text: string): Html {
 }
 
 /**
- * Returns a warning for a client that only uses loopback redirects: any program on the computer can receive them, under
- * any name.
+ * Returns a warning for a client with a metadata document that has only loopback redirect URIs: any program on the
+ * computer can use its client id and receive the response.
  */
 function warning({ client }: ConsentView): Html | undefined {
   const local = client.source === "document" && client.redirectUris.every(isLoopbackUri);

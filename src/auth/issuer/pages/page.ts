@@ -181,13 +181,13 @@ export function shownText(text: string): string {
   return chars.length > MAX_SHOWN ? `${chars.slice(0, MAX_SHOWN).join("")}…` : line;
 }
 
-/** Shows an error to the user, if a redirect to the client is not safe. */
+/** Shows an error to the user. For errors that cannot be sent to a client by redirect. */
 export function errorPage(server: string, problem: OAuthProblem): Promise<Response> {
   const { status, headers } = problem;
   return page({ status, title: errorTitle(server), headers, body: errorBody(server, problem) });
 }
 
-/** Shows an error with a link to a client that the user has not approved before. */
+/** Shows an error with a link to a client that is not trusted enough for a redirect. */
 export function leavingPage(server: string, problem: OAuthProblem, location: string): Promise<Response> {
   const { host } = new URL(location);
   return page({

@@ -11,9 +11,9 @@ export interface MemoryIssuerStoreOptions {
 }
 
 /**
- * Creates a store in memory, limited per kind. Nothing in use is evicted: a registered client is evicted only if no
- * code or grant needs it, a grant only for a newer one of the same user, a mark never. If nothing can be evicted, the
- * value is rejected with status 503.
+ * Creates a store in memory, limited per kind of value. A registered client is evicted only if no code or grant needs
+ * it and no login of it may be under way. A code, a grant or upstream tokens are evicted only for newer ones of the
+ * same user. A mark is never evicted. If nothing can be evicted, the value is rejected with status 503.
  */
 export function createMemoryIssuerStore(options: MemoryIssuerStoreOptions = {}): IssuerStore {
   const limits = resolveLimits("createMemoryIssuerStore", options.limits, ISSUER_LIMITS);
@@ -37,7 +37,7 @@ interface Entry extends Keeping {
   readonly lasting: boolean;
 }
 
-/** Values of one kind, oldest first. */
+/** Values of one kind in the order in which they were written, and the keys of each owner. */
 interface Table {
   readonly entries: Map<string, Entry>;
   readonly byOwner: Map<string, Set<string>>;
@@ -55,7 +55,7 @@ class Tables {
   readonly #limits: IssuerLimits;
   readonly #now: () => number;
   readonly #tables = new Map<string, Table>();
-  /** Number of values that need a key. */
+  /** Number of values that need another value, by the key of that value. */
   readonly #needs = new Map<string, number>();
   #sweptAt = Number.NEGATIVE_INFINITY;
 
@@ -105,7 +105,7 @@ class Tables {
     return table;
   }
 
-  /** Evicts the owner's oldest value if the owner has too many. */
+  /** Evicts the owner's oldest value if the owner has too many. Throws if the new value is a mark. */
   #makeRoomOfOwner({ byOwner }: Table, { owner, lasting }: Entry): void {
     const keys = owner === undefined ? undefined : byOwner.get(owner);
     const bound = lasting ? "maxMarksPerUser" : "maxGrantsPerUser";

@@ -1,10 +1,10 @@
-/** Permission of a user for a client. Its tokens end with it. */
+/** Permission that a user has given to a client, or that a client has by itself. Its tokens end with it. */
 export interface Grant {
   readonly id: string;
   readonly clientId: string;
   readonly subject: string;
   readonly scopes: readonly string[];
-  /** Resources for which it is valid. */
+  /** Resources for which the grant is valid. */
   readonly audience: readonly string[];
   /** Expiry in milliseconds since 1970. */
   readonly expiresAt: number;
@@ -53,6 +53,6 @@ export interface Granted {
   readonly scopes: readonly string[];
   readonly audience: readonly string[];
   readonly refreshes: boolean;
-  /** Family name of its refresh tokens; undefined if it has none yet. */
+  /** Family name of the grant's refresh tokens; undefined if a new family begins. */
   readonly family?: string;
 }

@@ -8,9 +8,9 @@ export interface IssuerStore {
   get(key: string): Promise<unknown>;
   put(key: string, value: unknown, expiresAt: number, keeping?: Keeping): Promise<void>;
   /**
-   * Puts a value unless the key exists. Returns true if it did. Must be atomic: exactly one of several concurrent calls
-   * returns true. Codes and refresh tokens are single-use because of it. The value must not be evicted before its
-   * expiry.
+   * Stores a value unless the key exists. Returns true if it was stored. Must be atomic: exactly one of several
+   * concurrent calls returns true. Codes and refresh tokens are single-use because of it. The value must not be evicted
+   * before its expiry.
    */
   add(key: string, value: unknown, expiresAt: number, keeping?: Pick<Keeping, "owner">): Promise<boolean>;
   delete(key: string): Promise<void>;
@@ -18,7 +18,7 @@ export interface IssuerStore {
 
 /** Retention of a value in a store that evicts values. */
 export interface Keeping {
-  /** User to whom the value belongs. It is evicted only for newer values of the same user. */
+  /** User to whom the value belongs. The value is evicted only for newer values of the same user. */
   readonly owner?: string;
   /** Key of another value that is kept as long as this one. */
   readonly needs?: string;
