@@ -61,11 +61,12 @@ export async function findServerMetadata(
   let unasked: string | undefined;
   for (const url of metadataCandidates(issuer)) {
     const document = await http.getDocument(url, run, "server_metadata");
-    if (document.kind === "absent" && document.status === undefined) unasked ??= document.why;
-    const stated = document.kind === "absent" ? undefined : document.json.issuer;
-    if (document.kind === "absent" || typeof stated !== "string") continue;
-    assertStated(stated, issuer, options, run);
-    return document.json as unknown as AuthorizationServer;
+    if (document.kind === "absent") {
+      if (document.status === undefined) unasked ??= document.why;
+    } else if (typeof document.json.issuer === "string") {
+      assertStated(document.json.issuer, issuer, options, run);
+      return document.json as unknown as AuthorizationServer;
+    }
   }
   if (unasked === undefined || options.isOrigin) return undefined;
   throw new AuthError("server_metadata", `The metadata of ${issuer} cannot be fetched: ${unasked}`, {
@@ -78,7 +79,7 @@ function assertStated(stated: string, asked: string, options: ServerMetadataOpti
   if (options.isOrigin && stated === `${asked}/`) return;
   throw new AuthError(
     "issuer",
-    `The metadata at ${run.tried.at(-1)} names the issuer ${quoted(stated)}, not ${quoted(asked)} (option allowIssuerMismatch)`,
+    `The metadata at ${run.tried.at(-1)} names the issuer ${quoted(stated)}, not ${quoted(asked)}; correct the issuer, or set allowIssuerMismatch of createOAuth`,
     { tried: run.tried },
   );
 }
@@ -126,7 +127,11 @@ export class AuthorizationServerClient {
     const run = this.#run();
     const found = await findServerMetadata(this.#http, issuer, { isOrigin: false }, run);
     if (found !== undefined) return found;
-    throw new AuthError("server_metadata", `The authorization server ${issuer} has no metadata`, { tried: run.tried });
+    throw new AuthError(
+      "server_metadata",
+      `The authorization server ${issuer} has no metadata at ${run.tried.join(", ")}`,
+      { tried: run.tried },
+    );
   }
 
   async get(url: string, step: AuthStep): Promise<{ readonly [member: string]: unknown }> {

@@ -137,7 +137,7 @@ async function signing(
   if (Array.isArray(listed) && !listed.includes(alg)) {
     throw new AuthError(
       "configuration",
-      `${metadata.issuer} accepts client assertions signed with ${oneLine(listed.join(", "))}, not with ${alg}`,
+      `${metadata.issuer} accepts client assertions signed with ${oneLine(listed.join(", "))}, not with ${alg} (option alg)`,
     );
   }
   // `oauth4webapi` is an optional peer dependency. It is loaded only here, because a server that introspects with a
@@ -148,7 +148,10 @@ async function signing(
     return PrivateKeyJwt(keyId === undefined ? imported : { key: imported, kid: keyId });
   } catch {
     // The cause is left out because it may quote the key.
-    throw new AuthError("configuration", `The client's key is not a private key for ${alg} (option alg)`);
+    throw new AuthError(
+      "configuration",
+      `The client's key is not a private key for ${alg} (option alg), or jose is not installed`,
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 /** Returns the reason why a text cannot be the URL of a client metadata document; undefined if it can. */
 export function clientDocumentUrlProblem(text: string): string | undefined {
-  if (!URL.canParse(text)) return "is not a URL";
+  if (!URL.canParse(text)) return "is not a valid URL";
   const url = new URL(text);
   if (url.protocol !== "https:") return "is not https";
   if (url.username !== "" || url.password !== "") return "contains credentials";

@@ -42,7 +42,9 @@ export const ASYMMETRIC: readonly string[] = [
 export function toAlgorithms(option: string, given: readonly string[]): string[] {
   const wrong = given.find((alg) => !ASYMMETRIC.includes(alg));
   if (wrong !== undefined || given.length === 0) {
-    throw new DefinitionError(`${option} must list one or more of ${ASYMMETRIC.join(", ")}; got ${wrong ?? "none"}`);
+    throw new DefinitionError(
+      `${option} must list one or more of ${ASYMMETRIC.join(", ")}; got ${JSON.stringify(wrong ?? given)}`,
+    );
   }
   return [...given];
 }

@@ -57,7 +57,7 @@ export class OAuthHttp {
       discard(response);
       at = new URL(location, at);
     }
-    return { kind: "absent", why: "too many redirects" };
+    return { kind: "absent", why: `more than ${MAX_HOPS} redirects` };
   }
 
   /** Posts to an endpoint from metadata or from the options. Reads the whole response. Does not follow redirects. */

@@ -51,6 +51,12 @@ export const KEY_LIMITS: KeyLimits = {
 
 type LocalKeys = ReturnType<typeof createLocalJWKSet>;
 
+/** Document with the keys of an issuer or a client, and its URL. */
+export interface PublishedKeys {
+  readonly uri: string;
+  readonly set: JSONWebKeySet;
+}
+
 interface KeySet {
   readonly keys: LocalKeys;
   readonly at: number;
@@ -61,14 +67,14 @@ interface KeySet {
  * at most one request per cooldown.
  */
 export class RemoteKeys {
-  readonly #load: () => Promise<JSONWebKeySet>;
+  readonly #load: () => Promise<PublishedKeys>;
   readonly #now: () => number;
   readonly #limits: KeyLimits;
   #current: KeySet | undefined;
   #loading: Promise<KeySet> | undefined;
   #failure: { readonly error: unknown; readonly at: number } | undefined;
 
-  constructor(load: () => Promise<JSONWebKeySet>, now: () => number, limits: KeyLimits) {
+  constructor(load: () => Promise<PublishedKeys>, now: () => number, limits: KeyLimits) {
     this.#load = load;
     this.#now = now;
     this.#limits = limits;
@@ -128,13 +134,13 @@ export class RemoteKeys {
  * Removes symmetric keys: a published one is not secret, so it must not verify anything. Throws if the set is malformed
  * or too large.
  */
-function withoutSecrets({ keys }: JSONWebKeySet, { maxKeys }: KeyLimits): JSONWebKeySet {
+function withoutSecrets({ uri, set: { keys } }: PublishedKeys, { maxKeys }: KeyLimits): JSONWebKeySet {
   const isList = Array.isArray(keys) && keys.every((key) => typeof key === "object" && key !== null);
-  if (!isList) throw new AuthError("server_metadata", "The document at the jwks_uri is not a JWK set");
+  if (!isList) throw new AuthError("server_metadata", `The document at ${uri} is not a JWK set`);
   if (keys.length > maxKeys)
     throw new AuthError(
       "server_metadata",
-      `The document at the jwks_uri has more than ${maxKeys} keys; raise limits.maxKeys`,
+      `The JWK set at ${uri} has ${keys.length} keys; raise limits.maxKeys (${maxKeys})`,
     );
   return { keys: keys.filter(({ kty }) => kty !== "oct") };
 }
@@ -175,7 +181,7 @@ export class IssuerKeys {
   constructor(options: IssuerKeyOptions, limits: KeyLimits) {
     const { issuer, keys } = options;
     if (typeof issuer !== "string" || issuer === "")
-      throw new DefinitionError("jwtVerifier: issuer is missing; set it to the iss of the tokens");
+      throw new DefinitionError("jwtVerifier: issuer is missing or not a string; set it to the iss of the tokens");
     this.issuer = issuer;
     this.#algorithms = toAlgorithms("algorithms", options.algorithms ?? ASYMMETRIC);
     this.#server = new AuthorizationServerClient(options, limits);
@@ -219,7 +225,7 @@ function createFixed(set: JSONWebKeySet): KeySource {
 function createRemote(options: IssuerKeyOptions, server: AuthorizationServerClient, limits: KeyLimits): KeySource {
   const load = async () => {
     const uri = options.jwksUri ?? (await findKeys(options.issuer, server));
-    return (await server.get(uri, "server_metadata")) as unknown as JSONWebKeySet;
+    return { uri, set: (await server.get(uri, "server_metadata")) as unknown as JSONWebKeySet };
   };
   return new RemoteKeys(load, server.now, limits);
 }
@@ -227,7 +233,7 @@ function createRemote(options: IssuerKeyOptions, server: AuthorizationServerClie
 async function findKeys(issuer: string, server: AuthorizationServerClient): Promise<string> {
   const { jwks_uri } = await server.metadata(issuer);
   if (typeof jwks_uri === "string" && URL.canParse(jwks_uri)) return jwks_uri;
-  throw new AuthError("server_metadata", `The metadata of ${issuer} has no jwks_uri; set jwksUri or keys`);
+  throw new AuthError("server_metadata", `The metadata of ${issuer} has no valid jwks_uri; set jwksUri or keys`);
 }
 
 /** Verifies a token. A token without a key id may be signed by any of the matching keys, so each of them is tried. */

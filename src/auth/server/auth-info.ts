@@ -38,5 +38,8 @@ export class InvalidTokenError extends McpError {
 export function authOf(ctx: { readonly auth: unknown }): AuthInfo {
   const { auth } = ctx;
   if (typeof auth === "object" && auth !== null && "token" in auth) return auth as AuthInfo;
-  throw new McpError("no_auth", "The call has no authorization: protect the server with http.gate");
+  throw new McpError(
+    "no_auth",
+    "The call has no access token: set http.gate to protect({ ... }); calls over stdio never have one",
+  );
 }

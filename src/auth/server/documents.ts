@@ -46,7 +46,7 @@ export function assertIssuers(issuers: readonly string[]): void {
     const secure = url !== undefined && (url.protocol === "https:" || isLoopback(url.hostname));
     if (secure && !/[?#]/.test(issuer)) continue;
     throw new DefinitionError(
-      `protect: authorizationServers: ${JSON.stringify(issuer)} is not an https URL without query and fragment`,
+      `protect: authorizationServers: ${JSON.stringify(issuer)} is not a normalized https URL without query and fragment`,
     );
   }
 }

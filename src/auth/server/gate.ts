@@ -50,7 +50,8 @@ export class BearerGate {
     const credentials = readCredentials(request.header("authorization"), this.#schemes, maxTokenBytes);
     if (credentials.kind === "none") return this.#challengeAll();
     const { scheme } = credentials;
-    if (credentials.kind === "malformed") return this.#invalid(scheme, "The Authorization header has no valid token");
+    if (credentials.kind === "malformed")
+      return this.#invalid(scheme, `The Authorization header has no valid token of at most ${maxTokenBytes} bytes`);
     const { token } = credentials;
     const { info, refusal } = await this.#verify(token, scheme);
     if (refusal !== undefined) return refusal;
@@ -109,9 +110,11 @@ export class BearerGate {
   #findBindingProblem({ confirmation }: AuthInfo, scheme: Scheme): string | undefined {
     const bound = confirmation !== undefined && confirmation !== null;
     if (scheme === "DPoP") {
-      return typeof confirmation?.jkt === "string" ? undefined : "The access token is not bound to a key";
+      return typeof confirmation?.jkt === "string"
+        ? undefined
+        : "The access token has no cnf.jkt, so it cannot be used with DPoP";
     }
-    if (bound) return "The access token is bound to a key and needs a DPoP proof";
+    if (bound) return "The access token is bound to a key, so it cannot be used as a bearer token";
     return this.#parts.dpop?.required === true ? "Only access tokens that are bound to a key are accepted" : undefined;
   }
 
@@ -221,11 +224,9 @@ function findAudienceProblem(audience: unknown, rules: TokenRules): string | und
   const { resource, verifierChecksAudience } = rules;
   if (resource === undefined) return undefined;
   if (!statesAudience(audience)) {
-    return verifierChecksAudience
-      ? undefined
-      : "The access token has no audience, so it may be meant for another resource";
+    return verifierChecksAudience ? undefined : `The access token has no audience, expected ${resource}`;
   }
-  return isAudience(audience, resource) ? undefined : "The audience of the access token is another resource";
+  return isAudience(audience, resource) ? undefined : `The audience of the access token is not ${resource}`;
 }
 
 /** Credentials of an `Authorization` header. */

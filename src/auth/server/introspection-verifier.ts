@@ -31,7 +31,9 @@ export function introspectionVerifier(
     throw new DefinitionError("introspectionVerifier: issuer and endpoint are both missing; set one of them");
   }
   if (typeof options.client?.id !== "string")
-    throw new DefinitionError("introspectionVerifier: client is missing; set the { id, secret } of this server");
+    throw new DefinitionError(
+      "introspectionVerifier: client.id is missing; set client to the { id, secret } of this server",
+    );
   const server = new AuthorizationServerClient(options, limits);
   const introspection = new IntrospectionClient(options, server, limits.requestMs);
   const kept = new TokenCache(limits.maxIntrospectedTokens, server.now);

@@ -53,8 +53,10 @@ export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptio
       throw toInvalid(error);
     });
     const type = toJwtType(protectedHeader.typ);
-    const isOther = !types.includes(type) || (type !== ACCESS_TOKEN && !options.allowIdTokens && isIdToken(payload));
-    if (isOther) throw new InvalidTokenError("The token is not an access token");
+    if (!types.includes(type))
+      throw new InvalidTokenError(`The typ of the access token is not valid: ${type || "none"}`);
+    if (type !== ACCESS_TOKEN && !options.allowIdTokens && isIdToken(payload))
+      throw new InvalidTokenError("The token is an ID or logout token, not an access token");
     if (payload.exp === undefined && options.allowNoExpiry !== true)
       throw new InvalidTokenError("The access token has no expiry");
     const found = toAuthInfo(token, payload);

@@ -81,9 +81,11 @@ export interface Protection extends HttpGate {
 export function protect(options: ProtectOptions = {} as ProtectOptions): Protection {
   const { resource, now = Date.now } = options;
   if (typeof options.verify !== "function")
-    throw new DefinitionError("protect: verify is missing; set jwtVerifier({ issuer }) or a function of your own");
+    throw new DefinitionError(
+      "protect: verify is missing or not a function; set jwtVerifier({ issuer }) or a function of your own",
+    );
   if (resource === undefined && options.authorizationServers !== undefined) {
-    throw new DefinitionError("protect: authorizationServers requires resource");
+    throw new DefinitionError("protect: authorizationServers requires resource, the URL of this server");
   }
   const limits = resolveLimits("protect", options.limits, GATE_LIMITS);
   const canonical = resource === undefined ? undefined : assertResource(resource);

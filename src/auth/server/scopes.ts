@@ -28,7 +28,7 @@ const OFFLINE_ACCESS = "offline_access";
 export function toScopes(option: string, scopes: readonly string[]): readonly string[] {
   for (const scope of scopes) {
     if (!isScope(scope)) {
-      throw new DefinitionError(`${option}: ${JSON.stringify(scope)} is not a valid scope`);
+      throw new DefinitionError(`protect: ${option}: ${JSON.stringify(scope)} is not a valid scope`);
     }
   }
   return [...new Set(scopes)].filter((scope) => scope !== OFFLINE_ACCESS);
@@ -60,7 +60,7 @@ export class ScopeRules {
   /** Returns all scopes that the operations need in addition to `base`. */
   neededFor(operations: readonly Operation[]): readonly string[] {
     const needed = operations.flatMap((operation) => [...operation.scopes, ...(this.#scopesFor?.(operation) ?? [])]);
-    return needed.length === 0 ? needed : toScopes("requires.scopes", needed);
+    return needed.length === 0 ? needed : toScopes("scopesFor or requires.scopes", needed);
   }
 }
 

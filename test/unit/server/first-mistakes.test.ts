@@ -89,11 +89,11 @@ describe("a protected server says what is missing", () => {
   it("at the gate and at its verifiers", () => {
     refuses(
       () => protect({} as never),
-      "protect: verify is missing; set jwtVerifier({ issuer }) or a function of your own",
+      "protect: verify is missing or not a function; set jwtVerifier({ issuer }) or a function of your own",
     );
     refuses(
       () => introspectionVerifier({ issuer: "https://login.example.com" } as never),
-      "introspectionVerifier: client is missing; set the { id, secret } of this server",
+      "introspectionVerifier: client.id is missing; set client to the { id, secret } of this server",
     );
     assert.throws(() => createFileStore("tokens", undefined as never), { code: "auth_error", step: "configuration" });
   });

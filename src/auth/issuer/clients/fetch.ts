@@ -3,7 +3,7 @@ import { readText } from "../../../http/client/read.js";
 import { discard, type Fetch } from "../../../http/client/send.js";
 import { orAborted } from "../../abortable.js";
 import { type AddressPolicy, addressProblem } from "../../addresses.js";
-import { RemoteKeys } from "../../issuer-keys.js";
+import { type PublishedKeys, RemoteKeys } from "../../issuer-keys.js";
 import { mediaType } from "../http.js";
 import type { IssuerLimits } from "../limits.js";
 import type { ClientDocumentOptions } from "../options.js";
@@ -147,8 +147,8 @@ export class ClientKeys {
     this.#kept.delete(uris.find((uri) => !this.#documents.isApproved(uri)) ?? uris[0] ?? "");
   }
 
-  async #load(uri: string): Promise<JSONWebKeySet> {
+  async #load(uri: string): Promise<PublishedKeys> {
     const { json } = await this.#documents.get(new URL(uri));
-    return (typeof json === "object" && json !== null ? json : {}) as JSONWebKeySet;
+    return { uri, set: (typeof json === "object" && json !== null ? json : {}) as JSONWebKeySet };
   }
 }

@@ -265,6 +265,6 @@ test("metadata that names no address of keys is told as such", async () => {
     const token = await issuer.sign({});
     const fetch = async () => Response.json({ issuer: ISSUER, jwks_uri });
     const verify = jwtVerifier({ ...issuer.settings, fetch });
-    await rejects(async () => verify(token), { name: "AuthError", message: /has no jwks_uri/ });
+    await rejects(async () => verify(token), { name: "AuthError", message: /has no valid jwks_uri/ });
   }
 });
