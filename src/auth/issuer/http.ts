@@ -55,7 +55,7 @@ export async function readForm(request: Request, { maxFormBytes }: IssuerLimits)
 
 /** Reads the form of an API endpoint. Throws for repeated parameters and for parameters in the URL. */
 export async function readStrictForm(request: Request, limits: IssuerLimits): Promise<Params> {
-  if (new URL(request.url).search !== "") throw invalidRequest("parameters must be in the body");
+  if (new URL(request.url).search !== "") throw invalidRequest("parameters must be in the body, not in the URL");
   const form = await readForm(request, limits);
   const repeated = form.repeated();
   if (repeated !== undefined) throw invalidRequest(`${named(repeated)} is repeated`);
@@ -84,7 +84,8 @@ async function readBody(request: Request, maxBytes: number): Promise<string> {
   }
 }
 
-const named = (text: string) => (/^\w{1,64}$/.test(text) ? text : "a parameter");
+/** Returns the name of a parameter for a message. Unusual names are not repeated. */
+export const named = (text: string) => (/^\w{1,64}$/.test(text) ? text : "a parameter");
 
 /** Headers that keep responses about tokens out of caches. */
 export const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" } as const;

@@ -29,11 +29,8 @@ const browser = (name: LimitedEndpoint, methods: readonly string[], serve: Endpo
   serve,
 });
 const program = (name: LimitedEndpoint, serve: Endpoint["serve"]): Endpoint => ({
-  name,
-  methods: ["POST"],
+  ...browser(name, ["POST"], serve),
   api: true,
-  limited: true,
-  serve,
 });
 const document = (name: string, serve: Endpoint["serve"]): Endpoint => ({
   name,
@@ -85,7 +82,10 @@ function jsonProblem(problem: OAuthProblem): Response {
 function assertMethod({ methods }: Endpoint, { method }: Request): void {
   if (methods.includes(method)) return;
   const allow = methods.join(", ");
-  throw new OAuthProblem("invalid_request", `the method must be ${allow}`, { status: 405, headers: { allow } });
+  throw new OAuthProblem("invalid_request", `the method must be ${allow}, got ${method}`, {
+    status: 405,
+    headers: { allow },
+  });
 }
 
 async function assertWithinLimit(core: IssuerCore, { name, limited }: Endpoint, request: Request): Promise<void> {

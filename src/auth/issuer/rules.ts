@@ -1,3 +1,5 @@
+import { DefinitionError } from "../../protocol/errors.js";
+import { quoted } from "../../protocol/text.js";
 import { normalizeResource } from "../resource.js";
 import { isScope, scopesOf } from "../scopes.js";
 import { OAuthProblem } from "./problem.js";
@@ -29,6 +31,12 @@ export function assertScopes(asked: readonly string[], allowed: readonly string[
   throw new OAuthProblem("invalid_scope", names === "" ? "scope is not valid" : `scope is not available: ${names}`);
 }
 
+/** Throws if two ids are equal. */
+export function assertUnique(option: string, ids: readonly string[]): void {
+  const twice = ids.find((id, index) => ids.indexOf(id) < index);
+  if (twice !== undefined) throw new DefinitionError(`${option} must not name ${JSON.stringify(twice)} twice`);
+}
+
 export function includesAll(held: readonly string[], wanted: readonly string[]): boolean {
   return wanted.every((item) => held.includes(item));
 }
@@ -57,5 +65,5 @@ function find(resource: string, among: readonly string[]): string {
   const key = normalizeResource(resource);
   const found = key === undefined ? undefined : among.find((candidate) => normalizeResource(candidate) === key);
   if (found !== undefined) return found;
-  throw new OAuthProblem("invalid_target", "resource is unknown, or not part of this grant");
+  throw new OAuthProblem("invalid_target", `resource ${quoted(resource)} is unknown, or not part of the grant`);
 }

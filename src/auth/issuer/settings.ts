@@ -69,9 +69,7 @@ function defaultLimit({ maxRegistrationsPerMinute: requests }: IssuerLimits, now
 /** Validates the options and creates everything that the endpoints share. Throws for options that cannot work. */
 export function createCore(options: IssuerOptions, guardedFetch: Fetch): IssuerCore {
   if (typeof options?.issuer !== "string")
-    throw new DefinitionError(
-      'createIssuer needs { issuer, resources, user }, as in { issuer: "https://login.example.com" }',
-    );
+    throw new DefinitionError('createIssuer: issuer is missing or not a string, such as "https://login.example.com"');
   assertOptions("createIssuer", options, OPTIONS);
   assertIssuer(options.issuer);
   const { issuer, now = Date.now } = options;
@@ -175,9 +173,8 @@ function toScopes(scopes: IssuerOptions["scopes"] = []): ReadonlyMap<string, str
 }
 
 function toResources(given: IssuerOptions["resources"]): readonly string[] {
-  if (given === undefined)
-    throw new DefinitionError("createIssuer: resources is missing; set the URLs of the MCP servers");
-  if (!Array.isArray(given)) throw new DefinitionError("createIssuer: resources must be a list of URLs");
+  if (!Array.isArray(given))
+    throw new DefinitionError("createIssuer: resources is missing or not a list; set the URLs of the MCP servers");
   const resources = given.map(toResource);
   for (const resource of resources) {
     if (normalizeResource(resource) === undefined || parseWebAddress(resource) === undefined)
@@ -197,7 +194,10 @@ function toDefaultResource({ defaultResource }: IssuerOptions, resources: readon
   if (defaultResource === undefined) return resources.length === 1 ? resources[0] : undefined;
   const key = normalizeResource(toResource(defaultResource));
   const found = resources.find((resource) => normalizeResource(resource) === key);
-  if (found === undefined) throw new DefinitionError("createIssuer: defaultResource must be one of resources");
+  if (found === undefined)
+    throw new DefinitionError(
+      `createIssuer: defaultResource must be one of resources, got ${JSON.stringify(defaultResource)}`,
+    );
   return found;
 }
 
@@ -209,7 +209,7 @@ function toGrants(extensions: IssuerCore["extensions"]): ReadonlyMap<string, Gra
 function toLogin({ user, upstream }: IssuerOptions): Login {
   if (user !== undefined && upstream === undefined) return createLocalLogin(user);
   if (user === undefined && upstream !== undefined) return createUpstreamLogin(upstream);
-  throw new DefinitionError("createIssuer needs either user or upstream");
+  throw new DefinitionError("createIssuer: set either user or upstream");
 }
 
 /** Creates the extensions that the options enable. */

@@ -217,7 +217,8 @@ proves(
       });
     throws(build([]), /providers/);
     throws(build([{ issuer: "http://idp.example" }]), /https/);
-    throws(build([{ issuer: PROVIDER }, { issuer: PROVIDER }]), /an issuer twice/);
+    throws(build([{ issuer: "" }]), /an empty issuer/);
+    throws(build([{ issuer: PROVIDER }, { issuer: PROVIDER }]), /"https:\/\/login.example" twice/);
   },
 );
 

@@ -192,12 +192,12 @@ describe("what is missing is named, and what to give is shown", () => {
     refuses(() => (protect as Untyped)({ verify: handler, dpop }), "dpop.nonce.key must have at least 16 bytes, got 5");
     refuses(() => (jwtVerifier as Untyped)(), /issuer is missing/);
     refuses(() => (introspectionVerifier as Untyped)(), /issuer and endpoint are both missing/);
-    refuses(() => (createIssuer as Untyped)(), /^createIssuer needs \{ issuer, resources, user \}/);
-    refuses(() => (createIssuer as Untyped)({}), /^createIssuer needs \{ issuer, resources, user \}/);
+    refuses(() => (createIssuer as Untyped)(), /^createIssuer: issuer is missing/);
+    refuses(() => (createIssuer as Untyped)({}), /^createIssuer: issuer is missing/);
     refuses(() => (createIssuer as Untyped)({ issuer: "https://a.example" }), /resources is missing/);
     refuses(
       () => (createIssuer as Untyped)({ issuer: "https://a.example", resources: "https://b.example" }),
-      /resources must be a list/,
+      /resources is missing or not a list/,
     );
     assert.throws(() => (createFileStore as Untyped)(), /needs the path of a file/);
   });

@@ -21,7 +21,7 @@ export const privateKeyJwt: ClientAuthenticator = {
     if (assertion === undefined && type === undefined) return undefined;
     const clientId = form.get("client_id") ?? subjectOf(assertion ?? "");
     if (assertion === undefined || type !== TYPE || clientId === undefined) {
-      throw new OAuthProblem("invalid_client", "client_assertion or client_assertion_type is missing or invalid", {
+      throw new OAuthProblem("invalid_client", `client_assertion must be a JWT, and client_assertion_type ${TYPE}`, {
         status: 401,
       });
     }

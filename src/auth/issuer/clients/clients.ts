@@ -3,6 +3,7 @@ import { digestOf } from "../../crypto.js";
 import type { IssuerLimits } from "../limits.js";
 import { OAuthProblem } from "../problem.js";
 import { redirectUriProblem } from "../redirect-uri.js";
+import { assertUnique } from "../rules.js";
 import type { IssuerStore } from "../store/store.js";
 import { CODE_GRANT, type ConfiguredClient, type IssuerClient, REFRESH_GRANT } from "./client.js";
 import type { DocumentClients } from "./document.js";
@@ -39,9 +40,11 @@ export class Clients {
     now: () => number,
   ) {
     for (const client of configured) assertConfigured(client, documents !== undefined);
+    assertUnique(
+      "createIssuer: clients",
+      configured.map(({ clientId }) => clientId),
+    );
     this.#configured = new Map(configured.map((client) => [client.clientId, client]));
-    if (this.#configured.size < configured.length)
-      throw new DefinitionError("createIssuer: clients: each clientId must be unique");
     this.#documents = documents;
     this.#fetcher = fetcher;
     this.#store = store;

@@ -40,8 +40,9 @@ export class DocumentClients {
   async find(clientId: string): Promise<IssuerClient> {
     const url = parseWebAddress(clientId);
     // The id is compared as text, so only one spelling of the URL is accepted.
-    if (url?.href !== clientId || clientDocumentUrlProblem(clientId) !== undefined)
-      throw refused("client_id is not a valid URL");
+    const problem = clientDocumentUrlProblem(clientId);
+    if (url?.href !== clientId || problem !== undefined)
+      throw refused(`client_id ${problem ?? "is not a normalized URL"}`);
     const cached = this.#cache.get(clientId);
     if (cached !== undefined && this.#now() < cached.expiresAt) return cached.client;
     this.#cache.delete(clientId);

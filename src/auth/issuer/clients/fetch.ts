@@ -64,7 +64,7 @@ export class DocumentFetcher {
     try {
       return await this.#request(url);
     } catch (cause) {
-      throw new OAuthProblem("invalid_client", "the metadata document of the app cannot be fetched", {
+      throw new OAuthProblem("invalid_client", "the metadata document or key set of the app cannot be fetched", {
         cause,
       });
     } finally {
@@ -108,7 +108,7 @@ export class DocumentFetcher {
 function busy(seconds: number, bound: keyof IssuerLimits): OAuthProblem {
   const headers = { "retry-after": String(Math.ceil(seconds)) };
   const cause = new Error(`limits.${bound} is reached`);
-  const message = "too many metadata documents are being fetched; try again later";
+  const message = "too many requests for documents; try again later";
   return new OAuthProblem("temporarily_unavailable", message, { status: 429, headers, cause });
 }
 

@@ -1,8 +1,8 @@
 import type { JSONWebKeySet } from "jose";
+import { quoted } from "../../../protocol/text.js";
 import { scopesOf } from "../../scopes.js";
 import { OAuthProblem } from "../problem.js";
 import { isSecureUri, redirectUriProblem } from "../redirect-uri.js";
-import { includesAll } from "../rules.js";
 import { type ClientMethod, CODE_GRANT, type IssuerClient } from "./client.js";
 
 export type Json = { readonly [member: string]: unknown };
@@ -49,7 +49,7 @@ export function parseClientMetadata(value: unknown, rules: MetadataRules, method
     response_types.some((type) => type !== "code") ||
     response_types.includes("code") !== grant_types.includes(CODE_GRANT)
   ) {
-    throw invalid("response_types and grant_types do not match");
+    throw invalid("response_types must be code for authorization_code, and otherwise empty");
   }
   const token_endpoint_auth_method = methodOf(json, rules, method);
   return {
@@ -87,7 +87,8 @@ export function toClient(id: string, source: IssuerClient["source"], metadata: C
 }
 
 function present(value: unknown): Json {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid("it is not a JSON object");
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw invalid("the client metadata is not a JSON object");
   const entries = Object.entries(value).filter(([, member]) => member !== null && member !== "");
   return Object.fromEntries(entries);
 }
@@ -103,7 +104,7 @@ function redirectUrisOf(
   if (uris.length === 0 && grantTypes.includes(CODE_GRANT)) throw redirectProblem("redirect_uris must not be empty");
   for (const uri of uris) {
     const problem = String(uri).length > maxChars ? `has more than ${maxChars} characters` : redirectUriProblem(uri);
-    if (problem !== undefined) throw redirectProblem(`a redirect URI ${problem}`);
+    if (problem !== undefined) throw redirectProblem(`the redirect URI ${quoted(String(uri))} ${problem}`);
   }
   return uris as string[];
 }
@@ -114,21 +115,22 @@ function grantTypesOf(json: Json, rules: MetadataRules): readonly string[] {
   const reserved = asked.find((type) => reservedGrantTypes.includes(type));
   if (reserved !== undefined) throw invalid(`the grant type ${reserved} cannot be registered`);
   const granted = asked.filter((type) => grantTypes.includes(type));
-  if (granted.length === 0) throw invalid("grant_types contains no supported grant type");
+  if (granted.length === 0) throw invalid(`grant_types must contain ${grantTypes.join(" or ")}`);
   return granted;
 }
 
 function methodOf(json: Json, { methods }: MetadataRules, fallback: ClientMethod): ClientMethod {
   const method = json.token_endpoint_auth_method ?? fallback;
   if (methods.some((known) => known === method)) return method as ClientMethod;
-  throw invalid("token_endpoint_auth_method is not supported");
+  throw invalid(`token_endpoint_auth_method must be one of ${methods.join(", ")}`);
 }
 
 function scopeOf(json: Json, { scopes }: MetadataRules): { scope?: string } {
   if (json.scope === undefined) return {};
   if (typeof json.scope !== "string") throw invalid("scope must be a string");
   const asked = scopesOf(json.scope);
-  if (!includesAll(scopes, asked)) throw invalid("scope contains an unknown scope");
+  const unknown = asked.find((scope) => !scopes.includes(scope));
+  if (unknown !== undefined) throw invalid(`scope contains the unknown scope ${quoted(unknown)}`);
   return { scope: asked.join(" ") };
 }
 

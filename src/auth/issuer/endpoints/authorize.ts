@@ -1,7 +1,8 @@
+import { quoted } from "../../../protocol/text.js";
 import { problemUri } from "../authorization-response.js";
 import { CODE_GRANT, type IssuerClient } from "../clients/client.js";
 import type { IssuerCore } from "../core.js";
-import { Params, readForm, redirect } from "../http.js";
+import { named, Params, readForm, redirect } from "../http.js";
 import type { ConsentQuestion } from "../options.js";
 import { type ConsentView, consentBody, consentTitle } from "../pages/consent.js";
 import { leavingPage, page } from "../pages/page.js";
@@ -114,19 +115,20 @@ const TARGET_PARAMS = ["client_id", "redirect_uri"];
 export async function findTarget(core: IssuerCore, params: Params): Promise<AuthorizeTarget> {
   const repeated = params.repeated(TARGET_PARAMS);
   if (repeated !== undefined) throw invalidRequest(`${repeated} is repeated`);
-  const client = await core.clients.find(params.need("client_id"));
-  if (client === undefined) throw new OAuthProblem("invalid_client", "the app is unknown");
+  const clientId = params.need("client_id");
+  const client = await core.clients.find(clientId);
+  if (client === undefined) throw new OAuthProblem("invalid_client", `the client_id ${quoted(clientId)} is unknown`);
   const stated = params.get("redirect_uri");
   const redirectUri = stated ?? onlyOne(client.redirectUris);
   if (!client.redirectUris.some((registered) => matchesRedirectUri(registered, redirectUri))) {
-    throw invalidRequest("redirect_uri is not registered for the app");
+    throw invalidRequest(`redirect_uri ${quoted(redirectUri)} is not registered for the app`);
   }
   return { client, redirectUri, redirectSent: stated !== undefined, state: params.get("state") };
 }
 
 function onlyOne(uris: readonly string[]): string {
   const [only, ...others] = uris;
-  if (only === undefined || others.length > 0) throw invalidRequest("redirect_uri is missing");
+  if (only === undefined || others.length > 0) throw invalidRequest("redirect_uri is required for the app");
   return only;
 }
 
@@ -138,7 +140,7 @@ export function readAuthorizationRequest(
 ): AuthorizationRequest {
   const { client, redirectUri, redirectSent, state } = target;
   const repeated = params.repeated();
-  if (repeated !== undefined) throw invalidRequest("a parameter is repeated");
+  if (repeated !== undefined) throw invalidRequest(`${named(repeated)} is repeated`);
   if (params.need("response_type") !== "code") {
     throw new OAuthProblem("unsupported_response_type", "response_type must be code");
   }

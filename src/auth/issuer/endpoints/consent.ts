@@ -33,5 +33,5 @@ export async function consent(core: IssuerCore, request: Request): Promise<Respo
 }
 
 function rejectedForm(why: string): OAuthProblem {
-  return new OAuthProblem("invalid_request", `the form ${why}; go back to the app and try again`, { status: 403 });
+  return new OAuthProblem("invalid_request", `the form ${why}; return to the app and start again`, { status: 403 });
 }

@@ -1,3 +1,4 @@
+import { quoted } from "../../../protocol/text.js";
 import { authenticateClient } from "../clients/authentication.js";
 import type { IssuerClient } from "../clients/client.js";
 import { type IssuerCore, type IssuerExtension, type TokenRequest, useUp } from "../core.js";
@@ -11,12 +12,13 @@ export async function token(core: IssuerCore, request: Request): Promise<Respons
   const form = await readStrictForm(request, core.limits);
   const grantType = form.need("grant_type");
   const handler = core.grants.get(grantType);
-  if (handler === undefined) throw new OAuthProblem("unsupported_grant_type", "grant_type is not supported");
+  if (handler === undefined)
+    throw new OAuthProblem("unsupported_grant_type", `grant_type ${quoted(grantType)} is not supported`);
   const anonymous = anonymousOf(core, request, form, grantType);
   const { client, uses } =
     anonymous === undefined ? await authenticateClient(core, request, form) : { client: anonymous, uses: [] };
   if (!client.grantTypes.includes(grantType)) {
-    throw new OAuthProblem("unauthorized_client", "the client is not registered for this grant_type");
+    throw new OAuthProblem("unauthorized_client", `the client is not registered for the grant_type ${grantType}`);
   }
   const bound = await bindingOf(core, request, client.dpopBound === true);
   const asked: TokenRequest = { form, client, binding: bound?.binding };

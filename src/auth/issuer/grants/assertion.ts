@@ -1,5 +1,6 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload } from "jose";
 import { DefinitionError } from "../../../protocol/errors.js";
+import { quoted } from "../../../protocol/text.js";
 import { digestOf, randomToken } from "../../crypto.js";
 import { IssuerKeys, toJwtType } from "../../issuer-keys.js";
 import { normalizeResource } from "../../resource.js";
@@ -9,7 +10,7 @@ import { type FoundGrant, type IssuerCore, type IssuerExtension, type TokenReque
 import type { IdentityAssertionOptions, TrustedIssuer, WorkloadGrant, WorkloadIdentityOptions } from "../options.js";
 import { invalidGrant, OAuthProblem } from "../problem.js";
 import { isSecureUri } from "../redirect-uri.js";
-import { assertScopes, requestedResources, requestedScopes } from "../rules.js";
+import { assertScopes, assertUnique, requestedResources, requestedScopes } from "../rules.js";
 import type { Grant, Granted } from "../store/records.js";
 
 export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -54,11 +55,13 @@ export function createAssertions(
 
 function assertTrusted(option: string, trusted: readonly TrustedIssuer[]): void {
   if (trusted.length === 0) throw new DefinitionError(`${option} must name at least one issuer`);
-  if (new Set(trusted.map(({ issuer }) => issuer)).size < trusted.length) {
-    throw new DefinitionError(`${option} must not name an issuer twice`);
-  }
+  assertUnique(
+    option,
+    trusted.map(({ issuer }) => issuer),
+  );
   for (const { issuer, jwksUri = issuer, keys } of trusted) {
-    if (issuer === "" || (keys === undefined && !isSecureUri(jwksUri))) {
+    if (issuer === "") throw new DefinitionError(`${option} must not name an empty issuer`);
+    if (keys === undefined && !isSecureUri(jwksUri)) {
       throw new DefinitionError(
         `${option}: the keys of ${JSON.stringify(issuer)} are not at an https URL; set jwksUri or keys`,
       );
@@ -89,17 +92,18 @@ class AssertionGrant {
   async serve(request: TokenRequest): Promise<FoundGrant> {
     const { client, form } = request;
     const assertion = form.need("assertion");
-    if (assertion.length > this.#core.limits.maxAssertionBytes) throw invalidGrant("the assertion is too long");
+    if (assertion.length > this.#core.limits.maxAssertionBytes)
+      throw invalidGrant(`the assertion is longer than ${this.#core.limits.maxAssertionBytes} bytes`);
     if (this.#workload === undefined) assertConfidential(request);
     const isIdentity = this.#workload === undefined || typeOf(assertion) === ID_JAG;
     if (!isIdentity) return await this.#serveWorkload(request, assertion);
     if (this.#identity === undefined) throw invalidGrant("identity assertions are not accepted");
     assertConfidential(request);
     const claims = await this.#read(assertion, this.#providers, [this.#core.issuer]);
-    if (typeOf(assertion) !== ID_JAG) throw invalidGrant("the assertion is not an identity assertion");
+    if (typeOf(assertion) !== ID_JAG) throw wrongType(assertion);
     if (Array.isArray(claims.aud) && claims.aud.length > 1)
       throw invalidGrant("the assertion has more than one audience");
-    if (claims.client_id !== client.id) throw invalidGrant("the assertion was made for another client");
+    if (claims.client_id !== client.id) throw invalidGrant("the assertion is for another client");
     return await this.#serveUser(request, claims, this.#identity);
   }
 
@@ -124,12 +128,12 @@ class AssertionGrant {
     );
     if (asked.length > 0 && scopes.length === 0) assertScopes(asked, scopes);
     const subject = subjectOf === undefined ? claims.sub : await subjectOf(claims, client);
-    if (subject === undefined) throw invalidGrant("the user is unknown");
+    if (subject === undefined) throw invalidGrant("the user of the assertion is unknown");
     return this.#found(claims, { clientId: client.id, subject, scopes, audience });
   }
 
   async #serveWorkload({ client, form }: TokenRequest, assertion: string): Promise<FoundGrant> {
-    if (OTHER_TYPES.includes(typeOf(assertion))) throw invalidGrant("the assertion is not a workload assertion");
+    if (OTHER_TYPES.includes(typeOf(assertion))) throw wrongType(assertion);
     const { issuer, base } = this.#core;
     const claims = await this.#read(assertion, this.#platforms, [issuer, `${base}/token`]);
     const allowed = await this.#allowed(claims);
@@ -144,7 +148,7 @@ class AssertionGrant {
   async #allowed(claims: JWTPayload): Promise<WorkloadGrant> {
     const platform = this.#workload?.issuers.find(({ issuer }) => issuer === claims.iss);
     const allowed = (await platform?.allow(claims)) ?? false;
-    if (allowed === false) throw invalidGrant("the workload is not allowed");
+    if (allowed === false) throw invalidGrant(`the workload ${quoted(String(claims.sub))} is not allowed`);
     return allowed === true ? {} : allowed;
   }
 
@@ -157,8 +161,9 @@ class AssertionGrant {
     trusted: ReadonlyMap<string, IssuerKeys>,
     audience: readonly string[],
   ): Promise<JWTPayload> {
-    const keys = trusted.get(issuerOf(assertion));
-    if (keys === undefined) throw invalidGrant("the issuer of the assertion is not trusted");
+    const issuer = issuerOf(assertion);
+    const keys = trusted.get(issuer);
+    if (keys === undefined) throw invalidGrant(`the iss ${quoted(issuer)} of the assertion is not trusted`);
     const { clockSkewMs, grantAssertionMs } = this.#core.limits;
     const check = {
       audience: [...audience],
@@ -173,7 +178,7 @@ class AssertionGrant {
       throw invalidGrant("the assertion must have a sub and a jti, both non-empty strings");
     }
     if (exp * 1000 > this.#core.now() + grantAssertionMs + clockSkewMs)
-      throw invalidGrant("the lifetime of the assertion is too long");
+      throw invalidGrant(`the assertion must expire within ${grantAssertionMs} ms`);
     return payload;
   }
 
@@ -199,7 +204,7 @@ class AssertionGrant {
     try {
       return requestedResources(named, this.#core.resources, undefined);
     } catch {
-      throw invalidGrant("the resource of the assertion is not available");
+      throw invalidGrant("the resource of the assertion is missing or unknown");
     }
   }
 }
@@ -227,9 +232,14 @@ function typeOf(assertion: string): string {
   }
 }
 
+function wrongType(assertion: string): OAuthProblem {
+  return invalidGrant(`the assertion has the wrong typ ${quoted(typeOf(assertion))}`);
+}
+
 function issuerOf(assertion: string): string {
   try {
-    return decodeJwt(assertion).iss ?? "";
+    const { iss } = decodeJwt(assertion);
+    return typeof iss === "string" ? iss : "";
   } catch {
     return "";
   }
@@ -238,5 +248,5 @@ function issuerOf(assertion: string): string {
 function problemOf(error: errors.JOSEError): string {
   if (error instanceof errors.JWTExpired) return "the assertion has expired";
   if (error instanceof errors.JWTClaimValidationFailed) return `the claim ${error.claim} of the assertion is not valid`;
-  return "the assertion is not a valid JWT: check its typ, alg and signature";
+  return "the assertion is not a valid JWT: check its kid, alg and signature";
 }

@@ -65,7 +65,8 @@ export const refreshGrant: GrantHandler = async (core, { form, client, binding }
   const { grant, jkt } = record;
   if (grant.clientId !== client.id) throw invalidGrant("the refresh token was issued to another client");
   if (await core.tokens.isRevoked(grant.id)) throw invalidGrant("the refresh token was revoked");
-  if (jkt !== undefined && jkt !== binding?.jkt) throw invalidGrant("the refresh token is bound to another key");
+  if (jkt !== undefined && jkt !== binding?.jkt)
+    throw invalidGrant("the refresh token is bound to a key that the request does not prove");
   const asked = scopesOf(form.get("scope"));
   assertScopes(asked, grant.scopes);
   const audience = narrowedAudience(form.getAll("resource"), grant.audience);

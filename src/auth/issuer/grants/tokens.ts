@@ -165,13 +165,15 @@ async function generated(): Promise<JWK> {
   return { ...(await jose.exportJWK(privateKey)), alg: "ES256" };
 }
 
-async function imported(jwk: JWK): Promise<SigningKey> {
+async function imported(jwk: JWK, index: number): Promise<SigningKey> {
   const { alg = "ES256", d: _d, p: _p, q: _q, dp: _dp, dq: _dq, qi: _qi, oth: _oth, key_ops: _ops, ...open } = jwk;
   if (!ASYMMETRIC.includes(alg) || jwk.d === undefined)
-    throw new DefinitionError("createIssuer: keys: each key must be a private JWK of a key pair");
+    throw new DefinitionError(
+      `createIssuer: keys[${index}] must be a private JWK with one of the alg ${ASYMMETRIC.join(", ")}`,
+    );
   const privateKey = await jose.importJWK(jwk, alg).catch(() => undefined);
   if (!(privateKey instanceof CryptoKey))
-    throw new DefinitionError(`createIssuer: keys: a key is not valid for its alg ${alg}`);
+    throw new DefinitionError(`createIssuer: keys[${index}] is not a valid key for the alg ${alg}`);
   const kid = jwk.kid ?? (await jose.calculateJwkThumbprint(open as JWK));
   return { kid, alg, privateKey, publicJwk: { ...open, kid, alg, use: "sig" } as JWK };
 }

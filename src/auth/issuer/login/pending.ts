@@ -24,7 +24,8 @@ const PREFIX = "login-";
 export async function keepLogin(core: IssuerCore, request: Request, login: PendingLogin): Promise<readonly string[]> {
   const { loginMs, maxLoginsPerBrowser } = core.limits;
   const value = await core.seal.close(purposeOf(core), login, core.now() + loginMs);
-  if (value.length > MAX_COOKIE_CHARS) throw invalidRequest("state and redirect_uri are too long for a cookie");
+  if (value.length > MAX_COOKIE_CHARS)
+    throw invalidRequest("the request is too long for a cookie: shorten state or redirect_uri");
   const site = siteOf(core.issuer);
   const name = await nameOf(site, login.state);
   const most = { cookies: maxLoginsPerBrowser, chars: MAX_ALL_CHARS };

@@ -25,7 +25,8 @@ export async function requestUpstream(
   const signal = AbortSignal.timeout(core.limits.upstreamMs);
   const response = await fetch(new URL(tokenEndpoint), { method: "POST", body, headers, redirect: "manual", signal });
   const text = await readText(response, core.limits.maxUpstreamBytes, { signal });
-  if (response.status !== 200) throw new Error(`The upstream token endpoint answered with status ${response.status}`);
+  if (response.status !== 200)
+    throw new Error(`The upstream token endpoint ${tokenEndpoint} answered with status ${response.status}`);
   return toTokens(text, core.now());
 }
 

@@ -3,7 +3,7 @@ import { digestOf, randomToken } from "../../crypto.js";
 import { codeUri, problemUri } from "../authorization-response.js";
 import type { IssuerCore, Login } from "../core.js";
 import { createCode } from "../grants/code.js";
-import { Params, redirect } from "../http.js";
+import { named, Params, redirect } from "../http.js";
 import type { UpstreamOptions } from "../options.js";
 import { invalidRequest, OAuthProblem, toProblem } from "../problem.js";
 import { isSecureUri } from "../redirect-uri.js";
@@ -16,9 +16,11 @@ import { requestUpstream, saveUpstreamTokens } from "./upstream-tokens.js";
  * the browser is redirected to the provider.
  */
 export function createUpstreamLogin(options: UpstreamOptions): Login {
-  for (const endpoint of [options.authorizationEndpoint, options.tokenEndpoint]) {
-    if (!isSecureUri(endpoint))
-      throw new DefinitionError(`createIssuer: upstream: ${JSON.stringify(endpoint)} is not an https URL`);
+  for (const name of ["authorizationEndpoint", "tokenEndpoint"] as const) {
+    if (!isSecureUri(options[name]))
+      throw new DefinitionError(
+        `createIssuer: upstream.${name} must be a normalized https URL, got ${JSON.stringify(options[name])}`,
+      );
   }
   const returned = new Returned();
   return {
@@ -35,9 +37,13 @@ export function createUpstreamLogin(options: UpstreamOptions): Login {
      */
     async callback(core, request) {
       const params = new Params(new URL(request.url).searchParams);
-      if (params.repeated() !== undefined) throw invalidRequest("a parameter is repeated");
+      const repeated = params.repeated();
+      if (repeated !== undefined) throw invalidRequest(`${named(repeated)} is repeated`);
       const login = await findLogin(core, request, params.get("state") ?? "");
-      if (login === undefined) throw invalidRequest("this login was not started in this browser, or has expired");
+      if (login === undefined)
+        throw invalidRequest(
+          "this login was not started in this browser, or has expired; return to the app and start again",
+        );
       returned.add(login.state);
       const location = await answerOf(core, options, request, params, login);
       return redirect(request, location, [await forgetLogin(core, login)]);

@@ -51,7 +51,6 @@ function layout(title: string, body: Html): Html {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <title>${title}</title>
 ${new Html(`<style>${STYLE}</style>`)}
@@ -81,8 +80,8 @@ export const STYLE = `
 * { box-sizing: border-box; }
 body {
   margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 24px 16px;
-  background: var(--ground); color: var(--ink);
-  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
+  background: var(--ground); color: var(--ink); overflow-wrap: anywhere;
+  font: 16px/1.5 system-ui, sans-serif;
 }
 main {
   width: 100%; max-width: 440px; padding: 32px; background: var(--card);
@@ -94,24 +93,24 @@ main {
   width: 52px; height: 52px; display: grid; place-items: center; margin-bottom: 16px; border-radius: 14px;
   background: var(--accent); color: var(--on-accent); font-size: 24px; font-weight: 650;
 }
-h1 { margin: 0 0 6px; font-size: 22px; line-height: 1.3; font-weight: 650; letter-spacing: -.01em; overflow-wrap: anywhere; }
+h1 { margin: 0 0 6px; font-size: 22px; line-height: 1.3; font-weight: 650; }
 h2 { margin: 24px 0 8px; font-size: 14px; font-weight: 600; color: var(--soft); }
-p { margin: 0 0 8px; overflow-wrap: anywhere; }
+p { margin: 0 0 8px; }
 .soft { color: var(--soft); font-size: 14px; }
 ul { margin: 0; padding: 0; list-style: none; border: 1px solid var(--line); border-radius: 12px; overflow: hidden; }
-li { padding: 12px 14px 12px 42px; position: relative; overflow-wrap: anywhere; }
+li { padding: 12px 14px 12px 42px; position: relative; }
 li + li { border-top: 1px solid var(--line); }
 li::before {
   content: ""; position: absolute; left: 17px; top: 18px; width: 12px; height: 6px;
   border: solid var(--accent); border-width: 0 0 2px 2px; transform: rotate(-45deg);
 }
 li code { display: block; margin-top: 2px; color: var(--soft); font-size: 13px; }
-code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: .92em; overflow-wrap: anywhere; }
+code { font-family: ui-monospace, monospace; font-size: .92em; }
 dl { margin: 20px 0 0; padding: 14px; background: var(--tint); border: 1px solid var(--line); border-radius: 12px; font-size: 14px; }
 dl div { display: grid; grid-template-columns: 104px 1fr; gap: 12px; }
 dl div + div { margin-top: 8px; }
 dt { color: var(--soft); }
-dd { margin: 0; overflow-wrap: anywhere; }
+dd { margin: 0; }
 .warning {
   margin: 20px 0 0; padding: 12px 14px; font-size: 14px; border-radius: 12px;
   background: var(--warn-ground); border: 1px solid var(--warn-line); color: var(--warn-ink);
@@ -139,9 +138,6 @@ a { color: var(--accent); }
 /** Markup that is safe to insert into a page. */
 export class Html {
   constructor(readonly text: string) {}
-  toString(): string {
-    return this.text;
-  }
 }
 
 type Part = string | Html | undefined | readonly (Html | undefined)[];
@@ -200,13 +196,13 @@ export function leavingPage(server: string, problem: OAuthProblem, location: str
 }
 
 function errorTitle(server: string): string {
-  return `This did not work - ${server}`;
+  return `Authorization failed - ${server}`;
 }
 
 function errorBody(server: string, { code, message }: OAuthProblem): Html {
   return html`<p class="brand"><strong>${shownText(server)}</strong></p>
-<h1>This did not work</h1>
-<p>The app that sent you here made a request that cannot be answered. Nothing was allowed.</p>
+<h1>Authorization failed</h1>
+<p>The request of the app that sent you here was not completed. Nothing was allowed.</p>
 <dl>
 <div><dt>Problem</dt><dd>${message}</dd></div>
 <div><dt>Code</dt><dd><code>${code}</code></dd></div>

@@ -144,7 +144,7 @@ class Tables {
 
 function full(bound: Bound, limits: IssuerLimits): OAuthProblem {
   const cause = new Error(
-    `The memory store of the issuer is full: it holds ${limits[bound]} values of this kind; raise limits.${bound}`,
+    `The memory store of the issuer has reached limits.${bound} (${limits[bound]}); raise this limit`,
   );
   const headers = { "retry-after": RETRY_SECONDS };
   return new OAuthProblem("temporarily_unavailable", "the authorization server is full; try again later", {

@@ -76,7 +76,7 @@ test("what cannot sign is refused", async () => {
     { kty: "oct", k: "AAAA", alg: "HS256" },
     { ...(await createKey("ES256")), alg: "RS256" },
   ];
-  for (const key of keys) await rejects(createIssuer({ ...least, keys: [key] }).verify("x"), /keys:/);
+  for (const key of keys) await rejects(createIssuer({ ...least, keys: [key] }).verify("x"), /keys\[0\]/);
 });
 
 test("options that contradict each other are refused", () => {
@@ -88,6 +88,6 @@ test("options that contradict each other are refused", () => {
   throws(() => createIssuer({ ...least, clients: [{ clientId: "a", redirectUris: ["ftp://a"] }] }), /redirect URI/);
   throws(
     () => createIssuer({ ...least, clients: [{ clientId: "a" }, { clientId: "a" }] }),
-    /each clientId must be unique/,
+    /clients must not name "a" twice/,
   );
 });

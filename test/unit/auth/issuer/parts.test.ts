@@ -84,7 +84,8 @@ test("marks are added once, and never dropped for others", async () => {
     store.add(`spent:${name}`, true, expiresAt, { owner });
   deepEqual(await Promise.all([add("a", "ada", 10_000), add("a", "ada")]), [true, false]);
   for (let count = 1; count < 10; count++) equal(await add(String(count), "ada"), true);
-  const full = (error: OAuthProblem) => /raise limits\.maxMarksPerUser$/.test(String(error.cause));
+  const full = (error: OAuthProblem) =>
+    /has reached limits\.maxMarksPerUser \(\d+\); raise this limit$/.test(String(error.cause));
   await rejects(add("more", "ada"), full);
   equal(await add("b", "bob"), true, "another user is not held to it");
   for (let count = 11; count < 20; count++) equal(await add(String(count), "bob"), true);
