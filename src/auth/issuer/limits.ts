@@ -90,12 +90,6 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
    */
   readonly maxMetadataChars: number;
   /**
-   * Default of the option `maxKeys` of `createRateLimiter`: the maximum number of keys that it keeps. The least
-   * recently used one is evicted.
-   * @default 10_000
-   */
-  readonly maxRateKeys: number;
-  /**
    * Maximum number of cached metadata documents, and of cached key sets, of clients. The oldest one of a client that no
    * user has approved is evicted first.
    * @default 1_000
@@ -187,7 +181,6 @@ export const ISSUER_LIMITS: IssuerLimits = {
   maxRegistrationBytes: 16_384,
   maxMetadataItems: 20,
   maxMetadataChars: 2_000,
-  maxRateKeys: 10_000,
   maxDocuments: 1_000,
   maxDocumentBytes: 5_120,
   documentMs: 5_000,

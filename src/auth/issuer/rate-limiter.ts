@@ -1,4 +1,3 @@
-import { ISSUER_LIMITS } from "./limits.js";
 import type { LimitedEndpoint, RateLimit } from "./options.js";
 
 /** Number of requests allowed in a time. */
@@ -31,7 +30,7 @@ export interface RateLimiterOptions {
 
 /** Creates a rate limiter in memory, with a token bucket per endpoint and key. */
 export function createRateLimiter(options: RateLimiterOptions): RateLimit {
-  const { allow, key = () => "", maxKeys = ISSUER_LIMITS.maxRateKeys, now = Date.now } = options;
+  const { allow, key = () => "", maxKeys = 10_000, now = Date.now } = options;
   const buckets = new Buckets(maxKeys, now);
   return (endpoint, request) => {
     const allowance = allow[endpoint];

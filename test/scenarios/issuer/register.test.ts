@@ -42,6 +42,10 @@ proves("hosting:auth:as:redirect-uri-scheme", http, "an address is https, or htt
       equal(json.error, "invalid_redirect_uri", uri);
     }
   }
+  for (const uri of [7, null, {}, { toString: 1 }, [CALLBACK]]) {
+    const { status, json } = await world.register({ redirect_uris: [uri] });
+    deepEqual([status, json.error], [400, "invalid_redirect_uri"], JSON.stringify(uri));
+  }
   deepEqual(keys, []);
   equal((await world.register({ redirect_uris: [CALLBACK, "http://localhost:3000/cb"] })).status, 201);
 });

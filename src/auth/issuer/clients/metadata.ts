@@ -103,8 +103,9 @@ function redirectUrisOf(
     throw redirectProblem(`redirect_uris must be a list of at most ${maxItems} items`);
   if (uris.length === 0 && grantTypes.includes(CODE_GRANT)) throw redirectProblem("redirect_uris must not be empty");
   for (const uri of uris) {
-    const problem = String(uri).length > maxChars ? `has more than ${maxChars} characters` : redirectUriProblem(uri);
-    if (problem !== undefined) throw redirectProblem(`the redirect URI ${quoted(String(uri))} ${problem}`);
+    if (typeof uri !== "string") throw redirectProblem("redirect_uris must be a list of strings");
+    const problem = uri.length > maxChars ? `has more than ${maxChars} characters` : redirectUriProblem(uri);
+    if (problem !== undefined) throw redirectProblem(`the redirect URI ${quoted(uri)} ${problem}`);
   }
   return uris as string[];
 }
