@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import type { ElicitFormParams, ElicitResult } from "bowline";
 import { inputRequired, McpServer, type RpcError } from "bowline/server";
 import * as z from "zod";
-import { channelWires, eachWire, legacyChannels } from "../../support/each-wire.js";
+import { channelWires, eachWire, legacyChannels, type World } from "../../support/each-wire.js";
 import { AskedClient } from "../../support/raw-client.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -223,7 +223,7 @@ const wrongDefaults: { readonly [what: string]: unknown } = {
 };
 
 function refusesAll(table: { readonly [what: string]: unknown }, says: RegExp) {
-  return async ({ connect }: { connect: (server: never, options: object) => Promise<unknown> }) => {
+  return async ({ connect }: World) => {
     const problems: string[] = [];
     const onError = (error: unknown) => void problems.push((error as Error).message);
     const server = new McpServer(me, { onError }).tool("ask", {}, async (_, ctx) => {
@@ -237,15 +237,17 @@ function refusesAll(table: { readonly [what: string]: unknown }, says: RegExp) {
       server.tool(what, {}, () => inputRequired({ inputRequests: { q: { method: "elicitation/create", params } } }));
     }
     const asked: unknown[] = [];
-    const client = (await connect(server as never, {
-      onElicit: (params: unknown) => {
+    const client = await connect(server, {
+      onElicit: (params) => {
         asked.push(params);
         return { action: "decline" };
       },
-    })) as { callTool(name: string): Promise<{ text: string }> };
+    });
     equal((await client.callTool("ask")).text, "done");
     for (const what of Object.keys(table)) await rejects(client.callTool(what), { rpcCode: -32603 });
     deepEqual(asked, []);
+    deepEqual(client.wire.serverRequests(), []);
+    equal(client.wire.responsesTo("tools/call").length, 1 + Object.keys(table).length);
     equal(problems.length, 2 * Object.keys(table).length);
     for (const problem of problems) match(problem, says);
   };

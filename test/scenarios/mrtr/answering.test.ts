@@ -84,6 +84,15 @@ proves(["mrtr:client:echo-state", "mrtr:client:fresh-id"], wire, "the state come
   equal(new Set(sent.map(({ id }) => id)).size, sent.length);
 });
 
+proves("mrtr:client:fresh-id", wire, "each leg has an id of its own, also without a chosen one", async (t) => {
+  const round = { requestState: "s", inputRequests: { k: form("k") } };
+  const script = asking(round, round, round);
+  await (await dial(t, script)).callTool("t");
+  const ids = script.all("tools/call").map(({ id }) => id);
+  equal(ids.length, 4);
+  equal(new Set(ids).size, 4);
+});
+
 proves(
   ["mrtr:client:no-state-when-absent", "mrtr:client:replace-not-accumulate"],
   wire,
@@ -309,6 +318,28 @@ proves("mrtr:client:abort", wire, "giving up ends the whole flow", async (t) => 
   await rejects(waiting, (reason) => reason === "enough");
   equal(clock.pending, 0);
   deepEqual(pausing.methods, ["server/discover", "tools/call"]);
+});
+
+proves("mrtr:client:abort", wire, "a leg in flight is cancelled, and no other", async (t) => {
+  for (const leg of [0, 1]) {
+    const reached = gate();
+    const script = new ServerScript().modern().on("tools/call", ({ params }) => {
+      const isRetry = params?.requestState !== undefined;
+      if (isRetry === (leg === 1)) return void reached.open();
+      return { result: { resultType: "input_required", requestState: "s", inputRequests: { a: form("a") } } };
+    });
+    const client = await dial(t, script);
+    const abort = new AbortController();
+    const call = client.callTool("t", {}, { signal: abort.signal });
+    await reached.opened;
+    abort.abort("enough");
+    await rejects(call, (reason) => reason === "enough");
+    const cancelled = await script.next("notifications/cancelled");
+    await settled();
+    equal(cancelled.params?.requestId, script.all("tools/call")[leg]?.id);
+    const calls = Array(leg + 1).fill("tools/call");
+    deepEqual(script.methods, ["server/discover", ...calls, "notifications/cancelled"]);
+  }
 });
 
 verifies("mrtr:client:manual-mode", modernWires, async ({ connect }: World) => {

@@ -1,4 +1,4 @@
-import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import type { Root } from "bowline";
 import { RpcError } from "bowline/client";
 import { type Context, inputRequired, McpServer } from "bowline/server";
@@ -16,6 +16,7 @@ import { askingServers, legacyAsking } from "../../support/server-script.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
+const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 const list = async (_: unknown, ctx: Context) => JSON.stringify(await ctx.listRoots());
 const listing = () => new McpServer(me).tool("roots", {}, list);
 
@@ -31,12 +32,21 @@ verifies("roots:capability:declared", eachWire, async ({ connect, era }) => {
     seen = ctx.client.capabilities.roots;
     return "x";
   });
-  await (await connect(server)).callTool("t");
-  equal(seen, undefined);
-  await (await connect(server, { roots: [] })).callTool("t");
-  deepEqual(seen, era === "legacy" ? { listChanged: true } : {});
-  await (await connect(server, { roots: [], rootsListChanged: false })).callTool("t");
-  deepEqual(seen, {});
+  for (const [options, declared] of [
+    [{}, undefined],
+    [{ roots: [] }, era === "legacy" ? { listChanged: true } : {}],
+    [{ roots: [], rootsListChanged: false }, {}],
+  ] as const) {
+    const client = await connect(server, options);
+    await client.callTool("t");
+    deepEqual(seen, declared);
+    const sent = client.wire.requests(era === "legacy" ? "initialize" : undefined).map(({ params = {} }) => {
+      const all = era === "legacy" ? params.capabilities : (params._meta as { [key: string]: unknown })[CAPABILITIES];
+      return (all as { roots?: unknown }).roots;
+    });
+    ok(sent.length > 0);
+    for (const roots of sent) deepEqual(roots, declared);
+  }
 });
 
 verifies(["roots:list:basic", "roots:list:empty"], eachWire, async ({ connect, era }) => {

@@ -97,6 +97,8 @@ async function refuses({ connect }: World, params: object, says: RegExp): Promis
   equal(outcome.isError, true);
   match(outcome.text, says);
   equal(asked, 0);
+  deepEqual(client.wire.serverRequests(), []);
+  equal(client.wire.responsesTo("tools/call").length, 1);
 }
 
 verifies(

@@ -68,6 +68,7 @@ verifies("sampling:tools:server-gated-by-capability", eachWire, async ({ connect
       await rejects(client.callTool("ask"), { rpcCode: -32021, data });
     }
     equal(asked, 0);
+    deepEqual(client.wire.serverRequests(), []);
   }
 });
 
@@ -195,5 +196,7 @@ verifies(
     equal(problems.length, Object.keys(unbalanced).length + 1);
     for (const problem of problems) match(problem, /\/messages\/\d/);
     equal(asked, 0);
+    deepEqual(client.wire.serverRequests(), []);
+    equal(client.wire.responsesTo("tools/call").length, 1);
   },
 );
