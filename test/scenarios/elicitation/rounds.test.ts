@@ -195,6 +195,52 @@ verifies("request-state:legacy-loop", legacyWires, async ({ connect }) => {
   for (const { text } of client.wire.frames) equal(/requestState|hunter2|input_required/.test(text), false);
 });
 
+verifies("mrtr:handler:stable-keys", "after a branch that an answer opened", modernChannels, async (world) => {
+  const say = z.object({ say: z.string() });
+  const make = () =>
+    new McpServer(me, { stateKeys: [key] }).tool("t", {}, async (_, ctx) => {
+      const given: string[] = [];
+      const ask = async (question: string) => {
+        const { content } = (await ctx.elicit(question, say)) as { content: { say: string } };
+        given.push(`${question}${content.say}`);
+        return content.say;
+      };
+      if ((await ask("more?")) === "yes") await ask("detail?");
+      await ask("name?");
+      await ask("sure?");
+      return given.join();
+    });
+  const answers: Record<string, string> = { "detail?": "d", "name?": "n", "sure?": "s" };
+  for (const more of ["yes", "no"]) {
+    const keys: Record<string, Set<string>> = {};
+    let sent: Record<string, unknown> = { name: "t" };
+    for (;;) {
+      // Each leg goes to two new instances.
+      const [one, two] = await Promise.all(
+        [make(), make()].map(async (server) => {
+          const client = await AskedClient.open(world, server, { capabilities: FORM });
+          return (await client.request("tools/call", sent)).result ?? {};
+        }),
+      );
+      deepEqual(one?.inputRequests, two?.inputRequests);
+      if (one?.resultType !== "input_required") {
+        const branch = more === "yes" ? "detail?d," : "";
+        deepEqual(one?.content, [{ type: "text", text: `more?${more},${branch}name?n,sure?s` }]);
+        break;
+      }
+      const asked = Object.entries(one.inputRequests as Record<string, { params: { message: string } }>);
+      const inputResponses: Record<string, unknown> = {};
+      for (const [id, { params }] of asked) {
+        keys[params.message] = (keys[params.message] ?? new Set()).add(id);
+        inputResponses[id] = { action: "accept", content: { say: answers[params.message] ?? more } };
+      }
+      sent = { name: "t", requestState: one.requestState, inputResponses };
+    }
+    const all = Object.values(keys).flatMap((own) => [...own]);
+    equal(new Set(all).size, Object.keys(keys).length);
+  }
+});
+
 verifies("mrtr:handler:stale-answer-reasked", modernChannels, async (world) => {
   let message = "Old?";
   const server = new McpServer(me).tool("t", {}, async (_, ctx) => {

@@ -3,6 +3,8 @@ import type { TestContext } from "node:test";
 import { DefinitionError, inputRequired, McpServer, type SealKey } from "bowline/server";
 import { createChannelPair, FakeClock, type RecordedMessage } from "bowline/testing";
 import { modernWires, type World } from "../../support/each-wire.js";
+import { eachHost, resultOf } from "../../support/modern-hosts.js";
+import { modernRequest } from "../../support/modern-request.js";
 import { enveloped, type Message, type RawClient, rawClient } from "../../support/raw-client.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -46,7 +48,7 @@ async function assertRefused(client: RawClient, message: Message): Promise<void>
   equal(ran, before);
 }
 
-function assertServed(answer: RecordedMessage): void {
+function assertServed(answer: Pick<RecordedMessage, "result">): void {
   deepEqual(answer.result?.content, [{ type: "text", text: '{"treasure":"doubloons"}' }]);
 }
 
@@ -172,6 +174,29 @@ proves("mrtr:server:state-opaque-error", wire, "the reason is told here and nowh
   match(reasons[3] ?? "", /key/);
   match(reasons[4] ?? "", /expired/);
 });
+
+verifies(
+  "mrtr:server:state-principal",
+  "no state is opened for a caller that the gate cannot identify",
+  eachHost,
+  async ({ serve }) => {
+    let isDown = false;
+    const gate = () => {
+      if (isDown) throw new Error("the key store is down");
+      return { principal: "alice", auth: {} };
+    };
+    const send = await serve(harbour({ onError: () => {}, http: { gate } }));
+    const ask = (more: object = {}) =>
+      send(modernRequest("tools/call", { params: { name: "first", arguments: {}, ...more }, meta: able }));
+    const { requestState } = await resultOf(await ask());
+    const before = ran;
+    isDown = true;
+    equal((await ask({ requestState })).status, 500);
+    equal(ran, before);
+    isDown = false;
+    assertServed({ result: await resultOf(await ask({ requestState })) });
+  },
+);
 
 proves("mrtr:server:state-key-rotation", wire, "the first key seals, all open", async (t) => {
   const state = await issue(await memory(t, harbour({ stateKeys: keys(1) })));

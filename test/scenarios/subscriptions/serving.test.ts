@@ -434,6 +434,24 @@ function breakAfterFirst(channel: Channel): Channel["send"] {
   };
 }
 
+verifies("subscriptions:listen:stamped", "beside the _meta of an extension", modernWires, async (world: World, t) => {
+  const topic = (wanted: unknown) => ({
+    honoured: wanted,
+    start: (send: (method: string, params: object) => void) => {
+      send("com.example/moved", { berth: 3, _meta: { "com.example/by": "pilot", [ID]: "forged" } });
+      return () => {};
+    },
+  });
+  const server = harbour().extend(
+    new ServerExtension("com.example/berths", { serverOnly: true }).topic("berths", topic),
+  );
+  const client = await rawClient(world, server, t);
+  await opened(client, 7, { berths: true });
+  await client.until(() => heardFor(client, 7).length === 2);
+  const _meta = { "com.example/by": "pilot", [ID]: 7 };
+  deepEqual(heardFor(client, 7)[1]?.params, { berth: 3, _meta });
+});
+
 verifies(
   "subscriptions:listen:nothing-before-ack",
   "while the acknowledgment cannot be written",

@@ -28,7 +28,7 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
   const { limits } = runtime;
   const asked = call.params.notifications as SubscriptionFilter;
   const owner = ownerOf(call.origin, call.session ?? call);
-  const count = Math.max(1, asked.resourceSubscriptions?.length ?? 0);
+  const count = asked.resourceSubscriptions?.length || 1;
   assertMayOpen(runtime, owner, count, asked.resourceSubscriptions ?? []);
   // The request is kept as long as its subscription, so its size without the URIs is limited.
   const rest = JSON.stringify({ ...call.params, notifications: { ...asked, resourceSubscriptions: undefined } });
