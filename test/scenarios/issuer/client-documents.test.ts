@@ -299,6 +299,17 @@ proves("hosting:auth:as:cimd:cache", http, "a good document is reused as long as
   equal(asked.length, 7);
 });
 
+proves("hosting:auth:as:cimd:cache", http, "a failure need not hold at all", async (t) => {
+  let status = 500;
+  const fails = () => Response.json(DOCUMENT, { status, headers: { "cache-control": "max-age=600" } });
+  const { world, asked } = await open(t, fails, {}, { failedDocumentMs: 0 });
+  const ask = async () => (await world.browser().authorize({ client_id: ID })).status;
+  equal(await ask(), 400);
+  status = 200;
+  equal(await ask(), 200);
+  equal(asked.length, 2);
+});
+
 proves(
   "hosting:auth:as:cimd:fetch-failure",
   http,

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import type { PromptMessage } from "bowline";
-import { embedded, image, link, McpServer } from "bowline/server";
+import { embedded, image, link, McpServer, RpcError } from "bowline/server";
 import * as z from "zod";
 import { channelWires, eachWire } from "../../support/each-wire.js";
 import { AskedClient } from "../../support/raw-client.js";
@@ -115,6 +115,14 @@ verifies("prompts:get:unknown-name", eachWire, async ({ connect }) => {
   const client = await connect(server);
   await rejects(client.getPrompt("nope"), { rpcCode: -32602 });
   await rejects(client.getPrompt("off"), { rpcCode: -32602 });
+  const own = new McpServer(me).method("prompts/get", {}, () => {
+    throw new RpcError(-32602, "Unknown prompt");
+  });
+  const other = await connect(own);
+  await rejects(other.getPrompt("nope"), { rpcCode: -32602, message: "Unknown prompt" });
+  for (const { wire } of [client, other]) {
+    for (const { error } of wire.responsesTo("prompts/get")) equal(error?.code, -32602);
+  }
 });
 
 verifies("prompts:get:missing-required-args", eachWire, async ({ connect }) => {

@@ -186,6 +186,15 @@ verifies("tools:call:unknown-name", eachWire, async ({ connect }) => {
   }
 });
 
+verifies("tools:call:unknown-name", "in a tools/call of the author's own", eachWire, async ({ connect }) => {
+  const server = new McpServer(me).method("tools/call", {}, (params) => {
+    throw new RpcError(-32602, `Unknown tool: ${(params as { name: string }).name}`);
+  });
+  const client = await connect(server);
+  await rejects(client.callTool("missing"), { rpcCode: -32602, message: "Unknown tool: missing" });
+  equal(client.wire.responsesTo("tools/call")[0]?.error?.code, -32602);
+});
+
 verifies("tools:call:malformed-request", channelWires, async (world) => {
   let ran = 0;
   const server = new McpServer(me).tool("t", { input: { type: "object" } }, () => {
