@@ -56,6 +56,29 @@ verifies("client-auth:iss:no-normalize", "an encoded character is another issuer
   }
 });
 
+verifies("client-auth:iss:mismatch-reject", "what is stored stays", eachEra, async (world) => {
+  const store = createMemoryStore();
+  await world.call(world.oauth({ store }));
+  const kept = () =>
+    ["client https://as.example", `tokens ${world.mcp} https://as.example`].map((key) => store.get(key));
+  const before = structuredClone(kept());
+  let needsMore = true;
+  world.routes.set(world.posts, (request) =>
+    world.accepts(request) && needsMore
+      ? { status: 403, headers: { "www-authenticate": 'Bearer error="insufficient_scope", scope="more"' } }
+      : undefined,
+  );
+  world.arrivals.length = 0;
+  const authorize = tampering(world, (back) => back.searchParams.set("iss", "https://evil.example"));
+  await rejects(world.call(world.oauth({ store, authorize })), failsAt("issuer"));
+  equal(tokenRequests(world), 0);
+  deepEqual(kept(), before);
+  needsMore = false;
+  world.arrivals.length = 0;
+  equal((await world.call(world.oauth({ store }))).status, 200);
+  equal(world.arrivals.length, 1);
+});
+
 verifies("client-auth:iss:supported-missing-reject", eachEra, async (world) => {
   const gone = tampering(world, (back) => back.searchParams.delete("iss"));
   await rejects(world.call(world.oauth({ authorize: gone })), failsAt("issuer", /has no iss, which/));
@@ -168,6 +191,7 @@ verifies("client-auth:callback:duplicate-params", eachEra, async (world) => {
   for (const [name, value] of [
     ["code", "x"],
     ["iss", "https://as.example"],
+    ["iss", "https://evil.example"],
     ["state", "x"],
     ["error", "x"],
   ] as const) {

@@ -20,6 +20,23 @@ verifies(
   },
 );
 
+verifies("client-auth:middleware:with-oauth", "a gated URL that is fetched directly", eachEra, async (world) => {
+  const auth = world.oauth();
+  const response = await auth.fetch(world.mcp, world.opening());
+  equal(response.status, 200);
+  ok((await response.text()).includes("guarded"));
+  deepEqual(
+    world.to(world.posts).map(({ headers }) => headers.has("authorization")),
+    [false, true],
+  );
+  const away = world.oauth({ authorize: () => undefined });
+  await rejects(away.fetch(world.mcp, world.opening()), failsAt("redirected"));
+  world.accepts = () => false;
+  world.arrivals.length = 0;
+  await rejects(world.oauth().fetch(world.mcp, world.opening()), failsAt("unauthorized"));
+  equal(world.count(world.posts), 2);
+});
+
 verifies("client-auth:401-after-auth-throws", everyTransport, async (world) => {
   world.accepts = () => false;
   const auth = world.oauth();
@@ -219,7 +236,12 @@ verifies(
     const client = await world.connect(world.oauth(options));
     equal((await client.callTool("echo", {})).isError, false);
     equal(sent.length, 1);
-    ok((sent[0]?.searchParams.get("state") ?? "").length >= 22);
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await rejects(world.connect(world.oauth({ ...options, store: createMemoryStore() })), failsAt("redirected"));
+    }
+    const states = sent.map(({ searchParams }) => searchParams.get("state") ?? "");
+    equal(new Set(states).size, 3);
+    for (const state of states) ok(state.length >= 22);
     const tokens = world.count("POST https://as.example/token");
     await rejects(elsewhere.finish(callback), (error) => error instanceof AuthError && error.step === "callback");
     equal(world.count("POST https://as.example/token"), tokens);
@@ -251,6 +273,17 @@ verifies("client-auth:custom-fetch", everyTransport, async (world, t) => {
   });
   const client = await world.connect(auth);
   equal((await client.callTool("echo", {})).isError, false);
+  let sent = CALLBACK;
+  const store = createMemoryStore();
+  const later = createOAuth({
+    fetch: carried,
+    store,
+    redirectUrl: CALLBACK,
+    authorize: (url) => void (sent = url.href),
+  });
+  await rejects(world.connect(later), failsAt("redirected"));
+  await later.finish((await carried(sent, { redirect: "manual" })).headers.get("location") ?? "");
+  equal((await (await world.connect(later)).callTool("echo", {})).isError, false);
 });
 
 verifies("client-auth:negotiation:auth-before-era", eachEra, async (world) => {

@@ -145,6 +145,19 @@ verifies("client-auth:dpop:asymmetric-alg", eachEra, async (world) => {
   equal(tokens(world).length, 0);
 });
 
+verifies("client-auth:dpop:auth-scheme", "a challenge names the place of the metadata", eachEra, async (world) => {
+  binding(world);
+  world.challenge = 'DPoP algs="ES256", resource_metadata="https://mcp.example/here", scope="a"';
+  world.routes.set("GET https://mcp.example/here", () => ({
+    json: { resource: world.mcp, authorization_servers: [world.as.issuer] },
+  }));
+  await world.call(world.oauth({ dpop: true }));
+  equal(world.count("GET https://mcp.example/here"), 1);
+  equal(world.count("GET https://mcp.example/.well-known"), 0);
+  equal(world.to("GET https://as.example/authorize")[0]?.url.searchParams.get("scope"), "a");
+  equal(authorized(world).length, 1);
+});
+
 verifies("client-auth:dpop:auth-scheme", "a bound token without a key is not sent", eachEra, async (world) => {
   world.as.extra = { token_type: "DPoP" };
   await rejects(world.call(world.oauth()), failsAt("token"));

@@ -5,11 +5,11 @@ import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createMemoryStore } from "bowline/auth/client";
+import { createMemoryStore, createOAuth } from "bowline/auth/client";
 import { connect } from "bowline/client";
 import { createFileStore, openLoopback } from "bowline/node";
 import { FakeClock } from "bowline/testing";
-import { type AuthWorld, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
+import { type AuthWorld, CALLBACK, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { stdioWires } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
 import { verifies } from "../../support/verifies.js";
@@ -214,6 +214,10 @@ verifies(
       };
       const target = { command: process.execPath, args: ["-e", script], env: { TOKEN: "by-environment" }, stderr };
       await rejects(connect(target, { era }), { name: "ConnectionError" });
+      // An OAuth that is given all the same is not asked.
+      const authorize = () => Promise.reject(new Error("a user was asked"));
+      const oauth = createOAuth({ redirectUrl: CALLBACK, authorize });
+      await rejects(connect(target, { era, ...oauth }), { name: "ConnectionError" });
       await said.opened;
     } finally {
       globalThis.fetch = real;

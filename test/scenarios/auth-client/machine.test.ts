@@ -1,5 +1,6 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
+import { inspect } from "node:util";
 import { clientCredentials, exchangeAtProvider, identityAssertion, workloadIdentity } from "bowline/auth/client";
 import { decodeJwt, importSPKI, jwtVerify } from "jose";
 import { type AuthWorld, eachEra, failsAt, MockIssuer } from "../../support/auth-world.js";
@@ -230,7 +231,11 @@ verifies(
   async (world) => {
     world.issuers.push(new MockIssuer("https://evil.example"));
     let made = 0;
-    for (const grant of [identityAssertion(() => `jag-${++made}`), clientCredentials()]) {
+    for (const [grant, client] of [
+      [identityAssertion(() => `jag-${++made}`), { id: "machine", secret: "machine-secret" }],
+      [clientCredentials(), { id: "machine", secret: "machine-secret" }],
+      [clientCredentials(), { id: "machine", key: pem }],
+    ] as const) {
       const call = () => world.call(world.oauth({ grant, client, issuer: "https://as.example" }));
       await call();
       world.listed = ["https://evil.example"];
@@ -273,6 +278,7 @@ verifies(
       client_id: "at-idp",
     });
     equal(tokens(world)[0]?.form.get("assertion"), "the-jag");
+    json = { access_token: "the-jag", issued_token_type: ID_JAG, token_type: "n_a" };
     const subjectTokenType = "urn:ietf:params:oauth:token-type:refresh_token";
     await call({ subjectTokenType, clientId: "at-idp", clientSecret: "s" });
     equal(world.to("POST https://idp.example/token")[1]?.form.get("subject_token_type"), subjectTokenType);
@@ -289,6 +295,26 @@ verifies(
     equal(tokens(world).length, before);
   },
 );
+
+verifies("client-auth:identity-assertion:not-exposed", "in logs and errors", eachEra, async (world) => {
+  const said: string[] = [];
+  const log = (...args: unknown[]) => void said.push(inspect(args, { depth: 9 }));
+  const json = { access_token: "the-jag", issued_token_type: ID_JAG, token_type: "N_A" };
+  world.routes.set("POST https://idp.example/token", () => ({ json }));
+  const provider = { tokenEndpoint: "https://idp.example/token", subjectToken: "the-id-token", clientId: "at-idp" };
+  const auth = world.oauth({ grant: identityAssertion(exchangeAtProvider(provider)), client });
+  const logger = { debug: log, info: log, warn: log, error: log };
+  const connected = await world.connect({ ...auth, logger, onError: log });
+  await connected.callTool("echo", {});
+  log(connected);
+  world.as.live.clear();
+  world.routes.set("POST https://as.example/token", () => ({ status: 400, json: { error: "invalid_grant" } }));
+  await connected.callTool("echo", {}).catch(log);
+  world.routes.set("POST https://idp.example/token", () => ({ status: 400, json: { error: "invalid_request" } }));
+  await connected.callTool("echo", {}).catch(log);
+  ok(said.length >= 3);
+  for (const line of said) equal(/the-jag|the-id-token|token-as|machine-secret/.test(line), false, line);
+});
 
 verifies("client-auth:identity-assertion:invalid-assertion", eachEra, async (world) => {
   world.routes.set("POST https://as.example/token", () => ({ status: 400, json: { error: "invalid_grant" } }));

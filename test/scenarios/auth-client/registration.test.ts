@@ -1,6 +1,12 @@
 import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { AuthError, createClientDocument, createMemoryStore } from "bowline/auth/client";
+import {
+  AuthError,
+  clientCredentials,
+  createClientDocument,
+  createMemoryStore,
+  identityAssertion,
+} from "bowline/auth/client";
 import { importSPKI, jwtVerify } from "jose";
 import { type AuthWorld, CALLBACK, eachEra, failsAt } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
@@ -13,16 +19,25 @@ const exchanged = (world: AuthWorld) => world.to("POST https://as.example/token"
 const supportsUrls = { client_id_metadata_document_supported: true };
 
 verifies("client-auth:registration-priority", eachEra, async (world) => {
-  world.as.metadata = { ...world.as.metadata, ...supportsUrls };
-  await world.call(world.oauth({ client: { id: "known" }, clientMetadataUrl: URL_ID }));
-  equal(asked(world)?.get("client_id"), "known");
-  await world.call(world.oauth({ clientMetadataUrl: URL_ID }));
-  equal(asked(world)?.get("client_id"), URL_ID);
-  equal(world.count("POST https://as.example/register"), 0);
-  await world.call(world.oauth());
-  equal(asked(world)?.get("client_id"), "client-as.example");
-  world.as.metadata = { ...world.as.metadata, registration_endpoint: undefined };
-  await rejects(world.call(world.oauth()), failsAt("registration", /option client/));
+  const { registration_endpoint, ...metadata } = world.as.metadata;
+  const both = [true, false];
+  const cases = both.flatMap((known) =>
+    both.flatMap((url) => both.flatMap((urls) => both.map((endpoint) => [known, url, urls, endpoint] as const))),
+  );
+  for (const [known, url, urls, endpoint] of cases) {
+    const name = JSON.stringify({ known, url, urls, endpoint });
+    world.arrivals.length = 0;
+    world.as.metadata = { ...metadata, ...(urls && supportsUrls), ...(endpoint && { registration_endpoint }) };
+    const options = { ...(known && { client: { id: "known" } }), ...(url && { clientMetadataUrl: URL_ID }) };
+    const registers = !known && !(url && urls) && endpoint;
+    const expected = known ? "known" : url && urls ? URL_ID : endpoint ? "client-as.example" : undefined;
+    const call = world.call(world.oauth(options));
+    if (expected === undefined) await rejects(call, failsAt("registration", /option client/), name);
+    else await call;
+    equal(asked(world)?.get("client_id"), expected, name);
+    equal(world.count("POST https://as.example/register"), registers ? 1 : 0, name);
+    equal(world.count("GET https://app.example"), 0);
+  }
 });
 
 verifies(
@@ -156,6 +171,11 @@ verifies(["client-auth:dcr", "client-auth:dcr:grant-types-default"], eachEra, as
   equal(world.count("POST https://as.example/register"), 1);
   await world.call(world.oauth({ registration: { grant_types: ["authorization_code"] } }));
   deepEqual(registered(world).grant_types, ["authorization_code"]);
+  world.arrivals.length = 0;
+  for (const grant of [clientCredentials(), identityAssertion(() => "jag")]) {
+    await world.call(world.oauth({ grant }));
+  }
+  equal(world.count("POST https://as.example/register"), 0);
 });
 
 verifies(
@@ -179,6 +199,10 @@ verifies(
       failsAt("redirected"),
     );
     equal(registered(world).application_type, "web");
+    const mixed = { redirect_uris: [CALLBACK, "https://app.example/cb"] };
+    await rejects(world.call(world.oauth({ authorize, registration: mixed })), failsAt("redirected"));
+    deepEqual(registered(world).redirect_uris, mixed.redirect_uris);
+    equal(registered(world).application_type, "native");
     await rejects(world.call(world.oauth({ authorize, registration: { redirect_uris: [] } })), {
       name: "AuthError",
       step: "configuration",
@@ -313,7 +337,16 @@ verifies(
       equal(request?.form.has("client_id"), used !== "basic");
     }
     const method = "client_secret_post";
+    world.arrivals.length = 0;
     await rejects(world.call(world.oauth({ client: { id: "known", method } })), failsAt("configuration"));
+    const unknown = { id: "known", secret: "s", method: "tls_client_auth" as never };
+    await rejects(world.call(world.oauth({ client: unknown })), failsAt("configuration"));
+    world.routes.set("POST https://as.example/register", () => ({
+      status: 201,
+      json: { client_id: "given", client_secret: "s", token_endpoint_auth_method: "tls_client_auth" },
+    }));
+    await rejects(world.call(world.oauth()), failsAt("registration", /tls_client_auth/));
+    equal(world.count("POST https://as.example/token"), 0);
   },
 );
 

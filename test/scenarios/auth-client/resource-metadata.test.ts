@@ -186,7 +186,11 @@ verifies(
 );
 
 verifies(
-  ["client-auth:pkce:no-metadata-proceeds", "client-auth:legacy-default-endpoints"],
+  [
+    "client-auth:pkce:no-metadata-proceeds",
+    "client-auth:legacy-default-endpoints",
+    "client-auth:resource-parameter:unconditional",
+  ],
   "such a server is as good as any: the call gets through",
   eachEra,
   async (world) => {
@@ -203,6 +207,8 @@ verifies(
     equal(asked?.url.searchParams.get("code_challenge_method"), "S256");
     const [token] = world.to("POST https://mcp.example/token");
     ok((token?.form.get("code_verifier") ?? "").length >= 43);
+    equal(asked?.url.searchParams.get("resource"), world.mcp);
+    equal(token?.form.get("resource"), world.mcp);
     equal(world.to(world.posts).at(-1)?.headers.get("authorization"), `Bearer ${[...old.live][0]}`);
   },
 );

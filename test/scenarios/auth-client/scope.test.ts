@@ -52,9 +52,11 @@ verifies("client-auth:scope-selection:challenge-authoritative", eachEra, async (
 
 verifies("client-auth:scope-selection:configured-fallback", eachEra, async (world) => {
   await world.call(world.oauth({ scope: "a b" }));
+  world.prm = { scopes_supported: ["p"] };
+  await world.call(world.oauth({ scope: "a b" }));
   world.challenge = "Bearer scope=c";
   await world.call(world.oauth({ scope: "a b" }));
-  deepEqual(asked(world), ["a b", "c"]);
+  deepEqual(asked(world), ["a b", "p", "c"]);
 });
 
 verifies("client-auth:scope-selection:never-empty", eachEra, async (world) => {
@@ -165,7 +167,8 @@ verifies(["client-auth:stepup:retry-cap", "client-auth:stepup:failure-memory"], 
   equal(asked(world).length, 3);
 });
 
-verifies("client-auth:stepup:failure-memory", "until there are new tokens", eachEra, async (world) => {
+const capped = ["client-auth:stepup:retry-cap", "client-auth:stepup:failure-memory"];
+verifies(capped, "with one scope, until there are new tokens", eachEra, async (world) => {
   world.challenge = 'Bearer scope="a"';
   demanding(world, () => 'Bearer error="insufficient_scope", scope="b"', OPENING);
   const auth = world.oauth();
