@@ -5,6 +5,8 @@ import { LEGACY, legacyWorld, SESSION, sessionWorld } from "../../support/http-t
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "legacy-http" };
+/** Responses to a call that was cancelled. */
+const LATE = [{ result: {} }, { error: { code: -32800, message: "Request cancelled" } }];
 
 proves(
   [
@@ -158,22 +160,58 @@ proves(
   "an answer that crosses the cancellation is dropped silently",
   async (t) => {
     const { script, told, call } = await sessionWorld(t);
-    const abort = new AbortController();
-    const answered = call({}, { signal: abort.signal });
-    const received = await script.next("tools/call");
-    received.stream().notify("notifications/message", {});
-    await told.until(() => told.notifications.length === 1);
-    abort.abort("no");
-    await rejects(answered, (error) => error === "no");
-    const cancelled = await script.next("notifications/cancelled");
-    received.resultEvent({}).notify("notifications/message", {}).end();
-    await received.closed;
-    cancelled.status(202);
-    const next = call();
-    (await script.next("tools/call")).result({});
-    await next;
-    equal(told.notifications.length, 1);
+    for (const answer of LATE) {
+      const heard = told.notifications.length;
+      const abort = new AbortController();
+      const answered = call({}, { signal: abort.signal });
+      const received = await script.next("tools/call");
+      received.stream().notify("notifications/message", {});
+      await told.until(() => told.notifications.length === heard + 1);
+      abort.abort("no");
+      await rejects(answered, (error) => error === "no");
+      const cancelled = await script.next("notifications/cancelled");
+      const late = { jsonrpc: "2.0", id: received.message.id, ...answer };
+      received.event(late).notify("notifications/message", {}).end();
+      await received.closed;
+      cancelled.status(202);
+      const next = call();
+      (await script.next("tools/call")).result({});
+      await next;
+      equal(told.notifications.length, heard + 1);
+    }
     deepEqual(told.problems, []);
+  },
+);
+
+proves(
+  "protocol:cancel:late-response-ignored",
+  wire,
+  "an answer on a stream that was read on is dropped silently too",
+  async (t) => {
+    for (const answer of LATE) {
+      const clock = new FakeClock();
+      const { script, told, call } = await sessionWorld(t, { clock });
+      (await script.next("GET")).status(405);
+      const abort = new AbortController();
+      const answered = call({}, { signal: abort.signal });
+      const received = await script.next("tools/call");
+      received.stream().raw("id: e1\nretry: 500\ndata:\n\n").end();
+      await clock.started(1);
+      clock.advance(500);
+      const resumed = (await script.next("GET")).stream().notify("notifications/message", {});
+      await told.until(() => told.notifications.length === 1);
+      abort.abort("no");
+      await rejects(answered, (error) => error === "no");
+      const cancelled = await script.next("notifications/cancelled");
+      resumed.event({ jsonrpc: "2.0", id: received.message.id, ...answer }).end();
+      await resumed.closed;
+      cancelled.status(202);
+      const next = call();
+      (await script.next("tools/call")).result({});
+      await next;
+      equal(told.notifications.length, 1);
+      deepEqual(told.problems, []);
+    }
   },
 );
 

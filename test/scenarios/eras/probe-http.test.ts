@@ -60,6 +60,16 @@ async function dial(t: TestContext, script: HttpScript, options: ClientOptions =
   return client;
 }
 
+/** A client that knows two versions of this era. */
+async function dialTwoVersions(t: TestContext, script: HttpScript): Promise<Client> {
+  const eras = [{ ...modernClient, versions: [MODERN, "2026-01-31"] }, legacyClient];
+  const none = () => Promise.reject(new Error("not needed here"));
+  const dialer = { eras, memory: new Map(), spawn: none, validator: none, send: async () => directSend };
+  const client = await connectWith(dialer, script.url, {});
+  t.after(() => client.close());
+  return client;
+}
+
 const posted = (script: HttpScript) => script.received.flatMap(({ rpcMethod }) => rpcMethod ?? []);
 
 proves(
@@ -122,11 +132,7 @@ proves(
           : discovers(["2026-01-31"])(received),
       { "tools/list": (received) => received.result({ resultType: "complete", tools: [] }) },
     );
-    const eras = [{ ...modernClient, versions: [MODERN, "2026-01-31"] }, legacyClient];
-    const none = () => Promise.reject(new Error("not needed here"));
-    const dialer = { eras, memory: new Map(), spawn: none, validator: none, send: async () => directSend };
-    const client = await connectWith(dialer, corrected.url, {});
-    t.after(() => client.close());
+    const client = await dialTwoVersions(t, corrected);
     equal(client.version, "2026-01-31");
     await Promise.all([client.listTools(), client.listTools(), client.callTool("t").catch(() => {})]);
     for (const received of corrected.received) {
@@ -222,6 +228,24 @@ proves(
     }
   },
 );
+
+proves("lifecycle:version:inline-retry", wire, "the header follows the version of the body", async (t) => {
+  const script = await server(t, discovers([MODERN, "2026-01-31"]), {
+    "tools/list": (received) =>
+      versionIn(received) === MODERN
+        ? fails(-32022, 400, { supported: ["2026-01-31"], requested: MODERN })(received)
+        : received.result({ resultType: "complete", tools: [] }),
+  });
+  const client = await dialTwoVersions(t, script);
+  await client.listTools();
+  await client.listTools();
+  const sent = script.all("tools/list");
+  deepEqual(sent.map(versionIn), [MODERN, "2026-01-31", "2026-01-31"]);
+  deepEqual(
+    sent.map(({ headers }) => headers["mcp-protocol-version"]),
+    [MODERN, "2026-01-31", "2026-01-31"],
+  );
+});
 
 proves(
   ["lifecycle:era:cached", "client-transport:http:era-cached"],

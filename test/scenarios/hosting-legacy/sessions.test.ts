@@ -66,11 +66,15 @@ proves("hosting:session:reuse", http, "calls reach the session they name", async
 
 proves("hosting:session:missing-id", http, "on each method", async () => {
   const { endpoint } = createServer();
-  for (const method of ["POST", "GET", "DELETE"]) {
-    const refused = await status(endpoint.send(method, method === "POST" ? list : undefined), 400);
-    assert.equal(messages(refused)[0]?.error?.code, -32600);
+  for (let sessions = 0; sessions < 2; sessions++) {
+    for (const method of ["POST", "GET", "DELETE"]) {
+      const refused = await status(endpoint.send(method, method === "POST" ? list : undefined), 400);
+      assert.equal(messages(refused)[0]?.error?.code, -32600);
+    }
+    await endpoint.open();
   }
-  assert.equal(endpoint.reports.length, 3);
+  assert.equal(endpoint.reports.length, 6);
+  assert.equal(endpoint.stats.sessions, 2);
 });
 
 proves("hosting:session:unknown-id", http, "on each method", async () => {

@@ -140,6 +140,27 @@ proves(
 );
 
 proves(
+  "transport:streamable-http:notifications",
+  http,
+  "progress and logs, in order, on their call alone",
+  async () => {
+    const { endpoint, contexts, release } = createServer();
+    const client = await endpoint.open();
+    const listener = client.get();
+    const call = client.call(1, "hold");
+    await until(() => contexts.length === 1 && listener.status === 200);
+    await contexts[0]?.progress(1);
+    await contexts[0]?.log("info", "said");
+    await contexts[0]?.progress(2);
+    release.open();
+    await call.done;
+    const [progress, log] = ["notifications/progress", "notifications/message"];
+    assert.deepEqual(methodsOf(call), [progress, log, progress, "response"]);
+    assert.equal(listener.body(), "");
+  },
+);
+
+proves(
   [
     "transport:streamable-http:unrelated-messages",
     "hosting:http:no-broadcast",

@@ -1,11 +1,12 @@
-import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, rejects } from "node:assert/strict";
+import { connect } from "bowline/client";
 import { legacyServer } from "#src/era/legacy/server/era.js";
 import { modernServer } from "#src/era/modern/server/era.js";
 import type { ServerEra } from "#src/era/server-era.js";
 import { MemoryEventLog } from "#src/store/event-log.js";
-import { defineServer, eachHost, faultOf, resultOf, type Send } from "../../support/modern-hosts.js";
+import { defineServer, eachHost, faultOf, listen, resultOf, type Send } from "../../support/modern-hosts.js";
 import { modernRequest, type RequestInit, sseMessages } from "../../support/modern-request.js";
-import { verifies } from "../../support/verifies.js";
+import { proves, verifies } from "../../support/verifies.js";
 
 const bothEras: readonly ServerEra[] = [modernServer, legacyServer];
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
@@ -143,6 +144,20 @@ verifies("hosting:http:dual:claim-rules", eachHost, async ({ serve }) => {
   const token = { jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta: { progressToken: 1 } } };
   deepEqual(await statusOf({ headers: session, body: token }), [200, undefined], "neither, with other metadata");
 });
+
+proves(
+  "typescript:hosting:entry:strict-rejects-legacy",
+  { wire: "legacy-http" },
+  "a client of older versions tells its user which versions there are",
+  async (t) => {
+    const port = await listen(t, defineServer());
+    await rejects(connect(`http://127.0.0.1:${port}/mcp`, { era: "legacy" }), (error: Error) => {
+      match(error.message, /2026-07-28/);
+      match(error.message, /2025-11-25/);
+      return true;
+    });
+  },
+);
 
 verifies(
   ["typescript:hosting:entry:strict-rejects-legacy", "hosting:http:modern:headerless-legacy"],

@@ -83,6 +83,26 @@ verifies(
       ["notifications/progress", "notifications/progress", "answer"],
     );
     ok(!/^(id|retry):/m.test(text));
+    const listening = await send(
+      modernRequest("subscriptions/listen", { params: { notifications: { toolsListChanged: true } } }),
+    );
+    equal(listening.headers.get("x-accel-buffering"), "no");
+    equal(listening.headers.get("mcp-session-id"), null);
+    await listening.body?.cancel();
+    const headers = { "mcp-session-id": "live" };
+    for (const request of [
+      call("silent", { headers }),
+      call("talking", { ...PROGRESS, headers }),
+      call("missing", { headers }),
+      modernRequest("no/such", { headers }),
+      call("silent", { headers: { ...headers, "mcp-name": "other" } }),
+      call("silent", { headers: { ...headers, accept: "text/html" } }),
+      { headers: { ...call("silent").headers, ...headers }, body: [] },
+    ]) {
+      const response = await send(request);
+      equal(response.headers.get("mcp-session-id"), null);
+      await response.text();
+    }
   },
 );
 

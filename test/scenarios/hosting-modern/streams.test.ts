@@ -1,4 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
+import { connect } from "bowline/client";
+import { McpServer } from "bowline/server";
 import { FakeClock } from "../../support/fake-clock.js";
 import { aborted, gate } from "../../support/gate.js";
 import { defineServer, eachHost, faultOf, listen, readMessages, resultOf } from "../../support/modern-hosts.js";
@@ -176,6 +178,28 @@ verifies(
     await waits.opened;
     abort.abort();
     await released.opened;
+  },
+);
+
+proves(
+  "hosting:http:shutdown-listen-graceful",
+  { wire: "modern-http" },
+  "the client of this package reports no loss",
+  async (t) => {
+    const server = new McpServer({ name: "s", version: "1" }).tool("echo", {}, () => "hi");
+    const problems: Error[] = [];
+    const client = await connect(`http://127.0.0.1:${await listen(t, server)}/mcp`, {
+      era: "modern",
+      onError: (error) => problems.push(error),
+    });
+    t.after(() => client.close());
+    const watches = [await client.watch({ toolsListChanged: true }), await client.watch({ toolsListChanged: true })];
+    await server.close();
+    for (const watch of watches) {
+      for await (const change of watch) throw new Error(`unexpected ${change.kind}`);
+      equal(watch.ended, "graceful");
+    }
+    deepEqual(problems, []);
   },
 );
 

@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { FakeClock } from "../../support/fake-clock.js";
-import { HttpScript, type Received } from "../../support/http-script.js";
+import { DISCOVERED, HttpScript, type Received } from "../../support/http-script.js";
 import { settled } from "../../support/http-transports.js";
 import { proves } from "../../support/verifies.js";
 
@@ -285,6 +285,15 @@ for (const wire of ["http", "sse"]) {
       modern.onRequest = (r) => r.json({ jsonrpc: "2.0", id: r.message?.id, error: unsupported }, 400);
       await rejects(connect(modern.url), { code: "no_common_version" });
       equal(modern.all("GET").length, 0);
+      const later = await oldServer(t);
+      later.onRequest = (r) => {
+        if (r.rpcMethod === "server/discover") r.result(DISCOVERED);
+        else r.json({ jsonrpc: "2.0", id: r.message?.id, error: { code: -32601, message: "no such" } }, 404);
+      };
+      const connected = await connect(later.url);
+      t.after(() => connected.close());
+      await rejects(connected.callTool("t"), { rpcCode: -32601 });
+      equal(later.all("GET").length, 0);
       for (const reply of [
         (r: Received) => r.status(404, "nothing here"),
         (r: Received) => r.json({}),

@@ -153,6 +153,23 @@ verifies(["ping:keepalive", "ping:timeout-is-failure"], "of a server", legacyCha
   equal(peer.messages.length, before);
 });
 
+verifies("ping:keepalive", "one at a time, however slow the answer is", scriptedLegacy, async ({ peer, connect }) => {
+  const clock = new FakeClock();
+  await connect({ clock, pings: { intervalMs: 100, timeoutMs: 10_000 } });
+  const sent = () => peer.messages.filter(({ method }) => method === "ping").length;
+  clock.advance(100);
+  const { id } = await peer.asked("ping");
+  clock.advance(5000);
+  equal(sent(), 1);
+  const timers = clock.delays.length;
+  peer.send({ id, result: {} });
+  await clock.started(timers + 1);
+  equal(sent(), 1);
+  clock.advance(100);
+  await peer.asked("ping");
+  equal(sent(), 2);
+});
+
 verifies("ping:keepalive", "never without pings", modernWires, async ({ connect }) => {
   const clock = new FakeClock();
   const server = new McpServer(me, { clock, pings }).tool("one", {}, () => "1");

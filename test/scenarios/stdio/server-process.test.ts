@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { stdioWires } from "../../support/each-wire.js";
 import { awaitPresence } from "../../support/presence.js";
 import { callOf, type Era, requestOf } from "../../support/raw-peer.js";
-import { child, connectChild, NEVER, program, spawnBare } from "../../support/server-child.js";
+import { child, connectChild, exists, NEVER, program, spawnBare } from "../../support/server-child.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 /** What a client of that era writes before its first call, as lines. */
@@ -29,6 +29,17 @@ verifies(["transport:stdio", "transport:stdio:clean-shutdown"], stdioWires, asyn
   // The server was given all the time it wants, so nothing but the end of its input has ended it.
   await client.close();
   equal(stderr.all.at(-1), "closed");
+});
+
+verifies("transport:stdio:clean-shutdown", "by its own exit, with code 0", stdioWires, async ({ era }, t) => {
+  // A process that a signal ends emits no "exit".
+  const script = 'process.on("exit", (code) => process.stderr.write(`exit ${code}\\n`))';
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(script)}`;
+  const { client, stderr } = await connectChild(t, era, { ...child("mcp-server"), env: { NODE_OPTIONS } });
+  const pid = Number((await client.callTool("pid")).text);
+  await client.close();
+  equal(exists(pid), false);
+  equal(stderr.all.at(-1), "exit 0");
 });
 
 verifies("transport:stdio:stream-purity", stdioWires, async ({ era }, t) => {
