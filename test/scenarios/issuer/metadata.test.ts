@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { createIssuer, type IssuerOptions } from "bowline/auth/issuer";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { answerOf, CALLBACK, CLIENT, IssuerWorld, RESOURCE, read } from "../../support/issuer-world.js";
 import { proves } from "../../support/verifies.js";
 
@@ -94,11 +95,18 @@ proves(
   http,
   "each listed method gets a token, and what is not listed does not exist",
   async (t) => {
+    const keys = await generateKeyPair("ES256");
     const world = await IssuerWorld.open(t, {
       clients: [
         { clientId: "open", redirectUris: [CALLBACK] },
         { clientId: "basic", clientSecret: "s1", redirectUris: [CALLBACK] },
         { clientId: "post", clientSecret: "s2", method: "client_secret_post", redirectUris: [CALLBACK] },
+        {
+          clientId: "signing",
+          method: "private_key_jwt",
+          jwks: { keys: [await exportJWK(keys.publicKey)] },
+          redirectUris: [CALLBACK],
+        },
       ],
     });
     const metadata = await metadataOf(world);
@@ -116,6 +124,22 @@ proves(
     const fields = { grant_type: "authorization_code", redirect_uri: CALLBACK };
     equal((await world.token({ ...fields, code: code.code, code_verifier: code.verifier }, basic)).status, 200);
     equal((await world.redeem(await codeFor("post"), { client_id: "post", client_secret: "s2" })).status, 200);
+    const signed = async (alg: string, key: CryptoKey | Uint8Array, client: string) => ({
+      client_id: client,
+      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+      client_assertion: await new SignJWT({ jti: crypto.randomUUID() })
+        .setProtectedHeader({ alg })
+        .setIssuer(client)
+        .setSubject(client)
+        .setAudience("https://as.example")
+        .setIssuedAt()
+        .setExpirationTime("1m")
+        .sign(key),
+    });
+    const byKey = await signed("ES256", keys.privateKey, "signing");
+    equal((await world.redeem(await codeFor("signing"), byKey)).status, 200);
+    const bySecret = await signed("HS256", new TextEncoder().encode("s1"), "basic");
+    equal((await world.redeem(await codeFor("basic"), bySecret)).status, 401);
     equal((await world.register({ token_endpoint_auth_method: "client_secret_jwt" })).status, 400);
     const bare = await IssuerWorld.open(t, { scopes: [] });
     equal("scopes_supported" in (await metadataOf(bare)), false);
@@ -185,14 +209,28 @@ proves("hosting:auth:as:methods", http, "programs post, and read documents", asy
       equal(response.headers.get("allow"), "POST");
     }
   }
-  for (const method of ["POST", "PUT", "DELETE"]) {
-    const response = await world.fetch(PLACE, { method });
-    equal(response.status, 405);
-    equal(response.headers.get("allow"), "GET, HEAD");
+  for (const place of [PLACE, "jwks"]) {
+    for (const method of ["POST", "PUT", "DELETE"]) {
+      const response = await world.fetch(place, { method });
+      equal(response.status, 405, `${method} ${place}`);
+      equal(response.headers.get("allow"), "GET, HEAD");
+    }
+    equal((await world.fetch(place)).status, 200);
+    const head = await world.fetch(place, { method: "HEAD" });
+    equal(head.status, 200);
+    equal(await head.text(), "");
   }
-  const head = await world.fetch(PLACE, { method: "HEAD" });
-  equal(head.status, 200);
-  equal(await head.text(), "");
+  for (const [name, allowed] of [
+    ["authorize", "GET, POST"],
+    ["consent", "POST"],
+  ] as const) {
+    for (const method of ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+      if (allowed.includes(method)) continue;
+      const response = await world.fetch(name, { method });
+      equal(response.status, 405, `${method} ${name}`);
+      equal(response.headers.get("allow"), allowed);
+    }
+  }
 });
 
 proves(

@@ -120,6 +120,17 @@ proves("hosting:auth:as:register-echo", http, "the answer says all that was regi
   equal(headers.get("cache-control"), "no-store");
   const { client_id, client_secret, client_id_issued_at, client_secret_expires_at, ...echoed } = json;
   deepEqual(echoed, metadata);
+  const jwks = { keys: [{ kty: "EC", crv: "P-256", x: "a", y: "b" }] };
+  for (const keys of [{ jwks }, { jwks_uri: "https://app.example/keys" }]) {
+    const sent = {
+      ...metadata,
+      token_endpoint_auth_method: "private_key_jwt",
+      dpop_bound_access_tokens: true,
+      ...keys,
+    };
+    const { client_id: _id, client_id_issued_at: _at, ...signed } = (await world.register(sent)).json;
+    deepEqual(signed, sent);
+  }
   equal(typeof client_id, "string");
   equal(typeof client_secret, "string");
   ok(Math.abs(Number(client_id_issued_at) - Date.now() / 1000) < 60);

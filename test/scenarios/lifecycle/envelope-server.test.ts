@@ -114,7 +114,7 @@ verifies("lifecycle:stateless:no-inherited-context", modernWires, async (world: 
   deepEqual(error?.data, { requiredCapabilities: { elicitation: {} } });
 });
 
-verifies("lifecycle:stateless:interleaved", modernWires, async (world: World, t) => {
+verifies(["lifecycle:stateless:interleaved", "mcpserver:tool:extra"], modernWires, async (world: World, t) => {
   const both = gate();
   let arrived = 0;
   const server = new McpServer(me).tool("meet", {}, async (_, ctx) => {
