@@ -79,9 +79,18 @@ const OTHER_NAMES = {
   resetTimeoutOnProgress: "timeoutMs, which each message of the server resets",
 };
 
-/** Throws for an option that `connect` does not have. */
+const CAPABILITIES: Known<NonNullable<ClientOptions["capabilities"]>> = {
+  experimental: "object",
+  extensions: "object",
+};
+
+/** Capabilities that a client declares by having a handler. */
+const BY_HANDLER = { elicitation: "onElicit or onElicitUrl", sampling: "onSample", roots: "the option roots" };
+
+/** Throws for an option that `connect` does not have, and for a capability that needs a handler. */
 export function assertClientOptions(where: string, options: ClientOptions): void {
   assertOptions(where, options, CLIENT, OTHER_NAMES);
+  assertOptions(`${where}: capabilities`, options.capabilities ?? {}, CAPABILITIES, BY_HANDLER);
 }
 
 /** Throws for an option that calls do not have. Allocates nothing for valid options, since each call is checked. */

@@ -112,7 +112,7 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
    */
   readonly documentAgeMs: number;
   /**
-   * Milliseconds during which an unavailable or invalid document is not fetched again.
+   * Milliseconds during which a document that was unavailable or invalid twice in a row is not fetched again.
    * @default 30_000
    */
   readonly failedDocumentMs: number;

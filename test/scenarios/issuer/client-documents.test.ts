@@ -283,20 +283,24 @@ proves("hosting:auth:as:cimd:cache", http, "a good document is reused as long as
   equal(asked.length, 3);
   status = 500;
   headers = { "cache-control": "max-age=600" };
-  for (const expected of [400, 400]) equal(await ask(), expected);
-  equal(asked.length, 4, "a failure is not repeated at once");
-  world.skippedMs += 30_000;
+  equal(await ask(), 400);
   status = 200;
+  headers = { "cache-control": "no-store" };
+  equal(await ask(), 200, "a failure is not cached");
+  equal(asked.length, 5);
   client_name = 5;
-  for (const expected of [400, 400]) equal(await ask(), expected);
+  headers = { "cache-control": "max-age=600" };
+  world.skippedMs += 30_000;
+  for (const expected of [400, 400, 400, 400]) equal(await ask(), expected);
+  equal(asked.length, 7, "a document that fails twice is left alone for a while");
   client_name = "Tool";
   world.skippedMs += 30_000;
   equal(await ask(), 200);
-  equal(asked.length, 6);
+  equal(asked.length, 8);
   // No longer than the operator wants, whatever the document says.
   world.skippedMs += 101_000;
   equal(await ask(), 200);
-  equal(asked.length, 7);
+  equal(asked.length, 9);
 });
 
 proves("hosting:auth:as:cimd:cache", http, "a failure need not hold at all", async (t) => {
