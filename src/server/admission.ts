@@ -17,7 +17,7 @@ export class Admission {
   waiting = 0;
   /** Number of notifications whose checks or handlers are not done. */
   notifications = 0;
-  /** Number of refused calls and bodies since the start. */
+  /** Number of refusals since the start: of calls, notifications, subscriptions and request bodies. */
   refused = 0;
   readonly #runtime: Pick<ServerRuntime, "limits" | "clock" | "warn">;
   readonly #principals = new SmallMap<string, { running: number }>();

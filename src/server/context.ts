@@ -57,7 +57,9 @@ export class Context {
   }
 
   /**
-   * Aborts when the call is cancelled, times out at the client or loses its connection, or when the server shuts down.
+   * Aborts when the client cancels the call (also after a timeout), when the connection ends, when the tool's
+   * `timeoutMs` has passed, or when the server shuts down. On legacy HTTP the connection is the session: the loss of a
+   * stream does not abort.
    */
   get signal(): AbortSignal {
     return this.#end.signal;
@@ -147,7 +149,7 @@ export class Context {
   }
 
   /**
-   * Sends a log message to the client if it requested this level.
+   * Sends a log message to the client if `level` is at or above the client's log level.
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   log(level: LoggingLevel, data: unknown, logger?: string): void | Promise<void> {
@@ -239,8 +241,8 @@ export class Context {
   }
 
   /**
-   * Closes the SSE stream of the call while the call continues. A client that can resume reconnects after `retryMs` to
-   * get the response.
+   * Closes the SSE stream of the call while the call continues. The client reconnects after `retryMs` to get the
+   * response. Has an effect only on legacy HTTP, if the stream can be resumed.
    */
   detachStream(retryMs?: number): void {
     if (this.#call.open) this.#call.wire.detach?.(this.#call, retryMs);
@@ -261,7 +263,7 @@ export class Context {
     return questions;
   }
 
-  /** Aborts a request to the client when the handler's own time ends. */
+  /** Returns options whose signal also aborts when the handler's own time ends. */
   #limited<O extends AskOptions>(options: O): O {
     if (this.#end === this.#call.end) return options;
     const { signal } = this.#end;
@@ -274,7 +276,7 @@ export class Context {
   }
 }
 
-/** Throws for a progress token that the request did not supply. Progress is allowed only for a running request. */
+/** Throws unless the params have the progress token of the call, since progress may be sent only for this call. */
 function assertOwnToken(call: Call, params: { readonly [key: string]: unknown } | undefined): void {
   if (call.progressToken !== undefined && params?.progressToken === call.progressToken) return;
   throw new McpError("unknown_progress_token", "notifications/progress must have the progressToken of its call");

@@ -29,7 +29,7 @@ export function createReceiver(
         (given) => runHandler(runtime, own, notificationCall(own.name), given),
         onError,
       );
-    // A handler without a name does not get `notifications/initialized`.
+    // `notifications/initialized` ends the handshake, so it does not go to a handler without a name.
     else if (other !== undefined && method !== "notifications/initialized")
       queue.deliver(() => notification, other as (params: unknown) => unknown, onError);
   };
@@ -49,8 +49,8 @@ async function runHandler(runtime: ServerRuntime, own: CustomMethod, call: Call,
 
 /**
  * Passes notifications to their handlers in the order of arrival, synchronously unless a check is asynchronous. Drops
- * notifications while `most` of them are unfinished, or while the server is at its limit. Calls `onDropped` for the
- * first of a series.
+ * notifications while `most` of them are unfinished, or while the server is at its own limit. Calls `onDropped` for the
+ * first that exceeds `most`, and again only after all have finished.
  */
 class NotificationQueue {
   readonly #admission: Admission;

@@ -50,7 +50,8 @@ export interface HttpServerOptions extends GuardOptions {
   /**
    * Form of responses. `"auto"` opens a stream only for messages before the response and for keep-alive comments.
    * `"sse"` always opens one. `"json"` opens one for subscriptions only, and drops messages before the response.
-   * Legacy clients get a stream unless it is `"json"`.
+   * Legacy clients get a stream in the mode `"auto"` too. If no mode is set, `preferJson` decides for them.
+   * @default "auto"
    */
   readonly responseMode?: "auto" | "sse" | "json";
   /**
@@ -70,7 +71,7 @@ export interface HttpServerOptions extends GuardOptions {
   readonly sse?: boolean | SsePaths;
 }
 
-/** Connection that a server serves. */
+/** Channel that a server serves, such as stdio. */
 export interface ServedConnection {
   /** Resolves when the connection has ended, on either side. */
   readonly closed: Promise<void>;

@@ -23,7 +23,7 @@ const anyParams = params({});
 const DROPPED: Outcome = { kind: "dropped" };
 const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
 
-/** Tables of the methods that a server implements. */
+/** Server runtime with the methods that it implements, and with the checks that a call passes before it runs. */
 export interface MethodTables extends ServerRuntime {
   /** Methods of the specification that work the same in each era. */
   readonly routes: ReadonlyMap<string, Route>;
@@ -40,7 +40,7 @@ export interface MethodTables extends ServerRuntime {
 /**
  * Creates the function that serves a call on each transport: dispatch, handler, encoded outcome. It works synchronously
  * unless a handler, check or interceptor is asynchronous, and never throws or rejects. Interceptors wrap `dispatch` and
- * always get promises. Without interceptors, `dispatch` needs none.
+ * get a promise from `next`. Without interceptors no promise is created for them.
  */
 export function createServe(
   server: MethodTables,
@@ -85,8 +85,8 @@ function serveCall(server: MethodTables, dispatchCall: Dispatch, call: Call): Ma
 }
 
 /**
- * Finds the method, checks the params and runs the handler. Custom methods take precedence over the era's, and those
- * over the server's.
+ * Finds the method, checks the params and runs the handler. A custom method takes precedence over a method that the era
+ * itself serves, and that over a route of the server.
  */
 function dispatch(server: MethodTables, call: Call): MaybePromise<HandlerResult> {
   const { era, method } = call;
@@ -134,7 +134,7 @@ function refuse(server: MethodTables, call: Call, error: unknown): Outcome {
 
 /**
  * Converts an error to an outcome. An `RpcError` is sent to the client. Any other error is reported to the author, and
- * the client gets "Internal error".
+ * the client gets "Internal error". Nothing is sent after the call was aborted.
  */
 function toOutcome(runtime: ServerRuntime, call: Call, error: unknown): Outcome {
   const context = { where: "handler", method: call.method, id: call.id };

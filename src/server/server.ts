@@ -31,8 +31,8 @@ import { HttpEndpoint } from "./transports/http.js";
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::", "::0", ""]);
 
 /**
- * MCP server for all clients, transports and protocol versions. Definitions are compiled when they are added, so that
- * serving only looks them up.
+ * MCP server for all transports, and for the protocol versions of its eras. Definitions are compiled when they are
+ * added, so that serving only looks them up.
  */
 // biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
 export class Server<
@@ -230,8 +230,8 @@ export class Server<
   }
 
   /**
-   * Called with the host that a listener for this server is bound to. Returns the paths that the server has besides its
-   * own.
+   * Called with the host that a listener for this server is bound to. Returns the paths that the server has in addition
+   * to its MCP path: those of the gate and of `http.sse`.
    */
   onListening(hostname: string): readonly string[] {
     const { allowedHosts, gate, sse = false } = this.#options;

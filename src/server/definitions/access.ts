@@ -1,6 +1,6 @@
 import type { Context } from "../context.js";
 
-/** Access rules of a definition. They are checked for each listing and each use, so both always agree. */
+/** Access rules of a definition. They are checked for each listing and for each use. */
 export interface AccessOptions {
   /** Returns false if the definition does not exist for this caller. */
   readonly visible?: (ctx: Context) => boolean | Promise<boolean>;

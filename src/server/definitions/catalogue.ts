@@ -20,7 +20,10 @@ interface Entry<T> {
   readonly enabled: boolean;
 }
 
-/** Definitions of one kind, in the order in which they were added. Pages are built once per change. */
+/**
+ * Definitions of one kind, in the order in which they were added. Pages that do not depend on the caller are built once
+ * per change.
+ */
 export class Catalogue<T extends Listed> {
   readonly #noun: string;
   readonly #member: string;
@@ -42,7 +45,7 @@ export class Catalogue<T extends Listed> {
     return this.#entries.size;
   }
 
-  /** True if there has ever been a definition. Its methods stay available after the last definition is removed. */
+  /** True if there has ever been a definition. The methods of a kind stay available after its last one is removed. */
   get offered(): boolean {
     return this.#nextOrdinal > 1;
   }

@@ -7,7 +7,7 @@ import type { Context } from "../context.js";
 export interface MethodOptions<P extends AnySchema | undefined = undefined> {
   /** Schema of the params. */
   readonly params?: P;
-  /** Capabilities that the client must have declared. Calls of other clients fail with an error that names them. */
+  /** Capabilities that the client must have declared. Other calls fail with an error that names the missing ones. */
   readonly requires?: ClientCapabilities;
   /**
    * Seals the state that the handler returns in an `input_required` result, as for tools. Without it, the state must be

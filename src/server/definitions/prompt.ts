@@ -31,7 +31,7 @@ export interface PromptOptions<A extends AnySchema | undefined = undefined> exte
 
 export type PromptArguments<A> = A extends AnySchema ? OutputOf<A, Record<string, string>> : Record<string, string>;
 
-/** Result of a prompt handler. A string or content becomes one message of the user. */
+/** Result of a prompt handler. A string or content block becomes one message with the role `user`. */
 export type PromptReturn = string | ContentBlock | readonly PromptMessage[] | GetPromptResult | InputRequiredResult;
 
 export type PromptHandler<A> = (args: PromptArguments<A>, ctx: Context) => PromptReturn | Promise<PromptReturn>;
@@ -59,7 +59,7 @@ export class RegisteredPrompt {
     this.listing = toListing(name, options, this.arguments);
   }
 
-  /** Names of the arguments. */
+  /** Names of the arguments in the schema and in `complete`. */
   get names(): readonly string[] {
     return [...(this.listing.arguments ?? []).map(({ name }) => name), ...Object.keys(this.complete)];
   }
@@ -77,7 +77,7 @@ function toListing(name: string, options: PromptOptions<AnySchema>, schema: Usab
   });
 }
 
-/** Lists the arguments by name. Prompts have no schema in MCP. */
+/** Converts the schema to a list of arguments, because prompts have no schema in MCP. */
 function toArguments(schema: UsableSchema): PromptArgument[] {
   const { properties = {}, required = [] } = schema.jsonSchema as {
     properties?: Record<string, { title?: string; description?: string }>;
@@ -105,8 +105,8 @@ export function assertStringArguments(where: string, schema: UsableSchema, coerc
 }
 
 /**
- * True if the schema treats the string form like the typed value: both pass, or both fail with the same issue, such as
- * a minimum.
+ * True if the schema accepts the string form of a sample value, or refuses both forms with the same issue, such as a
+ * minimum. A refused array or object counts as not accepted.
  */
 function takes(schema: UsableSchema, name: string, type: string): boolean {
   const value = type === "boolean" || 1;
@@ -114,7 +114,7 @@ function takes(schema: UsableSchema, name: string, type: string): boolean {
   return told === "" || (!/^(array|object)$/.test(type) && told === complaint(schema, name, value));
 }
 
-/** Returns the issues of one member. Returns "" for an asynchronous schema. */
+/** Returns the issues of one member, or "" if there are none or if the schema is asynchronous. */
 function complaint(schema: UsableSchema, name: string, value: unknown): string {
   const parsed = schema.parse({ [name]: value });
   if (parsed instanceof Promise || parsed.ok) return "";

@@ -45,7 +45,7 @@ interface Item extends Listed {
 /** Properties of a kind of definitions. */
 interface KindFacts {
   readonly noun: string;
-  /** Name of the key in `update`. */
+  /** Member of `update` that changes the name or URI. */
   readonly key: "name" | "uri";
   readonly known: { readonly [option: string]: unknown };
   /** Methods that serve the definitions of this kind. */
@@ -232,7 +232,7 @@ export class Registry {
     return this[kind].size > 0 || (kind === "resources" && this.templates.size > 0);
   }
 
-  /** Announces a change once per microtask, after the last change of the current turn. */
+  /** Announces a change in a microtask, once for all changes of the code that runs now. */
   #announce(kind: Kind): void {
     if (this.#unannounced.has(kind)) return;
     this.#unannounced.add(kind);
@@ -243,7 +243,7 @@ export class Registry {
   }
 }
 
-/** Option names of other SDKs and their names here. An ignored schema would check nothing. */
+/** Option names of other SDKs with their names here, for errors: an ignored schema would check nothing. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   inputSchema: "input",
   parameters: "input",

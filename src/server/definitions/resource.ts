@@ -22,7 +22,7 @@ import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Completers } from "./completion.js";
 import { parseUriTemplate, type UriTemplate, type UriVariables } from "./uri-template.js";
 
-/** Listed member of a resource family. Missing members are taken from the options of the family. */
+/** Listed member of a resource family. Missing properties are taken from the options of the family. */
 export type EnumeratedResource = Partial<Omit<Resource, "uri">> & { readonly uri: string };
 
 /** Options of a resource or resource template. */

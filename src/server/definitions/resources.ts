@@ -66,7 +66,7 @@ export async function findResource(
   for (const resource of registry.templates.values()) {
     const variables = resource.template && matchUri(resource.template, uri);
     const visible = variables !== undefined && ((await resource.access?.(ctx)) ?? true);
-    // The first family that matches decides. No other family can accept a value that it refuses.
+    // The first visible family that matches decides. If it refuses an unsafe path, no later family can accept it.
     if (visible) return registry.allowsUnsafePaths || isSafe(resource, variables) ? { resource, variables } : undefined;
   }
   return undefined;
@@ -84,7 +84,7 @@ export function seesResource(runtime: VisibilityRuntime, call: Call, uri: string
   return findResource(registry, uri, new Context(call, NO_QUESTIONS, runtime)).then((found) => found !== undefined);
 }
 
-/** `visible` cannot send requests to the client. */
+/** Rejects requests to the client, since `visible` runs here for a notification and not for a call. */
 const NO_QUESTIONS: ClientRequestsOpener = {
   open: () => Promise.reject(new McpError("call_over", "visible() cannot send requests to the client")),
 };

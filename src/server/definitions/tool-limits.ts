@@ -41,8 +41,8 @@ class Turnstile {
   }
 
   /**
-   * Runs work when a place is free. Throws `Busy` if too many calls wait. Rejects with the signal's reason if it aborts
-   * first.
+   * Runs work when a place is free. Throws `Busy` if too many calls wait, and the signal's reason if it has aborted.
+   * Rejects with the reason if the signal aborts while the call waits.
    */
   pass<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
     signal.throwIfAborted();
@@ -82,7 +82,7 @@ class Turnstile {
     });
   }
 
-  /** Gives the place to the next waiting call. */
+  /** Gives the place to the next waiting call, or frees it. */
   #leave(): void {
     const next = this.#line.shift();
     if (next === undefined) this.#free++;

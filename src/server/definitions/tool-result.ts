@@ -92,8 +92,8 @@ export function isGenerator(value: unknown): value is AsyncGenerator<unknown, un
 }
 
 /**
- * True for an object in the shape of a `tools/call` result. Either all content has a known type, or the object has no
- * other members than a result. So a misspelt type is refused instead of sent as data. An empty `content` beside other
+ * True for an object in the shape of a `tools/call` result. Either all content has a known type, or the object has only
+ * members of a result. So a misspelt type is refused instead of sent as data. An empty `content` beside other
  * members may be an empty page of data.
  */
 function isResult(value: object): value is CallToolResult {
@@ -149,20 +149,23 @@ interface FailureOptions {
   readonly maskErrors: boolean;
 }
 
-/** Handles a schema that threw instead of returning issues. The caller gets no details. */
+/** Reports a schema that threw instead of returning issues. Throws a `ToolError` without details for the client. */
 export function schemaThrew(name: string, what: string, cause: unknown, { report }: FailureOptions): never {
   report(new DefinitionError(`tool "${name}": its ${what} schema threw an error`, { cause }), name);
   throw new ToolError(`The ${what} of tool ${name} could not be checked`);
 }
 
-/** Handles a return value that does not match the output schema. */
+/** Reports a return value that does not match the output schema. Returns a result with `isError`. */
 export function nonconforming(name: string, problem: string, { report, maskErrors }: FailureOptions): CallToolResult {
   const message = `Tool ${name} returned ${problem}`;
   report(new DefinitionError(message), name);
   return failed(maskErrors ? "The tool failed" : message);
 }
 
-/** Throws for a value that cannot be written as JSON, since the model cannot correct that. */
+/**
+ * Returns a result with `isError` for a `ToolError`. Throws for a value that cannot be written as JSON, since the model
+ * cannot correct that.
+ */
 export function unwritable(name: string, error: unknown): CallToolResult {
   if (error instanceof ToolError) return failed(error.message);
   throw new TypeError(`Tool "${name}" returned a value that JSON cannot represent: ${toError(error).message}`, {
@@ -171,8 +174,8 @@ export function unwritable(name: string, error: unknown): CallToolResult {
 }
 
 /**
- * Runs a generator. Yielded values are sent as progress. The result is the returned value, or, if that is undefined,
- * all yielded content.
+ * Runs a generator. Sends yielded values as progress. Returns its return value, or, if that is undefined, all yielded
+ * content. Stops the generator and throws when the signal aborts.
  */
 export async function drain(generator: AsyncGenerator<unknown, unknown, void>, ctx: Context): Promise<unknown> {
   const shown: ContentBlock[] = [];

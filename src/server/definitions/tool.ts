@@ -53,7 +53,7 @@ export interface ToolOptions<I extends AnySchema | undefined = undefined, O exte
    * arguments.
    */
   readonly input?: I;
-  /** Schema of the structured result. The type of the handler's return value is checked against it. */
+  /** Schema of the structured result. The handler's return value must match it, in its type and at run time. */
   readonly output?: O;
   readonly annotations?: ToolAnnotations;
   readonly icons?: readonly Icon[];
@@ -85,8 +85,8 @@ type OneReturn<O> =
   | (O extends AnySchema ? InputOf<O> | PlainToolResult<InputOf<O>> : unknown);
 
 /**
- * Return value of a tool handler: with an output schema its value, otherwise any JSON value or content. Values that an
- * async generator yields are sent as progress.
+ * Return value of a tool handler: with an output schema a value that matches it, otherwise any JSON value or content.
+ * Values that an async generator yields are sent as progress.
  */
 export type ToolReturn<O> = OneReturn<O> | AsyncGenerator<unknown, OneReturn<O>, void>;
 
@@ -149,8 +149,9 @@ export class RegisteredTool {
   }
 
   /**
-   * Checks the arguments, runs the handler and creates the result. Errors that the model can correct are results with
-   * `isError`.
+   * Checks the arguments, runs the handler and creates the result. Invalid arguments and errors of the handler become
+   * results with `isError`. Throws an `RpcError`, a suspension, each error after the call was aborted, and an error for
+   * a value that JSON cannot represent.
    */
   call(args: unknown, ctx: Context): MaybePromise<ToolAnswer> {
     let value: unknown;

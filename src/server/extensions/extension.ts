@@ -85,7 +85,10 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
       );
   }
 
-  /** Handles a method. A client that did not declare the extension gets a missing capability error. */
+  /**
+   * Handles a method. Unless `serverOnly` is set, a client that did not declare the extension gets a missing capability
+   * error.
+   */
   method<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
@@ -109,13 +112,13 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     return this;
   }
 
-  /** Wraps the calls of clients that declared the extension. May return results of the extension's types. */
+  /** Wraps the calls of clients that the extension applies to. May return results of the extension's types. */
   use(interceptor: ServerInterceptor): this {
     this.#interceptors.push(interceptor);
     return this;
   }
 
-  /** Called when a server is extended by this extension. */
+  /** Adds a listener that is called when a server is extended by this extension. */
   onInstall(listener: (server: ExtensionServer) => void): this {
     this.#onInstall.push(listener);
     return this;

@@ -72,8 +72,8 @@ const MAX_SKEW_MS = 60_000;
 const MAX_TEXT = 256 * 1024;
 
 /**
- * Creates a seal from valid options. The binding (caller, method and arguments) is authenticated and the expiry is
- * sealed with the state. So a state is valid for one request of one caller and for a short time.
+ * Creates a seal from valid options. The binding (caller, method and arguments) and the audience are authenticated, and
+ * the expiry is sealed with the state. So a state is valid for one request of one caller and for a short time.
  */
 export function createStateSeal(options: SealOptions): StateSeal {
   const { keys, codec, ttlMs, clock } = options;

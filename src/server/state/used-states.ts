@@ -8,8 +8,8 @@ import { McpError } from "../../protocol/errors.js";
 type Limits = Pick<ServerLimits, "maxUsedStates" | "maxOutcomeChars" | "stateOutcomeMs" | "stateTtlMs">;
 
 /**
- * Sealed states that were presented, until they expire. A round runs once. A client that presents the same state again,
- * because it did not get the response, joins the running round or gets its outcome.
+ * Sealed states that were presented, until they expire. A round that returns a result runs once. A client that presents
+ * the same state again, because it did not get the response, joins the running round or gets its outcome.
  */
 export class UsedStates {
   readonly #uses = new Map<string, RoundOfState>();
@@ -25,7 +25,7 @@ export class UsedStates {
     this.#outcomes = new DeadlineQueue(clock, limits.stateOutcomeMs, (round) => this.#forget(round));
   }
 
-  /** Returns the round of a state. The caller is the one that the state was created for. */
+  /** Returns the round of a state. Throws if its outcome is no longer kept. The seal has already checked the caller. */
   use(id: string): StateUse {
     const known = this.#uses.get(id);
     if (known !== undefined) {
@@ -39,7 +39,7 @@ export class UsedStates {
     return round;
   }
 
-  /** Removes the oldest round that is not running. */
+  /** Removes the oldest round that is not running if there are more than `maxUsedStates`. */
   #makeRoom(): void {
     if (this.#uses.size <= this.#limits.maxUsedStates) return;
     for (const round of this.#uses.values()) if (!round.isRunning) return this.#remove(round);
@@ -127,7 +127,10 @@ class RoundOfState implements StateUse {
     this.#steps = undefined;
   }
 
-  /** Ends a round. A result uses up the state. An error does not: the client may try again with other responses. */
+  /**
+   * Ends a round. A result uses up the state. An error or a cancellation does not: the client may try again, even with
+   * other responses.
+   */
   #settle(call: Call, result: HandlerResult | undefined): RoundOutcome | undefined {
     this.#running = undefined;
     if (result === undefined || call.end.aborted) return undefined;

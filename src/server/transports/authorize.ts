@@ -49,7 +49,7 @@ export class RequestAuthorizer {
     });
   }
 
-  /** Stops all decisions. Returns the undecided exchanges. */
+  /** Returns the undecided exchanges. Later decisions on them are ignored. */
   stop(): readonly HttpExchange[] {
     const waiting = [...this.#undecided];
     this.#undecided.clear();
@@ -82,7 +82,8 @@ export class RequestAuthorizer {
   }
 
   /**
-   * Warns once if callers have no principal, since sessions and sealed state are not protected from other callers then.
+   * Warns once if the gate authenticates a caller without a principal, since its sessions and sealed state are not
+   * protected from other callers.
    */
   #warnOfUnnamed(verdict: Exclude<GateVerdict, { readonly status: number }>): void {
     if (verdict.auth === undefined || verdict.principal !== undefined || this.#warned) return;

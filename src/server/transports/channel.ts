@@ -97,7 +97,10 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
     while (this.#calls.size > 0) await Promise.all(this.#calls.values());
   }
 
-  /** Responds to each running call that the server shuts down, then closes the channel. */
+  /**
+   * Waits for subscriptions to end, responds to each other running call that the server shuts down, and closes the
+   * channel.
+   */
   async close(): Promise<void> {
     const ending = [...this.#calls].filter(([call]) => call.afterAnswer !== undefined).map(([, done]) => done);
     await Promise.all(ending);
@@ -170,8 +173,8 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
   }
 
   /**
-   * Reports an invalid message. Responds only if the message has an id or is a batch, since the client cannot assign
-   * other errors.
+   * Reports an invalid message. Responds only if the message has an id or is a batch, since the client cannot match
+   * other errors to a request. Never responds to a response.
    */
   #onInvalid(failure: ParseFailure): void {
     const error = new RpcError(failure.code, failure.message);

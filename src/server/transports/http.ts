@@ -62,7 +62,7 @@ export class HttpEndpoint {
     this.#methods = ["POST", ...new Set(eras.flatMap((era) => era.httpMethods(options)))].join(", ");
   }
 
-  /** Serves an exchange. Never throws: errors are sent as a response and reported. */
+  /** Serves an exchange. Failures of the gate's decision, of the body and of an era are sent as responses. */
   serve(exchange: HttpExchange): void {
     exchange.stallMs = this.#runtime.limits.stallMs;
     if (this.#authorizer?.route(exchange)) return;

@@ -9,7 +9,7 @@ export function pickEra<Era extends OfferedEra>(eras: readonly Era[], message: R
   return eras[last]!;
 }
 
-/** Picks the era of an HTTP body. A body that is not a single message names no era. */
+/** Picks the era of an HTTP body. The last era serves a body that is not a single message. */
 export function pickEraOfBody<Era extends OfferedEra>(eras: readonly Era[], body: Parsed, header: HeaderReader): Era {
   return pickEra(eras, "message" in body ? body.message : NO_MESSAGE, header);
 }
