@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../call/clock.js";
+import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type {
@@ -189,10 +189,6 @@ export interface ServerOptions {
   readonly clock?: Clock;
 }
 
-export function clockOf(options: ServerOptions): Clock {
-  return options.clock ?? systemClock;
-}
-
 /** Cache hints of a result. */
 export interface CacheHints {
   /** Time that the result stays fresh, a whole number of milliseconds. */
@@ -210,10 +206,10 @@ export interface ServerCacheOptions extends CacheHints {
 /** Throws a `RangeError` for invalid cache hints. */
 export function assertCacheHints(where: string, { ttlMs, scope }: CacheHints): void {
   if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs >= 0)) {
-    throw new RangeError(`${where}: ttlMs must be a whole number of milliseconds, 0 or more`);
+    throw new RangeError(`${where}: ttlMs must be a whole number of milliseconds, 0 or more, got ${ttlMs}`);
   }
   if (scope !== undefined && scope !== "public" && scope !== "private") {
-    throw new RangeError(`${where}: scope must be "public" or "private"`);
+    throw new RangeError(`${where}: scope must be "public" or "private", got ${scope}`);
   }
 }
 

@@ -19,7 +19,7 @@ export interface RateLimitOptions extends BucketLimit {
   readonly key?: (call: Call) => string | undefined;
 }
 
-const OPTIONS: Known<RateLimitOptions> = { burst: 1, perMs: 1, buckets: 1, key: 1 };
+const OPTIONS: Known<RateLimitOptions> = { burst: 1, perMs: 1, buckets: "object", key: "function" };
 
 type RateLimitRuntime = Pick<ServerRuntime, "clock" | "report"> & { readonly admission: Admission };
 
@@ -35,9 +35,9 @@ export function createRateLimit(
   assertOptions("McpServer rateLimit", options, OPTIONS);
   const { burst, perMs, buckets = new MemoryBuckets(runtime), key = ({ origin }) => origin.principal } = options;
   if (!(burst >= 1 && perMs > 0 && Number.isFinite(burst * perMs)))
-    throw new DefinitionError("McpServer rateLimit: burst must be 1 or more, and perMs above 0");
-  if (typeof buckets?.take !== "function" || typeof key !== "function")
-    throw new DefinitionError("McpServer rateLimit: buckets must have take(key, limit); key must be a function");
+    throw new DefinitionError(`McpServer rateLimit: burst must be 1 or more, perMs above 0, got ${burst}, ${perMs}`);
+  if (typeof buckets.take !== "function")
+    throw new DefinitionError("McpServer rateLimit: buckets must have a function take(key, limit)");
   const limit = { burst, perMs };
   const judge = (verdict: BucketVerdict | undefined) => {
     if (verdict?.ok !== false) return;

@@ -1,4 +1,4 @@
-import type { Clock } from "../call/clock.js";
+import { type Clock, systemClock } from "../call/clock.js";
 import { lazyModule } from "../call/lazy.js";
 import { andThen, attempt, ignoreErrors, type MaybePromise } from "../call/maybe-promise.js";
 import type { Busy } from "../era/busy.js";
@@ -26,7 +26,7 @@ import { Admission } from "./admission.js";
 import { Registry } from "./definitions/registry.js";
 import { createReceiver } from "./notifications.js";
 import { SERVER } from "./option-names.js";
-import { clockOf, type ServerInterceptor, type ServerOptions } from "./options.js";
+import type { ServerInterceptor, ServerOptions } from "./options.js";
 import { createRateLimit } from "./rate-limit.js";
 import { createRoutes, createServe, type Route, sees } from "./serve-call.js";
 import { assertSealOptions } from "./state/options.js";
@@ -61,14 +61,12 @@ export class ServerCore implements ServerRuntime {
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     if (typeof info?.name !== "string" || typeof info.version !== "string")
-      throw new DefinitionError(
-        'McpServer requires { name, version }, as in new McpServer({ name: "weather", version: "1.0.0" })',
-      );
+      throw new DefinitionError("McpServer requires { name, version }, both strings");
     assertOptions("McpServer", options, SERVER);
     assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.limits = resolveLimits("McpServer", options.limits, SERVER_LIMITS);
     this.info = info;
-    this.clock = clockOf(options);
+    this.clock = options.clock ?? systemClock;
     this.admission = new Admission(this);
     this.bodies = new RequestBodies(this.limits, this.clock);
     this.checkRate = options.rateLimit && createRateLimit(options.rateLimit, this);
@@ -127,7 +125,10 @@ export class ServerCore implements ServerRuntime {
     for (const listener of [...this.#logListeners]) listener(message);
     if (this.#logListeners.size > 0 || this.#droppedLog) return;
     this.#droppedLog = true;
-    this.report(new Error("A log message outside of a call was dropped: no client can receive it"), { where: "log" });
+    this.report(
+      new Error("A log message outside of a call was dropped: no client can receive it; in a handler use ctx.log"),
+      { where: "log" },
+    );
   }
 
   onLog(listener: (message: LogMessage) => void): () => void {
@@ -204,7 +205,7 @@ export class ServerCore implements ServerRuntime {
 
 function assertInterceptor(where: string, interceptor: unknown): void {
   if (typeof interceptor !== "function")
-    throw new DefinitionError(`${where} requires a function: (call, next) => next(call)`);
+    throw new DefinitionError(`${where}: an interceptor must be a function (call, next) => next(call)`);
 }
 
 function supportedVersions(eras: readonly OfferedEra[], wanted: readonly string[] | undefined): readonly string[] {

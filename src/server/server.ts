@@ -28,7 +28,7 @@ import type { PromptType, PromptTypes, ResourceType, ResourceTypes, ToolType, To
 import { ChannelEndpoints } from "./transports/channel.js";
 import { HttpEndpoint } from "./transports/http.js";
 
-const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::", "::0", ""]);
+const ANY_ADDRESS = /^(?:0\.0\.0\.0|::0?)?$/;
 
 /**
  * MCP server for all transports, and for the protocol versions of its eras. Definitions are compiled when they are
@@ -170,7 +170,7 @@ export class Server<
    */
   elicitationCompleted(elicitationId: string): void {
     if (completeUrlElicitation(this.core.urlElicitations, elicitationId)) return;
-    throw new McpError("unknown_elicitation", `No URL elicitation has the elicitationId ${elicitationId}`);
+    throw new McpError("unknown_elicitation", `No incomplete URL elicitation has the elicitationId ${elicitationId}`);
   }
 
   /** Wraps each call that starts from now on. The interceptor that is added first is the outermost. */
@@ -235,7 +235,7 @@ export class Server<
    */
   onListening(hostname: string): readonly string[] {
     const { allowedHosts, gate, sse = false } = this.#options;
-    if (ANY_ADDRESS.has(hostname) && allowedHosts === undefined) {
+    if (ANY_ADDRESS.test(hostname) && allowedHosts === undefined) {
       this.core.warn(`listening on all interfaces (${hostname}) without http.allowedHosts serves local names only`);
     }
     const paths = gate?.paths ?? [];

@@ -5,6 +5,7 @@ import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
 import { oneLine } from "../../protocol/text.js";
 import type { Context } from "../context.js";
 import type { Access } from "./access.js";
+import { decodePercent } from "./uri-match.js";
 
 /** Definition that can be listed. */
 export interface Listed {
@@ -160,7 +161,7 @@ export class Catalogue<T extends Listed> {
 
   #readCursor(cursor: unknown): number {
     const [, place = "", key = ""] = /^p([0-9a-z]{1,8})\.(.+)$/.exec(typeof cursor === "string" ? cursor : "") ?? [];
-    const named = this.#entries.get(decode(key));
+    const named = this.#entries.get(decodePercent(key) ?? "");
     const ordinal = named === undefined ? Number.parseInt(place, 36) : named.ordinal;
     if (ordinal > 0 && ordinal < this.#nextOrdinal) return ordinal;
     throw invalidCursor();
@@ -178,14 +179,6 @@ function writeCursor({ ordinal, key }: Entry<unknown>): string {
 /** Creates the error for a cursor that this server never issued. */
 export function invalidCursor(): RpcError {
   return new RpcError(INVALID_PARAMS, "Invalid params: /cursor was not issued by this server");
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return "";
-  }
 }
 
 /** Definition of a running server. The next list or call sees each change, and clients are notified. */

@@ -1,8 +1,8 @@
 import type { Call, HandlerResult } from "../../era/server-era.js";
-import { RpcError } from "../../protocol/errors.js";
-import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js";
+import { methodNotFound } from "../../protocol/jsonrpc/errors.js";
 import type { CompleteResult } from "../../protocol/types/index.js";
 import type { Context } from "../context.js";
+import { unknownItem } from "./catalogue.js";
 import { boundCompletion, type Completers } from "./completion.js";
 import type { Registry } from "./registry.js";
 import type { RegisteredResource } from "./resource.js";
@@ -20,9 +20,10 @@ export async function completeArgument(registry: Registry, call: Call, ctx: Cont
     ? registry.prompts.find(ref.name ?? "", ctx)
     : findTemplate(registry, ref.uri ?? "", ctx));
   if (target === undefined)
-    throw new RpcError(INVALID_PARAMS, "Invalid params: /ref is not a prompt or template of this server");
-  if (!target.names.includes(argument.name))
-    throw new RpcError(INVALID_PARAMS, "Invalid params: /argument/name is not an argument of /ref");
+    throw ref.type === "ref/prompt"
+      ? unknownItem("prompt", ref.name ?? "")
+      : unknownItem("resource template", ref.uri ?? "");
+  if (!target.names.includes(argument.name)) throw unknownItem("argument", argument.name);
   return complete(target.complete, argument, context?.arguments ?? {}, ctx);
 }
 

@@ -102,7 +102,7 @@ async function withinTime<T>(
   const follow = () => end.abort(ctx.signal.reason);
   ctx.signal.addEventListener("abort", follow, { once: true });
   const timer = clock.schedule(
-    () => end.abort(new ToolError(`Tool ${tool} took longer than ${timeoutMs} ms`)),
+    () => end.abort(new ToolError(`Tool ${tool} took longer than ${timeoutMs} ms (timeoutMs)`)),
     timeoutMs,
   );
   try {

@@ -287,14 +287,14 @@ function adviseOnName(name: string, warn: (message: string) => void): void {
 
 function assertLimit(where: string, option: string, limit: number | undefined): void {
   if (limit === undefined || (Number.isSafeInteger(limit) && limit > 0)) return;
-  throw new DefinitionError(`${where}: ${option} must be a whole number above 0`);
+  throw new DefinitionError(`${where}: ${option} must be a whole number above 0, got ${limit}`);
 }
 
 function assertMaxWaiting(where: string, max: number | undefined, concurrency: number | undefined): void {
   if (max === undefined) return;
   if (concurrency === undefined) throw new DefinitionError(`${where}: maxWaiting requires concurrency`);
   if (max !== Number.POSITIVE_INFINITY && !(Number.isSafeInteger(max) && max >= 0))
-    throw new DefinitionError(`${where}: maxWaiting must be a whole number of 0 or more, or Infinity`);
+    throw new DefinitionError(`${where}: maxWaiting must be a whole number of 0 or more, or Infinity, got ${max}`);
 }
 
 function toListing(

@@ -59,10 +59,10 @@ function cut({ literals, slots }: UriPlan, text: string): string[] | undefined {
 function readSlot(slot: UriSlot, text: string): string | string[] | undefined {
   if (text === "" || slot.forbidden.test(text)) return undefined;
   if (slot.split === undefined) {
-    const value = decode(text);
+    const value = decodePercent(text);
     return value !== undefined && value.length <= slot.maxLength ? value : undefined;
   }
-  const items = text.split(slot.split).map(decode);
+  const items = text.split(slot.split).map(decodePercent);
   return items.includes(undefined) ? undefined : (items as string[]);
 }
 
@@ -83,7 +83,7 @@ function readQuery(plan: UriPlan, text: string | undefined): Map<string, string 
     const name = equals < 0 ? pair : pair.slice(0, equals);
     const variable = plan.query!.get(name);
     if (variable === undefined) continue;
-    const value = decode(equals < 0 ? "" : pair.slice(equals + 1));
+    const value = decodePercent(equals < 0 ? "" : pair.slice(equals + 1));
     if (value === undefined) return undefined;
     const known = values.get(name);
     if (Array.isArray(known)) known.push(value);
@@ -92,7 +92,8 @@ function readQuery(plan: UriPlan, text: string | undefined): Map<string, string 
   return values;
 }
 
-function decode(text: string): string | undefined {
+/** Decodes a percent-encoded text. Returns undefined if it is malformed. */
+export function decodePercent(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -79,7 +79,7 @@ function planOf(text: string, parts: readonly TemplatePart[]): UriPlan {
     const { first, separator, named } = OPERATORS[operator]!;
     const isQuery = operator === "?" || operator === "&";
     if (isQuery && !beginsOnce(operator, literals, query.size > 0)) {
-      throw wrong("a query that does not begin with one question mark, or contains other variables", at);
+      throw wrong(operator === "?" ? "a second question mark" : "{&...} that does not follow a literal query", at);
     }
     for (const [index, { name, explode, prefix }] of variables.entries()) {
       if (names.has(name)) throw wrong(`the variable ${JSON.stringify(name)} is used twice`, at);

@@ -57,6 +57,7 @@ export function claim(
   const assertFree = (what: string, owner: string | false | undefined) => {
     if (owner) throw new DefinitionError(`extensions: ${what} is claimed by ${extension} and ${owner}`);
   };
+  if (owners.has(extension)) throw new DefinitionError(`extensions: ${extension} is already installed`);
   for (const what of claimed)
     assertFree(what, owners.has(what) ? `by ${owners.get(what)}` : SPECIFIED.has(what) && PROTOCOL);
   assertFree(extension, Object.hasOwn(extensions, extension) && "by the option capabilities");
@@ -82,7 +83,7 @@ export function expectOwnType(
   if (type === undefined || type === "complete" || type === "input_required") return result;
   if (registry.extensionOwners.has(answer(method, type))) return result;
   throw new Error(
-    `${extension}: ${method} returned a result of type ${JSON.stringify(type)}, which no extension declares`,
+    `extension ${extension}: ${method} returned the result type ${JSON.stringify(type)}; declare it in results`,
   );
 }
 

@@ -81,7 +81,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     assertExtensionIds("extension", { [id]: {} });
     if (options.serverOnly === true && options.results !== undefined)
       throw new DefinitionError(
-        `${id}: use serverOnly or results: only clients that declare the extension know its result types`,
+        `extension ${id}: serverOnly and results cannot be combined, because only clients that declare the extension know its result types`,
       );
   }
 
@@ -134,7 +134,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     if (!isObject(given)) return undefined;
     const schema = this.options.clientSettings;
     const parsed = schema === undefined ? { ok: true as const, value: given } : parseStandard(schema, given);
-    if (parsed instanceof Promise) throw new DefinitionError(`${this.id}: clientSettings must not be asynchronous`);
+    if (parsed instanceof Promise) throw this.#invalid("the schema of clientSettings must be synchronous");
     return parsed.ok ? (parsed.value as Settings<S>) : undefined;
   }
 
@@ -158,7 +158,8 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   }
 
   #define(into: Map<string, Definition>, name: string, options: object, handler: unknown): this {
-    if (into.has(name)) throw new DefinitionError(`${this.id}: ${name} is already defined`);
+    const noun = into === this.#methods ? "method" : "notification";
+    if (into.has(name)) throw this.#invalid(`the ${noun} ${name} is already defined`);
     into.set(name, [options as MethodOptions<AnySchema>, handler as CustomMethod["handler"]]);
     return this;
   }
@@ -185,6 +186,10 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
       const topic = serve(filter[member], call);
       if (topic !== undefined) call.topics = joined(call.topics, member, topic);
     }
+  }
+
+  #invalid(problem: string): Error {
+    return new DefinitionError(`extension ${this.id}: ${problem}`);
   }
 
   #missing(): Error {

@@ -57,6 +57,7 @@ export function assertSealOptions(
 
 function assertRing(ring: readonly SealKey[]): void {
   if (ring.length === 0) throw new DefinitionError("stateKeys must contain at least one key");
+  const seen = new Set<string>();
   for (const key of ring) {
     const { id, secret } = Object(key) as Partial<SealKey>;
     if (typeof id !== "string" || !(secret instanceof Uint8Array))
@@ -67,10 +68,8 @@ function assertRing(ring: readonly SealKey[]): void {
     if (secret.byteLength !== KEY_BYTES) {
       throw new DefinitionError(`stateKeys: the key "${id}" must have ${KEY_BYTES} bytes, got ${secret.byteLength}`);
     }
-  }
-  const ids = new Set(ring.map(({ id }) => id));
-  const secrets = new Set(ring.map(({ secret }) => secret.join()));
-  if (ids.size < ring.length || secrets.size < ring.length) {
-    throw new DefinitionError("stateKeys: ids and secrets must be unique");
+    const expected = seen.size + 2;
+    if (seen.add(id).add(secret.join()).size < expected)
+      throw new DefinitionError(`stateKeys: the key "${id}" has the id or secret of another key`);
   }
 }

@@ -3,6 +3,7 @@ import { toBase64Url } from "../../protocol/base64.js";
 import { DefinitionError, McpError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import { KeyRing } from "../../protocol/key-ring.js";
+import { quoted } from "../../protocol/text.js";
 import type { ServerOptions } from "../options.js";
 import type { SealKey, SealOptions, StateCodec } from "./options.js";
 import { UsedStates } from "./used-states.js";
@@ -28,7 +29,7 @@ export function createKeyCipher(keys: readonly SealKey[] | undefined): StateCiph
     async open(text, binding) {
       const [keyId = "", iv, data, ...rest] = text.split(".");
       if (iv === undefined || data === undefined || rest.length > 0) throw new Error("not in this server's format");
-      if (!ring.ids.includes(keyId)) throw new Error(`sealed with key "${keyId}", which is not in stateKeys`);
+      if (!ring.ids.includes(keyId)) throw new Error(`sealed with key ${quoted(keyId, 64)}, which is not in stateKeys`);
       try {
         return { id: iv, plain: await ring.decrypt({ keyId, iv, data }, binding) };
       } catch (cause) {
@@ -86,7 +87,7 @@ export function createStateSeal(options: SealOptions): StateSeal {
     const { id, plain } = await cipher.open(text, audience + binding);
     const payload = JSON.parse(plain) as Payload;
     const left = payload.until - now();
-    if (!(left >= 0)) throw new Error("expired");
+    if (!(left >= 0)) throw new Error("expired (limits.stateTtlMs)");
     if (left > ttlMs + MAX_SKEW_MS)
       throw new Error("expires too late: clocks or limits.stateTtlMs differ between processes");
     if ((await options.accept?.(id, payload.until)) === false) throw new Error("acceptState returned false");
@@ -97,10 +98,10 @@ export function createStateSeal(options: SealOptions): StateSeal {
     async seal(state, binding) {
       const plain = JSON.stringify({ until: now() + ttlMs, state } satisfies Payload);
       const text = await cipher.close(plain, audience + binding).catch((cause: unknown) => {
-        throw new Error("The state of this call could not be sealed", { cause });
+        throw new Error("The requestState could not be sealed", { cause });
       });
       if (text.length > MAX_TEXT)
-        throw new Error(`The state of this call has ${text.length} characters, more than the limit of ${MAX_TEXT}`);
+        throw new Error(`The requestState has ${text.length} characters, more than the limit of ${MAX_TEXT}`);
       return text;
     },
     async open(text, binding) {

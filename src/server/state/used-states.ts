@@ -118,7 +118,9 @@ class RoundOfState implements StateUse {
   }
 
   assertKept(): void {
-    if (this.#isForgotten) throw new McpError("state_used", "A requestState was refused: it has already been used");
+    if (!this.#isForgotten) return;
+    const kept = "its outcome is no longer kept (limits.stateOutcomeMs, limits.maxOutcomeChars)";
+    throw new McpError("state_used", `A requestState was refused: it has already been used, and ${kept}`);
   }
 
   forget(): void {

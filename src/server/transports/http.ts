@@ -8,6 +8,7 @@ import { createGuard, rememberLast } from "../../http/guard.js";
 import { isJson } from "../../http/media-type.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../../protocol/jsonrpc/errors.js";
 import { answerableId, type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
+import { messageOf } from "../../protocol/text.js";
 import type { HttpServerOptions } from "../options.js";
 import { type EndpointRuntime, RequestAuthorizer } from "./authorize.js";
 import { pickEraOfBody } from "./pick-era.js";
@@ -39,6 +40,7 @@ export class HttpEndpoint {
   readonly #maxBodyBytes: number;
   /** Value of the `Allow` header. */
   readonly #methods: string;
+  readonly #notAllowed: HttpRefusal;
   /** Number of exchanges that wait for their era to load. */
   #waiting = 0;
   #closed = false;
@@ -60,6 +62,10 @@ export class HttpEndpoint {
     this.#options = { ...options, accept, admits };
     this.#pathOwners = eras.filter((era) => era.ownsPath !== undefined && options.sse !== undefined);
     this.#methods = ["POST", ...new Set(eras.flatMap((era) => era.httpMethods(options)))].join(", ");
+    this.#notAllowed = {
+      ...toRefusal(405, INVALID_REQUEST, `Method not allowed: use ${this.#methods}`),
+      headers: { allow: this.#methods },
+    };
   }
 
   /** Serves an exchange. Failures of the gate's decision, of the body and of an era are sent as responses. */
@@ -108,7 +114,7 @@ export class HttpEndpoint {
 
   #onBodiless(exchange: HttpExchange): void {
     const era = this.#eras.find((era) => era.httpMethods(this.#options).includes(exchange.method));
-    if (era === undefined) return this.#refuse(exchange, { ...NOT_ALLOWED, headers: { allow: this.#methods } });
+    if (era === undefined) return this.#refuse(exchange, this.#notAllowed);
     this.#serveBy(era, exchange, undefined, (binding) => binding.serve(exchange, undefined));
   }
 
@@ -154,7 +160,7 @@ export class HttpEndpoint {
       return binding;
     } catch (cause) {
       this.#bindings.delete(era);
-      throw new Error(`The module for protocol versions ${era.versions.join(", ")} cannot be loaded`, { cause });
+      throw new Error(`Protocol versions ${era.versions.join(", ")} cannot be served: ${messageOf(cause)}`, { cause });
     }
   }
 
@@ -221,5 +227,4 @@ const CLOSING: HttpRefusal = {
   ...toRefusal(503, INTERNAL_ERROR, "The server is shutting down"),
   headers: { "retry-after": "1" },
 };
-const NOT_ALLOWED = toRefusal(405, INVALID_REQUEST, "Method not allowed");
 const NOT_JSON = toRefusal(415, INVALID_REQUEST, "Unsupported media type: Content-Type must be application/json");

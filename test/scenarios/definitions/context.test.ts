@@ -252,7 +252,7 @@ verifies(
     clock.advance(50);
     const outcome = await call;
     equal(outcome.isError, true);
-    equal(outcome.text, "Tool slow took longer than 50 ms");
+    equal(outcome.text, "Tool slow took longer than 50 ms (timeoutMs)");
     ok((await heard.opened) instanceof Error);
   },
 );

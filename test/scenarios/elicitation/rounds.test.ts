@@ -152,8 +152,11 @@ verifies("request-state:shared-keys", "a process of its own keeps to itself", mo
 
 proves("request-state:shared-keys", {}, "keys that make no ring are refused", () => {
   throws(() => new McpServer(me, { stateKeys: [{ id: "k", secret: new Uint8Array(16) }] }), /32 bytes/);
-  throws(() => new McpServer(me, { stateKeys: [key, key] }), /must be unique/);
-  throws(() => new McpServer(me, { stateKeys: [key, { ...key, id: "other" }] }), /must be unique/);
+  throws(() => new McpServer(me, { stateKeys: [key, key] }), /the key ".+" has the id or secret of another key/);
+  throws(
+    () => new McpServer(me, { stateKeys: [key, { ...key, id: "other" }] }),
+    /the key "other" has the id or secret/,
+  );
 });
 
 verifies("request-state:confidential", modernChannels, async (world) => {

@@ -84,7 +84,7 @@ test("a topic of an extension that is the server's alone is served to clients th
 test("an extension that is the server's alone has no types of results, which clients must know", () => {
   throws(
     () => new ServerExtension(ID, { serverOnly: true, results: { job: "tools/call" } }),
-    /com\.example\/jobs: use serverOnly or results/,
+    /^DefinitionError: extension com\.example\/jobs: serverOnly and results cannot be combined, because/,
   );
 });
 
@@ -238,10 +238,7 @@ test("a result of a type that is not the extension's is an error of the server",
   const client = await connect(server, { era: "modern", capabilities: { extensions: { [ID]: {} } }, cache: false });
   t.after(() => client.close());
   await rejects(client.getPrompt("p"), (error) => error instanceof RpcError && error.rpcCode === -32603);
-  match(
-    reported.join(),
-    /com\.example\/jobs: prompts\/get returned a result of type "job", which no extension declares/,
-  );
+  match(reported.join(), /com\.example\/jobs: prompts\/get returned the result type "job"; declare it in results/);
 });
 
 test("an extension learns of the server it belongs to", () => {

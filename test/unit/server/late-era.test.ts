@@ -113,7 +113,7 @@ test("a load that fails is told to those who wait and to the log, and the next r
     ],
   );
   equal(world.reports.length, 2);
-  match(String(world.reports[0]), /versions 2025-11-25, .* cannot be loaded/);
+  match(String(world.reports[0]), /versions 2025-11-25, .* cannot be served: /);
   equal(((world.reports[0] as Error).cause as Error).message, "no such file");
   world.fails = false;
   const again = world.call(3, "greet");

@@ -274,10 +274,10 @@ describe("a URI template is refused with", () => {
     "x://{+a}{/b*}": /second variable/,
     "x://h{;a*}": /cannot be matched/,
     "x://h{?a}/b": /after query/,
-    "x://h{?a}{?b}": /one question mark/,
-    "x://h{&a}": /one question mark/,
-    "x://h?v=1{?a}": /one question mark/,
-    "x://h?v={v}{&a}": /contains other variables/,
+    "x://h{?a}{?b}": /a second question mark at position 9$/,
+    "x://h{&a}": /follow a literal query at position 5$/,
+    "x://h?v=1{?a}": /a second question mark/,
+    "x://h?v={v}{&a}": /follow a literal query/,
     "x://h{?a}{b}": /after query/,
   };
   for (const [template, message] of Object.entries(REFUSED)) {

@@ -83,7 +83,7 @@ test("state has a size, on the way out and on the way in", async (t) => {
   const client = await connect(server, { era: "modern", onElicit });
   t.after(() => client.close());
   await rejects(client.callTool("hoard"), (error) => error instanceof RpcError && error.rpcCode === -32603);
-  match(reported.splice(0).join(), /The state of this call has \d+ characters, more than the limit of 262144/);
+  match(reported.splice(0).join(), /The requestState has \d+ characters, more than the limit of 262144/);
   const retry = { name: "ask", requestState: "x".repeat(300_000) };
   await rejects(client.request("tools/call", retry), (error) => {
     equal(error instanceof RpcError && error.rpcCode, -32602);
