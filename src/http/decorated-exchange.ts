@@ -1,7 +1,10 @@
 import type { GateAdmission, HttpExchange, HttpHeaders, HttpStream } from "./exchange.js";
 import type { RequestBodies } from "./request-bodies.js";
 
-/** Exchange that forwards everything to another one. */
+/**
+ * Exchange that forwards to another one. `auth` and `principal` can be replaced. The optional members of the other
+ * exchange (`read`, `endsAt`, `judge`) are not forwarded.
+ */
 export class ForwardingExchange implements HttpExchange {
   readonly #inner: HttpExchange;
   readonly auth: unknown;

@@ -9,7 +9,7 @@ export interface HttpStream {
   write(text: string): boolean;
   /**
    * Calls the listener once, asynchronously, when the client has caught up or disconnected, or soon if it is not
-   * behind. The writer calls it again after each refused write.
+   * behind. The writer calls it again after each write that returned false.
    */
   onDrain(listener: () => void): void;
   /** Ends the response after the data that was written. Idempotent. */
@@ -64,8 +64,7 @@ export interface HttpExchange {
   /** Sends status and headers at once, and the body as it is written. */
   stream(status: number, headers: HttpHeaders): HttpStream;
   /**
-   * Maximum time that the client may leave the end of the response unread, if nothing else limits it. Set by the
-   * endpoint.
+   * Maximum time that the client may leave the rest of a finished response unread. Set by the endpoint.
    */
   stallMs?: number;
   /** Information about the caller from the authorization gate. Handlers read it as `ctx.auth`. */

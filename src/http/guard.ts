@@ -19,14 +19,17 @@ export interface GuardOptions {
   readonly allowedHosts?: readonly string[] | "*" | false;
   /**
    * Web origins that may send requests. `https://app.example.com` is exactly that origin. A host as in `allowedHosts`
-   * is that host over http and https on any port. `null` is the opaque origin. Requests without an Origin header do not
-   * come from a web page and are accepted. `"*"` or false disables the check.
+   * is that host over http and https, on any port unless it names one. `null` is the opaque origin. Requests without an
+   * Origin header do not come from a web page and are accepted. `"*"` or false disables the check.
    * @default ["localhost", "*.localhost", "127.0.0.1", "[::1]"]
    */
   readonly allowedOrigins?: readonly string[] | "*" | false;
 }
 
-/** Address, or a rule for addresses. In a rule, an undefined member matches any value. */
+/**
+ * Address, or a rule for addresses. In a rule, an undefined port matches each port, and an undefined scheme matches
+ * http and https.
+ */
 interface Address {
   readonly scheme: string | undefined;
   /** The rule applies to the subdomains of `host`, not to `host` itself. */
@@ -39,7 +42,7 @@ interface Address {
 const LOOPBACK = ["localhost", "*.localhost", "127.0.0.1", "[::1]"];
 const ADDRESS =
   /^(?:([a-z][a-z0-9+.-]*):\/\/)?(\*\.)?(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)(?::([0-9]{0,5}))?$/;
-/** IPv6 address without brackets, which is unambiguous. */
+/** IPv6 address without brackets. Its `::` tells it apart from a host with a port. */
 const BARE_IPV6 = /^(.*:\/\/)?([^[/]*::[^[/]*)$/;
 const WEB_PORTS: ReadonlyMap<string | undefined, string> = new Map([
   ["http", "80"],

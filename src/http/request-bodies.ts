@@ -65,7 +65,7 @@ export class RequestBodies {
 
 /**
  * Request body that is being received. `declared` is its Content-Length, or NaN. `onFailure` is called if no more bytes
- * arrive.
+ * arrive for `bodyTimeoutMs`.
  */
 export class IncomingBody implements Quiet {
   /** Time at which the last bytes arrived. */
@@ -89,7 +89,7 @@ export class IncomingBody implements Quiet {
     bodies.open++;
   }
 
-  /** Adds a piece. Returns an error if the body is refused. A body that arrives in one piece is not counted. */
+  /** Adds a piece. Returns an error if the body is refused. A piece with the whole declared length is not counted. */
   add(piece: Uint8Array): BodyFailure | undefined {
     const size = this.#size + piece.byteLength;
     if (size > this.#limit) return new BodyTooLarge(this.#limit);

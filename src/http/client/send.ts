@@ -73,7 +73,7 @@ export function discard(reply: Reply): void {
 
 export type HeaderRecord = Record<string, string>;
 
-/** Headers that the protocol reserves. Callers can neither set nor remove them. */
+/** Headers that the protocol reserves. Callers can neither set nor remove them, but can add types to `accept`. */
 const RESERVED = new Set([
   "accept",
   "content-type",
@@ -119,7 +119,7 @@ function mediaTypeOf(range: string): string {
 export interface Reply {
   readonly status: number;
   readonly ok: boolean;
-  /** URL of the response. Empty if it equals the requested URL. */
+  /** URL of the response. May be empty if it equals the requested URL. */
   readonly url: string;
   readonly headers: { get(name: string): string | null };
   readonly body: ReplyBody | null;
@@ -160,7 +160,7 @@ export function sourceOf(body: ReplyBody, life?: Life): ByteSource {
   const signal = life?.signal;
   const reader = body.getReader();
   let cancelled: { readonly reason: unknown } | undefined;
-  // Callers need not wait for it. A stream that never settles must not delay them.
+  // Callers do not wait for the cancellation, since a stream may never settle it.
   const cancel = async (reason?: unknown) => {
     cancelled ??= { reason };
     await reader.cancel(reason).catch(() => {});

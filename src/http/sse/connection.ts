@@ -15,7 +15,7 @@ export interface SseConnectionOptions {
   onGone(): void;
 }
 
-/** Event stream that is kept alive while it is idle, and removed when its client disconnects. */
+/** Event stream to which `keepAlive` writes comments while it is idle, until it ends or its client disconnects. */
 export class SseConnection implements Quiet {
   spokeAt: number;
   readonly #stream: SseStream;

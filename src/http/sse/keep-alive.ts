@@ -5,7 +5,7 @@ export const KEEP_ALIVE_MS = 15_000;
 
 /** Open item that may become idle. */
 export interface Quiet {
-  /** Time of its last write, on the clock's scale. */
+  /** Time of its last activity, on the clock's scale. */
   readonly spokeAt: number;
   /** Called after an idle interval. It may write now. If it cannot, it must still update `spokeAt`. */
   onQuiet(now: number): void;

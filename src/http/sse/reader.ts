@@ -12,11 +12,11 @@ export interface SseEvent {
 
 /** Options of an {@link SseReader}. */
 export interface SseReaderOptions {
-  /** Maximum number of characters of all lines of an event. */
+  /** Maximum number of characters of the data lines of an event, together with the line that is being read. */
   readonly maxEventSize: number;
 }
 
-/** An event of a stream exceeds the limit. */
+/** Error for an event that exceeds `maxEventSize`. */
 export class SseEventTooLarge extends Error {
   override readonly name = "SseEventTooLarge";
   constructor(readonly limit: number) {

@@ -47,7 +47,10 @@ export class SseStream {
     return this.#drained;
   }
 
-  /** Writes an event. Returns a promise if the client is behind. */
+  /**
+   * Writes an event. Returns a promise if the client is behind. Disconnects a client that is more than `maxBehind`
+   * characters behind.
+   */
   write(event: string): void | Promise<void> {
     if (this.#stream.write(event)) return;
     this.#behind += event.length;
