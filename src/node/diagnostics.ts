@@ -5,8 +5,8 @@ import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
 import type { ServerInterceptor, ServerOptions } from "../server/options.js";
 
 /**
- * Names of the `node:diagnostics_channel` channels. Requests are tracing channels. The others are plain channels with
- * the suffix `:open` or `:close`.
+ * Names of the `node:diagnostics_channel` channels. The names of requests are tracing channels. Each other name stands
+ * for two plain channels, with the suffixes `:open` and `:close`.
  */
 export const DIAGNOSTIC_CHANNELS = {
   serverRequest: "bowline:server:request",
@@ -23,7 +23,7 @@ export interface ServerRequestEvent {
   readonly id: RequestId;
   readonly version: string;
   readonly sessionId: string | undefined;
-  /** True if the client cancelled the request or the connection was lost. No response is sent then. */
+  /** True if the client cancelled the request, the connection was lost, or the server shut down. */
   readonly cancelled: boolean;
   readonly result?: unknown;
   readonly error?: unknown;
@@ -37,7 +37,7 @@ export interface ClientRequestEvent {
   readonly error?: unknown;
 }
 
-/** Connection of a client. `reason` is the cause of its end, unless it ended in order. */
+/** Connection of a client. `reason` is the cause of its end, unless it was closed normally. */
 export interface ClientConnectionEvent {
   readonly server?: ServerDescription;
   readonly reason?: Error | undefined;
@@ -45,7 +45,10 @@ export interface ClientConnectionEvent {
 
 const NAMES = DIAGNOSTIC_CHANNELS;
 
-/** Returns server options that publish requests, connections and sessions. Costs almost nothing without subscribers. */
+/**
+ * Returns server options that publish requests, and the opening and closing of connections and sessions, to
+ * `node:diagnostics_channel`. Costs almost nothing without subscribers.
+ */
 export function diagnoseServer(options: ServerOptions = {}): ServerOptions {
   const { interceptors = [], onConnection, http } = options;
   const connections = lifeOf(NAMES.serverConnection);
@@ -61,7 +64,10 @@ export function diagnoseServer(options: ServerOptions = {}): ServerOptions {
   };
 }
 
-/** Returns client options that publish requests and the connection. Costs almost nothing without subscribers. */
+/**
+ * Returns client options that publish requests, and the opening and closing of the connection, to
+ * `node:diagnostics_channel`. Costs almost nothing without subscribers.
+ */
 export function diagnoseClient(options: ClientOptions = {}): ClientOptions {
   const { interceptors = [], onOpen, onClose } = options;
   const connections = lifeOf(NAMES.clientConnection);

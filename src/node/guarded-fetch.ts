@@ -25,15 +25,15 @@ export interface GuardedFetchOptions {
   readonly allowLoopback?: boolean;
 }
 
-/** Calls the global `fetch`. Uses the proxy that the environment names. */
+/** Calls the global `fetch`, or sends the request through the proxy that the environment names for the URL. */
 export const usualFetch: Fetch = (url, init) => {
   const proxy = proxyFor(url, nodesDispatcher());
   return proxy === undefined ? globalThis.fetch(url, init) : requestBy(url, init, { proxy });
 };
 
 /**
- * Creates a guarded `fetch`. If the application has replaced the global `fetch` or its dispatcher, that one decides
- * instead.
+ * Creates a guarded `fetch`. If the application has replaced the global `fetch` or its dispatcher, the global `fetch`
+ * is called without the guard.
  */
 export function createUsualGuardedFetch(options?: GuardedFetchOptions): Fetch {
   const strict = createGuardedFetch(options);

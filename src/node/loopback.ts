@@ -14,7 +14,10 @@ export interface LoopbackOptions {
    * @default "/callback"
    */
   readonly path?: string;
-  /** Shows the authorization URL to the user. Opens the system's browser by default. */
+  /**
+   * Shows the authorization URL to the user.
+   * @default opens the system's browser
+   */
   readonly open?: (url: URL) => void | Promise<void>;
   /**
    * HTML page that the browser shows after the authorization. It can run no script and load no resource. If the
@@ -47,8 +50,8 @@ const HEADERS = {
 };
 
 /**
- * Listens on this machine for the browser's redirect. Does not keep the process alive by itself. Passes on a request
- * only if it has the state of a pending authorization. Any other request gets 404.
+ * Listens on this machine for the browser's redirect. Keeps the process alive only while an authorization is pending.
+ * Passes on a request only if it has the state of a pending authorization. Any other request gets 404.
  */
 export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopback> {
   const { port = 0, path = "/callback", open = openBrowser, page = PAGE } = options;
@@ -113,7 +116,7 @@ function answer(response: ServerResponse, status: number, page: string): void {
   response.writeHead(status, HEADERS).end(page);
 }
 
-/** Opens a URL with the system's browser. No shell interprets the URL. */
+/** Opens a URL with the system's browser, or writes it to stderr if that fails. No shell interprets the URL. */
 async function openBrowser(url: URL): Promise<void> {
   const { spawn } = await import("node:child_process");
   const [command, args] = planBrowser(url, process.platform);

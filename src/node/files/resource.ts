@@ -9,15 +9,18 @@ export interface FileResourceOptions {
    * @default "path"
    */
   readonly variable?: string;
-  /** Extensions of files that are sent as text. Other files are sent as bytes. */
+  /**
+   * Extensions of files that are sent as text. Other files are sent as bytes.
+   * @default [".txt", ".md", ".json", ".yaml", ".yml", ".csv", ".html", ".css", ".js", ".ts", ".xml"]
+   */
   readonly text?: readonly string[];
 }
 
 const TEXT = [".txt", ".md", ".json", ".yaml", ".yml", ".csv", ".html", ".css", ".js", ".ts", ".xml"];
 
 /**
- * Creates a resource handler for the files of a folder, for `server.resource("x:///{+path}", ...)`. Paths outside the
- * folder are refused.
+ * Creates a resource handler for the files of a folder, for `server.resource("x:///{+path}", ...)`. A file
+ * outside the folder counts as not found.
  */
 export function fileResource(root: string, options: FileResourceOptions = {}) {
   const { variable = "path", text = TEXT } = options;
@@ -34,8 +37,8 @@ export function fileResource(root: string, options: FileResourceOptions = {}) {
 }
 
 /**
- * Returns the real path of a file in a folder. Returns undefined if the file does not exist, or if the path leaves the
- * folder by `..`, as an absolute path, by a NUL, or through a symbolic link.
+ * Returns the real path of a file in a folder. Returns undefined if the file does not exist, if the path leaves the
+ * folder by `..` or through a symbolic link, or if it is absolute, contains a NUL, or names a Windows device.
  */
 export function resolveInside(root: string, path: string): Promise<string | undefined> {
   return resolveOn(DISK, root, path);

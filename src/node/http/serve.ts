@@ -12,7 +12,7 @@ import { type FetchServerLike, toFetchListener } from "./fetch-listener.js";
 /** Server, as far as HTTP needs it. */
 export interface HttpServerLike {
   handle(exchange: HttpExchange): void;
-  /** Called with the host that is listened on. Returns the paths that the server has besides its own. */
+  /** Called with the host that is listened on. Returns the paths that are served in addition to `path`. */
   onListening?(host: string): readonly string[];
   drain?(graceMs: number): Promise<void>;
   close(): Promise<void>;
@@ -70,8 +70,8 @@ export interface RunningHttpServer {
   /** True if new clients are accepted. False as soon as draining or closing begins. */
   readonly ready: boolean;
   /**
-   * Takes the server out of service without losing a call. For `lameDuckMs` it continues to serve, and each response
-   * closes its connection. Then it stops listening, running calls finish within `graceMs`, and everything is closed.
+   * Takes the server out of service. For `lameDuckMs` it continues to serve, and each response closes its connection.
+   * Then it stops listening and waits up to `graceMs` for running calls. Finally it closes everything.
    */
   drain(graceMs: number): Promise<void>;
   /** Ends calls, streams and sessions, then stops listening. Idempotent. */
@@ -89,7 +89,10 @@ const OPTIONS: Known<ServeHttpOptions> = {
   clock: 1,
 };
 
-/** Time for which written data may be read before connections are cut. */
+/**
+ * Maximum time to wait for clients: for the first request on an open connection, and before connections are cut for
+ * written data to be read.
+ */
 const FLUSH_MS = 1_000;
 const SWEEP_MS = 10;
 /** Maximum time to wait for an idle turn of the event loop, and maximum duration of such a turn. */

@@ -69,9 +69,9 @@ export class ServerProcess {
   }
 
   /**
-   * Ends the input and waits for the process to exit. Then terminates it with its descendants. Resolves when it has
-   * exited and no longer keeps this process alive. The output must be read meanwhile, since the process may block on a
-   * full pipe.
+   * Ends the input and waits for the process to exit. If it does not exit in time, terminates it with its descendants.
+   * Resolves when the process has exited, or cannot be killed and no longer keeps this process alive. The output must
+   * be read meanwhile, since the process may block on a full pipe.
    */
   async stop(times: StopTimes): Promise<void> {
     this.stdin.end();

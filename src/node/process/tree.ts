@@ -8,7 +8,7 @@ export type EndTree =
 
 const live = new Set<number>();
 
-/** Ends the tree. Returns false if no process of it is left. */
+/** Ends the tree. Returns false if no process of it is left. On Windows this is not known, and it returns true. */
 export function endTree(pid: number, signal: "SIGTERM" | "SIGKILL"): boolean {
   const plan = planEndTree(pid, signal, process.platform);
   if (plan.by === "signal") return signalGroup(plan.group, plan.signal);

@@ -25,8 +25,8 @@ let shell: ChildProcess | undefined;
 
 /**
  * Ends a process group when this process dies for any reason, since a killed process runs no code. Returns a function
- * that cancels this. A small shell watches all groups, and runs only while there are any. Does nothing if the system
- * has no `/bin/sh`.
+ * that cancels this. A small shell watches all groups, and runs only while there are any. Does nothing on Windows, or
+ * if the system has no `/bin/sh`.
  */
 export function endGroupWithHost(group: number): () => void {
   if (process.platform === "win32") return () => {};

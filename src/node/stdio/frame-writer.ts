@@ -46,7 +46,7 @@ export class FrameWriter {
     stream.on("drain", this.#onDrain).on("error", this.#onError).on("close", this.#onStreamClose);
   }
 
-  /** Sends a frame, as `Channel.send` does. An unhandled rejection is harmless. */
+  /** Sends a frame, as `Channel.send` does. The caller may ignore the promise, even if it rejects. */
   send(text: string): void | Promise<void> {
     if (this.#shut)
       return refusal(new ConnectionError("The channel is closed: the frame was not sent", { delivery: "not_sent" }));
@@ -61,7 +61,7 @@ export class FrameWriter {
     return this.#room?.promise;
   }
 
-  /** Number of bytes that the peer has not read. */
+  /** Approximate number of bytes that wait to be written, since the peer does not read fast enough. */
   get waitingBytes(): number {
     return this.#stream.writableLength + this.#gathered.length;
   }

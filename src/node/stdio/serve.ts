@@ -50,7 +50,7 @@ const LINGER_MS = 2000;
 const CHECK_MS = 1000;
 
 /**
- * Serves a server over stdin and stdout of the process. Resolves when the client has disconnected and all data has been
+ * Connects a server to stdin and stdout of the process. Resolves when the connection has ended and all data has been
  * written. Release the server's resources after that.
  */
 export async function serveStdio(server: ChannelServer, options: ServeStdioOptions = {}): Promise<void> {

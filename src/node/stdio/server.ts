@@ -46,8 +46,8 @@ export interface StdioServerOptions {
  * Creates the server's end of a pair of byte streams, with one frame per line.
  *
  * The end of the input ends the channel: `onClose` is called at once, so that running calls can be aborted, and
- * `close()` resolves when all frames have been written. The channel ends with a `ConnectionError` if the output fails
- * or is not read, or if a line exceeds the limit.
+ * `close()` resolves when all frames have been written, or after `drainMs`. The channel ends with a `ConnectionError`
+ * if the input or the output fails, if the output is not read, or if a line exceeds the limit.
  */
 export function createStdioServerChannel(options: StdioServerOptions = {}): Channel {
   return new StdioServerChannel(options);

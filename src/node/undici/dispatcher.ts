@@ -6,7 +6,10 @@ export interface Dispatcher {
   dispatch(options: Readonly<Record<string, unknown>>, handler: DirectReply): unknown;
 }
 
-/** Keys under which Node stores it. The `.2` key belongs to undici 8, where the `.1` key is for older handlers only. */
+/**
+ * Keys under which Node stores the dispatcher. The `.2` key belongs to undici 8, where the `.1` key is for older
+ * handlers only.
+ */
 const DISPATCHERS = [Symbol.for("undici.globalDispatcher.2"), Symbol.for("undici.globalDispatcher.1")] as const;
 /** Text in the source of Node's own `fetch` that identifies it. */
 const NODES_OWN = "internal/deps/undici";
@@ -32,15 +35,15 @@ function currentDispatcher(): Dispatcher | undefined {
   return holder[newer] ?? holder[older];
 }
 
-/** Read once, so that calls do not pay for it. */
+/** Proxies of the environment, read once, so that calls do not read them. */
 const environmentProxy = readProxies(process.env);
 
-/** True if requests are sent as Node itself would. Another `fetch` or another kind of dispatcher decides for itself. */
+/** True if the application has replaced neither `fetch` nor its dispatcher by another kind. */
 export function isUsual(dispatcher: Dispatcher | undefined): boolean {
   return dispatcher?.constructor.name === "Agent";
 }
 
-/** Returns the proxy that the environment names for a URL, if requests are sent as Node itself would. */
+/** Returns the proxy that the environment names for a URL. Undefined if a replaced `fetch` or dispatcher decides. */
 export function proxyFor(url: URL, dispatcher: Dispatcher | undefined): string | undefined {
   return environmentProxy === undefined || !isUsual(dispatcher) ? undefined : environmentProxy(url);
 }

@@ -54,7 +54,7 @@ export async function inflate(packed: ByteSource, encoding: string, onChunk: OnC
 /** Maximum number of encodings. Each costs memory, and more than two do not occur in practice. */
 const MOST_LAYERS = 2;
 
-/** Creates a decompressor for each encoding, in reverse order. */
+/** Creates a decompressor for each encoding. The encoding that was applied last comes first. */
 function unpackersOf(encoding: string): Transform[] {
   const names = encoding
     .toLowerCase()

@@ -11,7 +11,7 @@ import { DirectReply } from "./reply.js";
  */
 export const directSend: Send = (url, sending) => {
   const dispatcher = nodesDispatcher();
-  // `fetch` reports an error for a URL with credentials.
+  // A URL with credentials is left to `fetch`, which reports an error for it.
   if (dispatcher === undefined || url.username !== "" || url.password !== "") return byFetch(url, sending);
   const proxy = proxyFor(url, dispatcher);
   if (proxy !== undefined) return sendBy((at, init) => requestBy(at, init, { proxy }))(url, sending);
