@@ -5,7 +5,7 @@ import type { Implementation, JsonObject } from "../protocol/types/index.js";
 import type { ServerOptions } from "../server/options.js";
 import { McpServer as BowlineServer } from "./server.js";
 
-/** Options of a server of the official SDK. `bowline` has the options of the Bowline server. */
+/** Options of a server as in the official SDK. `bowline` has options of the Bowline server, which take precedence. */
 export interface CompatServerOptions {
   readonly instructions?: string;
   readonly capabilities?: {
@@ -21,14 +21,14 @@ export interface CompatServerOptions {
   readonly [option: string]: unknown;
 }
 
-/** High-level server of the official SDK. */
+/** Bowline server with the interface of `McpServer` of the official SDK. */
 export class McpServer extends CompatServer {
   constructor(info: Implementation, options: CompatServerOptions = {}) {
     super(createServer(info, options), options.bowline?.maskErrors);
   }
 }
 
-/** Low-level server of the official SDK. */
+/** Bowline server with the interface of `Server` of the official SDK. */
 export class Server extends CompatLowLevel {
   constructor(info: Implementation, options: CompatServerOptions = {}) {
     super(createServer(info, options), options.bowline?.maskErrors);
@@ -76,5 +76,5 @@ export type { CompatRegistration } from "../compat/registration.js";
 export type { SchemaOrShape, Shape, ValuesOf } from "../compat/shape.js";
 export { type Complete, completable, ResourceTemplate } from "../compat/templates.js";
 export type { Server as BowlineServer } from "../server/server.js";
-// Signatures name types of the server and of the protocol. A program may import no other entry.
+// The signatures above use types of the server and of the protocol. A program may import this entry alone.
 export type * from "./server-common.js";

@@ -5,8 +5,8 @@ import { Server } from "../server/server.js";
 import type { PromptTypes, ResourceTypes, ToolTypes } from "../server/server-types.js";
 
 /**
- * MCP server for clients of the modern era (2026-07-28) only. It is smaller and keeps no state between requests. Plain
- * JSON Schema needs the option `validator`.
+ * MCP server for clients of the modern era (2026-07-28) only. It is smaller and has no sessions. Plain JSON Schema
+ * needs the option `validator`.
  */
 // biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
 export class McpServer<
