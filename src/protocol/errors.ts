@@ -336,7 +336,7 @@ export function isVersionList(value: unknown): value is readonly string[] {
 
 /** Returns the reason why a value is not a list of URLs to visit, or undefined if it is one. */
 export function requiredUrlProblem(value: unknown): string | undefined {
-  if (!Array.isArray(value) || value.length === 0) return "elicitations must have at least one entry";
+  if (!Array.isArray(value) || value.length === 0) return "elicitations must be a non-empty array";
   for (const one of value as readonly Partial<RequiredUrl>[]) {
     if (one.mode !== undefined && one.mode !== "url") return 'the mode of each elicitation must be "url"';
     if (typeof one.elicitationId !== "string" || one.elicitationId === "")

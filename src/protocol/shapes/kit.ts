@@ -10,8 +10,8 @@ type Checks = { readonly [member: string]: Check };
 
 type Members = { readonly [member: string]: unknown };
 
-const dateTimeForm =
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+/** Time and offset. `isDate` checks the date. */
+const dateTimeForm = /^.{10}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 const notArray: Problem = Object.freeze({ path: "", expected: "an array" });
 const notObject: Problem = Object.freeze({ path: "", expected: "an object" });
@@ -34,10 +34,7 @@ export const stringOrInteger: Check = satisfying(
   "a string or an integer",
   (value) => typeof value === "string" || Number.isSafeInteger(value),
 );
-export const anyObject: Check = satisfying(
-  "an object",
-  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-);
+export const anyObject: Check = satisfying("an object", isObject);
 export const dateTime: Check = satisfying(
   "a date and time with an offset",
   (value) => typeof value === "string" && isDateTime(value),

@@ -179,7 +179,7 @@ verifies("elicitation:url:required-error", legacyChannels, async (world) => {
 });
 
 verifies("elicitation:url:required-error:only-url", legacyChannels, async (world) => {
-  throws(() => new UrlElicitationRequiredError([]), /at least one/);
+  throws(() => new UrlElicitationRequiredError([]), /must be a non-empty array/);
   throws(
     () => new UrlElicitationRequiredError([{ ...pages[0], mode: "form" } as never]),
     /mode of each elicitation must be "url"/,
