@@ -27,7 +27,7 @@ export class BodyNotText extends BodyFailure {
 export class BodyIncomplete extends BodyFailure {
   override readonly name = "BodyIncomplete";
   constructor(options?: ErrorOptions) {
-    super("The client disconnected during the request body", options);
+    super("The client disconnected while it sent the request body", options);
   }
 }
 

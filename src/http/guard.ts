@@ -99,7 +99,7 @@ function createCheck(
 function parseRule(entry: string, name: string, isOrigin: boolean): Address {
   const rule = parseAddress(entry.replace(BARE_IPV6, "$1[$2]"));
   if (rule !== undefined && (isOrigin || rule.scheme === undefined)) return rule;
-  const kind = isOrigin ? "origin or host" : "host";
+  const kind = isOrigin ? "origin or host, such as https://example.com" : "host, such as example.com";
   throw new DefinitionError(`http.allowed${name}s: ${quoted(entry, 100)} is not a valid ${kind}`);
 }
 

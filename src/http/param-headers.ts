@@ -83,7 +83,7 @@ export function paramHeadersOf(headers: readonly ParamHeader[], args: unknown): 
   for (const { name, path } of headers) {
     const value = valueAt(args, path);
     if (typeof value === "number" && !Number.isSafeInteger(value)) {
-      const message = `the argument ${pointerOf(path)} is sent as the header ${name} and must be a safe integer`;
+      const message = `the argument ${pointerOf(path)} is sent as the header ${name} and must be a safe integer, got ${value}`;
       throw new RpcError(INVALID_PARAMS, message, undefined, { local: true });
     }
     if (isPrimitive(value)) pairs.push([name, encodeHeaderValue(value)]);

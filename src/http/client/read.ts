@@ -92,7 +92,9 @@ export async function readEvents(
   };
   const reader = new SseReader(onEvent, { maxEventSize: maxChars });
   let giveUp: (reason: unknown) => void = () => {};
-  const pulse = new StreamWatchdog(clock, () => giveUp(new Error("the stream no longer sends data or comments")));
+  const pulse = new StreamWatchdog(clock, (ms) =>
+    giveUp(new Error(`the stream sent no data or comments for ${ms} ms`)),
+  );
   const onChunk = (give: (reason: unknown) => void) => {
     giveUp = give;
     pulse.beat(reader.comments);
@@ -119,14 +121,14 @@ const MISSED = 3;
  */
 export class StreamWatchdog {
   readonly #clock: Clock;
-  readonly #onDead: () => void;
+  readonly #onDead: (silentMs: number) => void;
   #comments = 0;
   #commentAt: number;
   #heardAt: number;
   #longestMs = 0;
   #timer: unknown;
 
-  constructor(clock: Clock, onDead: () => void) {
+  constructor(clock: Clock, onDead: (silentMs: number) => void) {
     this.#clock = clock;
     this.#onDead = onDead;
     this.#commentAt = clock.now();
@@ -153,7 +155,7 @@ export class StreamWatchdog {
   #arm(): void {
     const allowedMs = Math.max(SHORTEST_MS, MISSED * this.#longestMs);
     const leftMs = this.#heardAt + allowedMs - this.#clock.now();
-    if (leftMs <= 0) return this.#onDead();
+    if (leftMs <= 0) return this.#onDead(allowedMs);
     this.#timer = this.#clock.schedule(() => this.#arm(), leftMs);
     unref(this.#timer);
   }

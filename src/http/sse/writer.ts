@@ -52,6 +52,7 @@ function assertField(name: string, value: string): string {
 }
 
 function assertRetry(retry: number): number {
-  if (!Number.isSafeInteger(retry) || retry < 0) throw new TypeError("SSE retry must be an integer of 0 or more");
+  if (!Number.isSafeInteger(retry) || retry < 0)
+    throw new TypeError(`SSE retry must be an integer of 0 or more, got ${retry}`);
   return retry;
 }

@@ -258,8 +258,11 @@ describe("an option of a wrong kind is refused where it is written", () => {
       [{ http: { gate: {} } }, "McpServer http: gate must be of type function, got object"],
       [{ http: { allowedHosts: "example.com" } }, 'http.allowedHosts must be an array of strings, "*" or false'],
       [{ http: { allowedOrigins: [1] } }, 'http.allowedOrigins must be an array of strings, "*" or false'],
-      [{ http: { allowedHosts: [""] } }, 'http.allowedHosts: "" is not a valid host'],
-      [{ http: { allowedOrigins: ["a b"] } }, 'http.allowedOrigins: "a b" is not a valid origin or host'],
+      [{ http: { allowedHosts: [""] } }, 'http.allowedHosts: "" is not a valid host, such as example.com'],
+      [
+        { http: { allowedOrigins: ["a b"] } },
+        'http.allowedOrigins: "a b" is not a valid origin or host, such as https://example.com',
+      ],
       [{ capabilities: [] }, "McpServer: capabilities must be of type object, got array"],
       [{ pageSize: "10" }, "McpServer: pageSize must be of type number, got string"],
       [{ pageSize: 0 }, "pageSize must be a number of 1 or more, got 0"],

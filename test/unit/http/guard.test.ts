@@ -84,7 +84,7 @@ describe("guard: Host", () => {
 
   it("refuses entries that could never match", () => {
     for (const entry of ["https://example.com", "example.com/mcp", "", "*.", "a b", "[::1"]) {
-      const message = `http.allowedHosts: ${JSON.stringify(entry)} is not a valid host`;
+      const message = `http.allowedHosts: ${JSON.stringify(entry)} is not a valid host, such as example.com`;
       throws(() => createGuard({ allowedHosts: [entry] }), { name: "DefinitionError", message });
     }
   });
@@ -167,7 +167,7 @@ describe("guard: Origin", () => {
 
   it("refuses entries that could never match", () => {
     for (const entry of ["https://example.com/app", "https://", "a b"]) {
-      const message = `http.allowedOrigins: ${JSON.stringify(entry)} is not a valid origin or host`;
+      const message = `http.allowedOrigins: ${JSON.stringify(entry)} is not a valid origin or host, such as https://example.com`;
       throws(() => createGuard({ allowedOrigins: [entry] }), { name: "DefinitionError", message });
     }
   });
