@@ -29,7 +29,10 @@ async function respond(
     if (!outgoing.writableFinished) gone.abort(new DOMException("The client disconnected", "AbortError"));
   });
   const request = toRequest(incoming, gone.signal);
-  if (request === undefined) return void outgoing.writeHead(400, { "content-type": "text/plain" }).end("Bad request");
+  if (request === undefined)
+    return void outgoing
+      .writeHead(400, { "content-type": "text/plain" })
+      .end("Bad request: the method or the URL is not valid");
   await write(await fetch(request), outgoing, incoming);
 }
 

@@ -50,8 +50,9 @@ function findScript(command: string, { env, isFile }: LaunchPlatform): string | 
  * Escapes an argument of a script twice, since it is interpreted twice: by the interpreter, and where the script passes
  * its arguments on.
  */
-function toScriptArgument(arg: string): string {
-  if (/[\r\n]/.test(arg)) throw new Error("an argument of a command script must not contain a line break");
+function toScriptArgument(arg: string, index: number): string {
+  if (/[\r\n]/.test(arg))
+    throw new Error(`args[${index}] must not contain a line break, since the program is a command script`);
   const quoted = `"${arg.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, "$1$1")}"`;
   return escapeForShell(escapeForShell(quoted));
 }

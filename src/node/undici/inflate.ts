@@ -1,6 +1,7 @@
 import { pipeline, Readable, type Transform } from "node:stream";
 import { constants, createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { ByteSource, OnChunk } from "../../http/client/send.js";
+import { quoted } from "../../protocol/text.js";
 
 /** Passes on data as it arrives, and accepts a missing end, as browsers do. */
 const LENIENT = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
@@ -66,7 +67,7 @@ function unpackersOf(encoding: string): Transform[] {
   return names.reverse().map((name) => {
     const unpacker = UNPACKERS.get(name);
     if (unpacker === undefined)
-      throw new Error(`the response has the unsupported content encoding ${JSON.stringify(name)}`);
+      throw new Error(`the response has the unsupported content encoding ${quoted(name, 100)}`);
     return unpacker();
   });
 }

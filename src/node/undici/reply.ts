@@ -126,7 +126,7 @@ export class DirectReply implements Reply, ByteSource {
   }
 
   onUpgrade(): void {
-    this.#fail(new Error("the server requested a protocol upgrade"));
+    this.#fail(new Error("the server switched to another protocol (HTTP status 101), which is not supported"));
   }
 
   onRequestStart(controller: Controller): void {
