@@ -28,8 +28,8 @@ export function toBase64Url(bytes: Uint8Array): string {
 }
 
 /**
- * Decodes base64url.
- * @throws if the text is not base64url.
+ * Decodes base64url. Also accepts the standard alphabet, padding and white space.
+ * @throws if `atob` cannot decode the text.
  */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0));

@@ -316,7 +316,7 @@ export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
-/** Creates the error of a call on a closed connection. Its message contains the reason of the closure. */
+/** Creates the error of a call on a closed connection. Its message contains `reason` if that is a `ConnectionError`. */
 export function notConnected(reason?: Error): ConnectionError {
   const why = reason instanceof ConnectionError ? reason.message : "the connection is closed";
   return new ConnectionError(`Not connected: ${why}`, { ...endOf(reason), delivery: "not_sent", cause: reason });
@@ -329,7 +329,7 @@ export function endOf(reason: Error | undefined): ConnectionErrorDetails {
   return { exitCode, exitSignal, stderr, command, likelyCause };
 }
 
-/** True if the value is a non-empty list of protocol versions. */
+/** True if the value is a non-empty list of strings, as a list of protocol versions is. */
 export function isVersionList(value: unknown): value is readonly string[] {
   return isTextList(value) && value.length > 0;
 }

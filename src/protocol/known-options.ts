@@ -8,8 +8,8 @@ export type Known<T> = { readonly [K in keyof Required<T>]: Kind };
 
 /**
  * Throws if the options are not an object, or if an option is unknown or of the wrong type. The message suggests the
- * option that was probably meant; `otherNames` has names of other SDKs and their replacements. Without this check, a program without types would have its option ignored, or fail
- * far from the mistake.
+ * option that was probably meant. `otherNames` maps option names of other SDKs to the names here. Without this check, a
+ * program without types would have its option ignored, or fail far from the mistake.
  */
 export function assertOptions(
   where: string,
@@ -55,7 +55,7 @@ export function resolveLimits<Limits extends object>(
   return limits;
 }
 
-/** Similarity of two names from 0 to 1: the share of their common beginning and end. */
+/** Similarity of two names from 0 to 1: the share of their common beginning and end, regardless of case. */
 function likeness(one: string, other: string): number {
   const [a, b] = [one.toLowerCase(), other.toLowerCase()];
   let [head, tail] = [0, 0];

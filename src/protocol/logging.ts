@@ -16,7 +16,7 @@ export function isLoggingLevel(value: unknown): value is LoggingLevel {
   return LOGGING_LEVELS.includes(value as LoggingLevel);
 }
 
-/** True if `level` is at or above `least`. False if the client set no level. */
+/** True if `level` is at or above `least`. False if `least` is undefined: the client receives no log messages. */
 export function isWanted(level: LoggingLevel, least: LoggingLevel | undefined): boolean {
   return least !== undefined && LOGGING_LEVELS.indexOf(level) >= LOGGING_LEVELS.indexOf(least);
 }

@@ -2,8 +2,9 @@ import type { Problem } from "./json.js";
 import type { CreateMessageParams, CreateMessageResult, SamplingContent, SamplingMessage } from "./types/index.js";
 
 /**
- * Returns the first problem of a conversation that its shape does not show. A message with tool results must contain
- * nothing else, and every tool use must have exactly one result in the next message.
+ * Returns the first problem of a conversation that the check of its shape does not find. Only the assistant uses tools,
+ * with different ids, and only the user sends their results. A message with tool results must contain nothing else.
+ * Every tool use must have exactly one result in the next message.
  */
 export function findSamplingProblem({ messages }: CreateMessageParams): Problem | undefined {
   let open: readonly string[] = [];

@@ -3,9 +3,9 @@ import type { Problem } from "./json.js";
 const MAX_CHARS = 300;
 
 /**
- * Reduces text from a peer to one short line, so that it cannot forge output where it is shown. Removes control
+ * Reduces text from a peer to one short line, so that it cannot forge output where it is shown. Replaces control
  * characters, which can control a terminal or start a log line, and invisible characters, which can change the text
- * direction.
+ * direction, by spaces.
  */
 export function oneLine(text: string, maxChars = MAX_CHARS): string {
   // Limits the work on a long text.
@@ -16,7 +16,7 @@ export function oneLine(text: string, maxChars = MAX_CHARS): string {
   return line.length > maxChars ? `${line.slice(0, maxChars).replace(/[\ud800-\udbff]$/, "")}...` : line;
 }
 
-/** Returns the line as a JSON string, for a message about an unexpected value. */
+/** Reduces text to one line and returns it as a JSON string, for a message about an unexpected value. */
 export function quoted(text: string, maxChars?: number): string {
   return JSON.stringify(oneLine(text, maxChars));
 }

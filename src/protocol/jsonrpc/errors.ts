@@ -54,7 +54,7 @@ export function fromErrorObject(error: RpcErrorObject, method?: string): RpcErro
   return toRpcError(error, method);
 }
 
-/** Converts an error object of a client. A rejection by the user becomes a {@link UserRejectedError}. */
+/** Converts an error object of a peer. A rejection by the user becomes a {@link UserRejectedError}. */
 export function toRpcError(error: RpcErrorObject, method?: string): RpcError {
   const { code, data, [HTTP_ANSWER]: http } = error;
   const text = shown(error.message);

@@ -4,8 +4,8 @@ import type { Params, RequestId, RpcErrorObject } from "./message.js";
 export type JsonText = string;
 
 /**
- * Formats a request. `written` is the serialized params, if they are available in that form. Such frames are
- * concatenated, so that nothing is serialized twice.
+ * Formats a request. `written` is the serialized params, if they are available in that form. The frame is concatenated
+ * from serialized parts, so that nothing is serialized twice.
  *
  * Measured: bench "in-process", legacy x1 0.51 to 0.58 of bare, modern 0.68 to 0.87, for one change that also avoided
  * promises and serialized envelopes once. Not measured alone.

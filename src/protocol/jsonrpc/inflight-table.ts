@@ -72,7 +72,7 @@ export class InflightTable<Entry extends { readonly id: RequestId }> {
     return entry?.id === id ? entry : undefined;
   }
 
-  /** True if this number has been generated as an id. */
+  /** True if this number has been generated as an id, by this table or its predecessor. */
   hasMinted(id: RequestId): boolean {
     const key = idKey(id);
     return typeof key === "number" && key >= 0 && key < this.#nextId;

@@ -2,7 +2,8 @@ import { ConnectionError, McpError } from "../errors.js";
 import type { Channel, ChannelEvents } from "./channel.js";
 
 /**
- * Schedules microtasks more cheaply than `queueMicrotask`, which enters an async scope for each callback.
+ * Resolved promise. Its `then` schedules microtasks more cheaply than `queueMicrotask`, which enters an async scope for
+ * each callback.
  * Measured: not by a bench. A loop of single calls in one process took 3 to 5 % less time, plus or minus 3; 16 at once
  * took no less.
  */

@@ -32,8 +32,8 @@ export interface PeerEvents {
   onRequest(request: RpcRequest): void;
   onNotification(notification: RpcNotification): void;
   /**
-   * Reports a received text that is not a message. The owner decides whether to respond. The text is undefined for an
-   * item of a batch.
+   * Reports a received text that is not a message. The owner decides whether to respond. The text is undefined for a
+   * refused batch and for an item of a batch.
    */
   onInvalid(failure: ParseFailure, text?: string): void;
   /**
@@ -59,7 +59,10 @@ export interface OutgoingRequest {
 /** Reason to refuse a batch in protocol versions without batches. */
 export const NO_BATCHES = "batches are not supported in this protocol version";
 
-/** Number of ids chosen by callers to remember after their requests were abandoned. Late responses are not reported. */
+/**
+ * Number of ids chosen by callers to remember after their requests were abandoned, so that late responses are not
+ * reported as unknown.
+ */
 const REMEMBERED_ABANDONED = 64;
 
 /** Matches responses to requests on a channel. */
@@ -125,7 +128,8 @@ export class Peer {
   }
 
   /**
-   * Writes a notification. A failure to write is reported as a problem. With `mustArrive`, the promise rejects instead.
+   * Writes a notification. A failure to write is reported as a problem, and a closed channel is ignored. With
+   * `mustArrive`, the promise rejects in both cases.
    */
   notify(method: string, params: Params | undefined, mustArrive?: boolean): void | Promise<void> {
     if (mustArrive) return this.#deliver(formatNotification(method, params));

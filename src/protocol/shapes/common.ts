@@ -27,8 +27,8 @@ export function params(required: { [member: string]: Check }, optionals: { [memb
 }
 
 /**
- * Members of a call that is sent again with input responses. Only the server that asked can match the responses to its
- * input requests.
+ * Members of a call that is sent again with input responses. Each response is checked later, against the input request
+ * that it answers.
  */
 export const inputParams: { readonly [member: string]: Check } = {
   inputResponses: record(anyObject),

@@ -162,7 +162,7 @@ export function tagged(tag: string, kinds: Checks, options: { readonly open?: bo
   return choose((value) => table.get(value[tag] as string) ?? unknownKind);
 }
 
-/** True if the text has a scheme and no character that is invalid in a URI. */
+/** True for text with a scheme and without white space and control characters, which `URL` can parse. */
 export function isUri(text: string): boolean {
   return /^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}]*$/u.test(text) && URL.canParse(text);
 }

@@ -6,7 +6,7 @@ export interface JsonObject {
   [member: string]: JsonValue;
 }
 
-/** JSON Schema in object form, from an author or a peer. It is never changed and never copied. */
+/** JSON Schema in object form, from an author or a peer. It is never changed in place. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /** Id of a JSON-RPC request as sent. `0` and `""` are valid ids. `7` and `"7"` are two spellings of the same id. */
