@@ -31,7 +31,7 @@ export interface UsableSchema {
 const NO_VALIDATOR =
   "plain JSON Schema needs a validator: pass jsonSchemaValidator of bowline/json-schema as the option `validator`";
 
-/** Keywords with values that have no effect. The numeric bounds are those of the safe integers of JavaScript. */
+/** Keywords with values that tell a host nothing. The numeric bounds are those of the safe integers of JavaScript. */
 const NOISE: ReadonlySet<string> = new Set([
   "required[]",
   "minimum-9007199254740991",
@@ -40,7 +40,7 @@ const NOISE: ReadonlySet<string> = new Set([
   "additionalProperties{}",
 ]);
 
-/** Remedies for libraries whose latest version alone does not provide JSON Schema. */
+/** Remedies for schemas without JSON Schema, by library. For other libraries errors suggest a newer version. */
 const DESCRIBED_BY: Readonly<Record<string, string>> = {
   valibot: "toStandardJsonSchema() of @valibot/to-json-schema",
   zod: 'zod 4.2 or newer, imported from "zod" (not "zod/v3" or "zod/mini")',
@@ -104,7 +104,7 @@ function outcomeOf(value: unknown, issues: readonly SchemaIssue[]): ParseOutcome
   return issues.length === 0 ? { ok: true, value } : { ok: false, issues };
 }
 
-/** Runs a step of a definition. Errors name the definition. */
+/** Calls `run`. Rethrows its errors as a `DefinitionError` whose message begins with `where`. */
 function named<T>(where: string, run: () => T): T {
   try {
     return run();
@@ -113,7 +113,10 @@ function named<T>(where: string, run: () => T): T {
   }
 }
 
-/** Removes keywords without information for a host, and adds `type` to a union of objects. */
+/**
+ * Removes keywords without information for a host. For input, adds `type` to a union of objects, and `properties` to an
+ * object without members.
+ */
 function compactJsonSchema(converted: Record<string, unknown>, direction: SchemaDirection): JsonSchema {
   const { $schema, "~standard": _, ...rest } = converted;
   const schema = structuredClone(rest);
@@ -126,8 +129,8 @@ function compactJsonSchema(converted: Record<string, unknown>, direction: Schema
 }
 
 /**
- * Removes keywords without effect and patterns that accompany a format. Never marks results as closed, since they may
- * gain members.
+ * Removes keywords without information, patterns that accompany a format, and, for output, `additionalProperties:
+ * false`, since results may gain members.
  */
 function tidy(schema: Record<string, unknown>, direction: SchemaDirection): void {
   for (const [key, value] of Object.entries(schema)) if (isNoise(key, value, schema, direction)) delete schema[key];

@@ -87,9 +87,9 @@ export class AnswerRun implements StepBudget {
 }
 
 /**
- * Returns the issues of an answer, formats included. A field that is not supported makes every answer invalid. If
- * `lenient` is true, the form comes from the peer, which checks such fields itself. Patterns that cannot be matched are
- * not applied, and are reported to `onSkip` once per answer.
+ * Returns the issues of an answer, formats included. If the form, or the field of a value, is not supported, that is an
+ * issue too, unless `lenient` is true: then the form comes from the peer, which checks it itself. Patterns that cannot
+ * be matched are not applied, and are reported to `onSkip` once per answer.
  */
 export function checkAnswer(
   form: RequestedSchema,

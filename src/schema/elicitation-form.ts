@@ -89,8 +89,8 @@ export function applyDefaults(form: RequestedSchema, content: AnswerContent): An
 }
 
 /**
- * Returns the reason why a field cannot be shown, or undefined. A pattern that is not supported here is left to the
- * library.
+ * Returns the reason why a field cannot be shown, or undefined. In a converted schema, a pattern that cannot be matched
+ * here is left to the library.
  */
 function problemOf(field: unknown, run: AnswerRun, isConverted: boolean): string | undefined {
   if (!isObject(field)) return "must be a schema object";

@@ -56,7 +56,7 @@ const NEEDED_BY = new Map([
 
 /**
  * Checks a schema. Throws a `DefinitionError` with the place of the problem if values cannot be validated by it. With
- * `onSkip`, patterns that cannot be matched are reported and not applied instead.
+ * `onSkip`, valid patterns that cannot be matched in bounded time are reported and not applied instead.
  */
 export function checkSchema(root: unknown, limits: SchemaLimits, onSkip?: (problem: string) => void): CheckedSchema {
   const dialect = dialectOf(root);

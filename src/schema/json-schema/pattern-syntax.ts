@@ -37,7 +37,7 @@ export function readPattern(source: string, maxStates: number): PatternTree | st
   const branches = reader.readBranches(0);
   if (reader.problem !== undefined) return reader.problem;
   const states = cost + statesOf(branches);
-  // Infinitely many states repeated 0 times give NaN.
+  // Infinitely many states repeated 0 times give NaN, which counts as too large.
   return states <= maxStates ? { branches, states } : TOO_LARGE;
 }
 

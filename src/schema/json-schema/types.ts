@@ -3,7 +3,10 @@ import type { SchemaLimits, StepBudget } from "./limits.js";
 
 export type { JsonSchema };
 
-/** Mistake in a value. `path` is a JSON pointer into the value. `message` never contains the value. */
+/**
+ * Mistake in a value. `path` is a JSON pointer into the value. `message` never contains the value, unless a validator
+ * library wrote it.
+ */
 export interface SchemaIssue {
   readonly path: string;
   readonly message: string;
