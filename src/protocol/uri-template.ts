@@ -50,7 +50,7 @@ export function parseTemplateParts(text: string): readonly TemplatePart[] {
     const open = text.indexOf("{", at);
     const literal = text.slice(at, open < 0 ? text.length : open);
     const foreign = literal.search(NOT_LITERAL);
-    if (foreign >= 0) throw wrong("invalid character", at + foreign);
+    if (foreign >= 0) throw wrong(`invalid character ${JSON.stringify(literal[foreign])}`, at + foreign);
     if (literal !== "") parts.push(literal);
     if (open < 0) break;
     const close = text.indexOf("}", open);

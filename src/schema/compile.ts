@@ -63,8 +63,10 @@ export function compileSchema(
   if (direction === "input" && jsonSchema.type !== "object") {
     const remedy = Object.values(jsonSchema).some(isStandardSchema)
       ? "put these schemas into an object schema, such as z.object({ ... })"
-      : "describe an object whose members are the arguments";
-    throw new DefinitionError(`${where}: the schema must have type: "object" at its root; ${remedy}`);
+      : "describe an object with named members";
+    throw new DefinitionError(
+      `${where}: the schema must have type: "object" at its root, got ${JSON.stringify(jsonSchema.type)}; ${remedy}`,
+    );
   }
   if (isStandardSchema(schema)) return { jsonSchema, parse: (value) => parseStandard(schema, value) };
   if (validator === undefined) throw new DefinitionError(`${where}: ${NO_VALIDATOR}`);
@@ -85,7 +87,9 @@ export function toJsonSchema(schema: AnySchema, where: string, direction: Schema
   if (isStandardSchema(schema))
     return written.get(schema) ?? compactJsonSchema(convert(schema, where, direction), direction);
   if (isObject(schema)) return schema;
-  throw new DefinitionError(`${where}: expected a JSON Schema object or a Standard Schema`);
+  throw new DefinitionError(
+    `${where}: expected a JSON Schema object or a Standard Schema`,
+  );
 }
 
 /** Adds a JSON Schema to a validator that cannot provide one itself. The validator still checks the values. */

@@ -107,7 +107,7 @@ export function checkAnswer(
     skipped = skippedMessage(run.patterns.skipped);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    const message = spentMessage(SCHEMA_LIMITS.maxSteps);
+    const message = spentMessage(SCHEMA_LIMITS.maxSteps, "simplify the patterns of the form");
     if (lenient) skipped = `the remaining fields: the form ${message}`;
     else run.issues.push({ path: "", message });
   }
@@ -139,7 +139,7 @@ export function checkField(field: unknown, value: unknown, path: string, run: An
   const type = isObject(field) && Object.hasOwn(TYPES, String(field.type)) ? String(field.type) : undefined;
   const wrong = (message: string, at = path) => run.issues.push({ path: at, message });
   if (!isObject(field) || type === undefined || oddKeyword(field, choiceKeyword(type)) !== undefined) {
-    if (!run.lenient) wrong("cannot be checked, since its field has a type that forms do not support");
+    if (!run.lenient) wrong("cannot be checked, since its field has a type or keyword that forms do not support");
     return;
   }
   if (TYPES[type]?.(value) !== true) return void wrong(`must be ${/^[ai]/.test(type) ? "an" : "a"} ${type}`);

@@ -109,7 +109,7 @@ function problemOf(field: unknown, run: AnswerRun, isConverted: boolean): string
     return "must have one enumNames entry for each choice";
   }
   if (format !== undefined && type === "string" && !Object.hasOwn(FORMATS, String(format))) {
-    return `has a format other than ${Object.keys(FORMATS).join(", ")}`;
+    return `has the format ${JSON.stringify(format)}; forms support ${Object.keys(FORMATS).join(", ")}`;
   }
   const broken = Object.keys(BOUNDS).find((bound) => field[bound] !== undefined && !Number.isFinite(field[bound]));
   if (broken !== undefined) return `has a ${broken} that is not a number`;
@@ -119,7 +119,8 @@ function problemOf(field: unknown, run: AnswerRun, isConverted: boolean): string
     return `cannot use ${quotePattern(String(pattern))}: it ${matcher}`;
   }
   if (preset !== undefined) checkField(field, preset, "", run);
-  return run.issues.length === 0 ? undefined : "has a default that is not a valid value of the field";
+  const [issue] = run.issues;
+  return issue && `has an invalid default: it ${issue.message}`;
 }
 
 /** Converts a field that a library describes to the form of MCP. Unsupported parts remain for `problemOf` to report. */

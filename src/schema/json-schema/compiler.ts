@@ -60,7 +60,7 @@ export class Compiler implements SubschemaCompiler {
     return (value, run, seen) => {
       spend(run, 1);
       run.depth += 1;
-      if (run.depth > run.limits.maxRefDepth) throw new RangeError("nested too deeply");
+      if (run.depth > run.limits.maxRefDepth) throw new RangeError("too many nested references");
       const ok = slot.node(value, run, seen);
       run.depth -= 1;
       return ok;

@@ -57,7 +57,7 @@ export function spend(budget: StepBudget, steps: number): void {
   if (budget.left < 0) throw new RangeError("the check takes too many steps");
 }
 
-/** Describes a check that was aborted. */
-export function spentMessage(maxSteps: number): string {
-  return `takes more than ${maxSteps} steps to check; raise limits.maxSteps of createValidator`;
+/** Describes a check that was aborted, with its remedy. */
+export function spentMessage(maxSteps: number, remedy = "raise limits.maxSteps of createValidator"): string {
+  return `takes more than ${maxSteps} steps to check; ${remedy}`;
 }

@@ -1,3 +1,4 @@
+import { quoted } from "../../protocol/text.js";
 import { type CheckedSchema, checkSchema } from "./check-schema.js";
 import { Compiler } from "./compiler.js";
 import { dialectOf } from "./dialect.js";
@@ -33,7 +34,7 @@ export function createValidator(options: JsonSchemaValidatorOptions = {}): JsonS
   return {
     compile: rememberSchemas((schema, onSkip) => {
       if (onSkip === undefined || dialectOf(schema) >= 0) return compileChecked(checkSchema(schema, limits, onSkip));
-      onSkip(`its schema, whose dialect ${JSON.stringify((schema as JsonSchema).$schema)} is not supported`);
+      onSkip(`its schema, whose dialect ${quoted(String((schema as JsonSchema).$schema))} is not supported`);
       return () => NONE;
     }),
   };
@@ -52,8 +53,15 @@ export function compileChecked(schema: CheckedSchema): CompiledSchema {
     } catch (error) {
       // Limits are enforced by throwing, since `not` would turn a plain failure into a pass.
       if (!(error instanceof RangeError)) throw error;
-      const message = run.left < 0 ? spentMessage(limits.maxSteps) : "is nested too deeply to be checked";
-      return [{ path: "", message }];
+      return [{ path: "", message: problemOf(run) }];
     }
   };
+}
+
+/** Describes the limit that ended a run. */
+function problemOf({ left, depth, limits: { maxSteps, maxRefDepth } }: Run): string {
+  if (left < 0) return spentMessage(maxSteps);
+  return depth > maxRefDepth
+    ? `follows more than ${maxRefDepth} nested references; raise limits.maxRefDepth of createValidator`
+    : "is nested too deeply to be checked";
 }

@@ -253,7 +253,11 @@ verifies(
   eachWire,
   refusesAll(refused, /form|property/),
 );
-verifies("elicitation:form:defaults:type-match", eachWire, refusesAll(wrongDefaults, /"a" has a default/));
+verifies(
+  "elicitation:form:defaults:type-match",
+  eachWire,
+  refusesAll(wrongDefaults, /"a" has an invalid default: it must be /),
+);
 verifies(
   "elicitation:form:schema:required-known",
   eachWire,
