@@ -87,9 +87,7 @@ export function toJsonSchema(schema: AnySchema, where: string, direction: Schema
   if (isStandardSchema(schema))
     return written.get(schema) ?? compactJsonSchema(convert(schema, where, direction), direction);
   if (isObject(schema)) return schema;
-  throw new DefinitionError(
-    `${where}: expected a JSON Schema object or a Standard Schema`,
-  );
+  throw new DefinitionError(`${where}: expected a JSON Schema object or a Standard Schema`);
 }
 
 /** Adds a JSON Schema to a validator that cannot provide one itself. The validator still checks the values. */

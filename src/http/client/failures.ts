@@ -54,7 +54,7 @@ export function withSchemeAdvice(error: unknown, { protocol }: URL): unknown {
   const [sign, other] = protocol === "http:" ? [ENDED_AT_ONCE, "https"] : [NO_TLS, "http"];
   if (!(error instanceof ConnectionError) || error.status !== undefined || !sign.test(error.message)) return error;
   const { message, delivery, cause } = error;
-  return new ConnectionError(`${message}; does the server speak ${other}:// at this address?`, { delivery, cause });
+  return new ConnectionError(`${message}; does the server use ${other}://?`, { delivery, cause });
 }
 
 /** Response with an error status, with the JSON-RPC error of its body, if there is one. */

@@ -92,9 +92,7 @@ export async function readEvents(
   };
   const reader = new SseReader(onEvent, { maxEventSize: maxChars });
   let giveUp: (reason: unknown) => void = () => {};
-  const pulse = new StreamWatchdog(clock, (ms) =>
-    giveUp(new Error(`the stream sent no data or comments for ${ms} ms`)),
-  );
+  const pulse = new StreamWatchdog(clock, (ms) => giveUp(new Error(`the stream was silent for ${ms} ms`)));
   const onChunk = (give: (reason: unknown) => void) => {
     giveUp = give;
     pulse.beat(reader.comments);
