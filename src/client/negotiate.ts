@@ -233,7 +233,7 @@ function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["st
   if (step === undefined)
     throw new McpError(
       "invalid_prior",
-      `prior.era ${prior.era} is not allowed by the options era, version or versions; omit prior, or allow that era`,
+      `prior.era ${prior.era} is excluded by the option era, version or versions: omit prior`,
     );
   const { discovered } = prior;
   if (discovered === undefined) return;
@@ -242,10 +242,7 @@ function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["st
     capabilities?: unknown;
   };
   if (!isVersionList(versions) || typeof capabilities !== "object" || capabilities === null) {
-    throw new McpError(
-      "invalid_prior",
-      "prior.discovered must be a result of server/discover, with supportedVersions and capabilities",
-    );
+    throw new McpError("invalid_prior", "prior.discovered must be a result of server/discover");
   }
   if (!step.versions.some((version) => versions.includes(version))) {
     throw new McpError(

@@ -76,16 +76,13 @@ const CALL: Known<AnyCallOptions> = {
 /** Option names of the official SDK and their replacements, if the names here are not similar. */
 const OTHER_NAMES = {
   maxTotalTimeout: "deadlineMs",
-  resetTimeoutOnProgress: "timeoutMs, which each message of the server resets",
+  resetTimeoutOnProgress: "timeoutMs",
 };
 
-const CAPABILITIES: Known<NonNullable<ClientOptions["capabilities"]>> = {
-  experimental: "object",
-  extensions: "object",
-};
+const CAPABILITIES: Known<NonNullable<ClientOptions["capabilities"]>> = { experimental: 1, extensions: 1 };
 
 /** Capabilities that a client declares by having a handler. */
-const BY_HANDLER = { elicitation: "onElicit or onElicitUrl", sampling: "onSample", roots: "the option roots" };
+const BY_HANDLER = { elicitation: "onElicit or onElicitUrl" };
 
 /** Throws for an option that `connect` does not have, and for a capability that needs a handler. */
 export function assertClientOptions(where: string, options: ClientOptions): void {

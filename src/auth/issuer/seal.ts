@@ -13,7 +13,7 @@ export class Seal {
   constructor(secrets: readonly Uint8Array[] | undefined, now: () => number) {
     for (const secret of secrets ?? []) {
       if (secret.byteLength !== KEY_BYTES)
-        throw new DefinitionError(`createIssuer: each secret must have ${KEY_BYTES} bytes, got ${secret.byteLength}`);
+        throw new DefinitionError(`createIssuer: each secret must have ${KEY_BYTES} bytes, not ${secret.byteLength}`);
     }
     if (secrets?.length === 0) throw new DefinitionError("createIssuer: secrets must contain at least one secret");
     this.#ring = new KeyRing(secrets?.map((secret, index) => ({ id: String(index), secret })));

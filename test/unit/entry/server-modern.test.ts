@@ -37,7 +37,7 @@ describe("the server for HTTP and versions without handshakes", () => {
     const server = new McpServer(me);
     for (const [body, code, words] of [
       ["{ not json", -32700, /parse|JSON/i],
-      ["[]", -32600, /one message/],
+      ["[]", -32600, /batches are not supported/],
       ['{"jsonrpc":"2.0","id":1,"result":{}}', -32600, /must not send responses/],
       ["5", -32600, /./],
     ] as const) {

@@ -89,7 +89,7 @@ describe("an option that does not exist is refused where it is written", () => {
       ["timeout", "; did you mean timeoutMs?"],
       ["onprogress", "; did you mean onProgress?"],
       ["maxTotalTimeout", "; use deadlineMs"],
-      ["resetTimeoutOnProgress", "; use timeoutMs, which each message of the server resets"],
+      ["resetTimeoutOnProgress", "; use timeoutMs"],
       ["colour", ""],
     ] as const)
       await rejects(call({ [name]: 5 }), `tools/call: has no option ${name}${hint}`);

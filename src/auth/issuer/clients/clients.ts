@@ -112,9 +112,7 @@ export function isAddress(clientId: string): boolean {
 function assertConfigured(client: ConfiguredClient, documents: boolean): void {
   const name = JSON.stringify(client.clientId);
   if (documents && /^https:/i.test(client.clientId)) {
-    throw new DefinitionError(
-      `createIssuer: clients: the clientId ${name} is a URL, which is reserved for metadata documents (option clientDocuments)`,
-    );
+    throw new DefinitionError(`createIssuer: clients: the clientId ${name} is a URL: these are for clientDocuments`);
   }
   for (const uri of client.redirectUris ?? []) {
     const problem = redirectUriProblem(uri);

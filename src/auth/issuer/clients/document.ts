@@ -19,11 +19,8 @@ export class DocumentClients {
   readonly #now: () => number;
   readonly #cache = new Map<string, { readonly client: IssuerClient; readonly expiresAt: number }>();
   /** Unavailable or invalid documents. They are remembered, so that a client id cannot cause repeated requests. */
-  /** Last failure of each document. It is held if another one came shortly before it. */
-  readonly #failures = new Map<
-    string,
-    { readonly problem: OAuthProblem; readonly until: number; readonly held: boolean }
-  >();
+  /** Documents that failed, with the problem that is repeated if they failed twice. */
+  readonly #failures = new Map<string, { readonly problem: OAuthProblem | undefined; readonly until: number }>();
   /** Requests under way. Concurrent callers share one request per document. */
   readonly #underWay = new Map<string, Promise<IssuerClient>>();
 
@@ -51,7 +48,7 @@ export class DocumentClients {
     if (cached !== undefined && this.#now() < cached.expiresAt) return cached.client;
     this.#cache.delete(clientId);
     const failure = this.#failures.get(clientId);
-    if (failure?.held === true && this.#now() < failure.until) throw failure.problem;
+    if (failure?.problem !== undefined && this.#now() < failure.until) throw failure.problem;
     const underWay = this.#underWay.get(clientId) ?? this.#load(clientId, url);
     this.#underWay.set(clientId, underWay);
     return await underWay.finally(() => this.#underWay.delete(clientId));
@@ -85,11 +82,14 @@ export class DocumentClients {
 
   /** The next request fetches again after a first failure, but not after a second one. */
   #rememberFailure(clientId: string, problem: OAuthProblem): void {
-    const held = this.#now() < (this.#failures.get(clientId)?.until ?? 0);
+    const isSecond = this.#now() < (this.#failures.get(clientId)?.until ?? 0);
     this.#failures.delete(clientId);
     if (this.#failures.size >= this.#limits.maxDocuments)
       this.#failures.delete(this.#failures.keys().next().value ?? "");
-    this.#failures.set(clientId, { problem, until: this.#now() + this.#limits.failedDocumentMs, held });
+    this.#failures.set(clientId, {
+      problem: isSecond ? problem : undefined,
+      until: this.#now() + this.#limits.failedDocumentMs,
+    });
   }
 
   #remember(client: IssuerClient, forMs: number): void {
