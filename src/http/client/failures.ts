@@ -104,7 +104,7 @@ function parseRetryAfter(value: string | null, clock: Clock): number | undefined
 export function statusError(what: string, refusal: Omit<HttpErrorResponse, "rpcError">): ConnectionError {
   const { status, retryAfterMs, delivery, excerpt, redirect } = refusal;
   const doubt = status === 404 || status === 405 ? NOT_MCP : status === 401 ? NEEDS_TOKEN : "";
-  const moved = redirect && `; the redirect to ${redirect} is not followed: connect to that address if you trust it`;
+  const moved = redirect && `; the redirect to ${redirect} is not followed: connect to it if you trust it`;
   const said = (excerpt === "" ? "" : `: ${excerpt}`) + (moved ?? doubt);
   return new ConnectionError(`${what}: the server answered with HTTP status ${status}${said}`, {
     status,
