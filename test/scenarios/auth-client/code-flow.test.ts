@@ -279,7 +279,9 @@ verifies("client-auth:custom-fetch", everyTransport, async (world, t) => {
     fetch: carried,
     store,
     redirectUrl: CALLBACK,
-    authorize: (url) => void (sent = url.href),
+    authorize: (url) => {
+      sent = url.href;
+    },
   });
   await rejects(world.connect(later), failsAt("redirected"));
   await later.finish((await carried(sent, { redirect: "manual" })).headers.get("location") ?? "");

@@ -33,7 +33,7 @@ verifies(["transport:stdio", "transport:stdio:clean-shutdown"], stdioWires, asyn
 
 verifies("transport:stdio:clean-shutdown", "by its own exit, with code 0", stdioWires, async ({ era }, t) => {
   // A process that a signal ends emits no "exit".
-  const script = 'process.on("exit", (code) => process.stderr.write(`exit ${code}\\n`))';
+  const script = 'process.on("exit", (code) => process.stderr.write("exit " + code + "\\n"))';
   const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(script)}`;
   const { client, stderr } = await connectChild(t, era, { ...child("mcp-server"), env: { NODE_OPTIONS } });
   const pid = Number((await client.callTool("pid")).text);
