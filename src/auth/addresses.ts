@@ -95,7 +95,7 @@ export interface AddressPolicy {
   readonly allowPrivate: boolean;
   /** Allows loopback addresses, but no other private addresses. */
   readonly allowLoopback?: boolean;
-  /** Origins from the options. They may have private addresses. */
+  /** Origins that the program chose: the MCP server and the configured issuer. They may have private addresses. */
   readonly named?: readonly string[];
   /** Resolves a host name. If given, the addresses behind the name are checked too. */
   readonly resolve?: ((hostname: string) => Promise<readonly string[]>) | undefined;

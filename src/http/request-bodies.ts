@@ -120,7 +120,7 @@ export class IncomingBody implements Quiet {
     return true;
   }
 
-  /** Fails the body after the timeout without bytes. */
+  /** Fails the body, because no bytes have arrived for `bodyTimeoutMs`. */
   onQuiet(): void {
     this.#onFailure(new BodyTimeout(this.#bodies.limits.bodyTimeoutMs));
   }

@@ -44,8 +44,9 @@ export const usualGuardedFetch = createUsualGuardedFetch();
 
 /**
  * Creates a `fetch` for URLs from untrusted sources. It does not connect to private addresses. The check applies to the
- * address of the connection itself, so that a name cannot resolve differently in between. A proxy that the environment
- * names resolves names itself; then only the host in the URL is checked. Redirects are not followed.
+ * address of the connection itself, so that a host name cannot resolve to another address between check and connection.
+ * A proxy from the environment resolves host names itself; in this case only the host in the URL is checked. Redirects
+ * are not followed.
  */
 export function createGuardedFetch(options: GuardedFetchOptions = {}): Fetch {
   const { lookup: given, allowLoopback = false } = options;

@@ -35,7 +35,9 @@ export function createRateLimit(
   assertOptions("McpServer rateLimit", options, OPTIONS);
   const { burst, perMs, buckets = new MemoryBuckets(runtime), key = ({ origin }) => origin.principal } = options;
   if (!(burst >= 1 && perMs > 0 && Number.isFinite(burst * perMs)))
-    throw new DefinitionError(`McpServer rateLimit: burst must be 1 or more, perMs above 0, got ${burst}, ${perMs}`);
+    throw new DefinitionError(
+      `McpServer rateLimit: burst must be 1 or more, perMs above 0, both finite, got ${burst}, ${perMs}`,
+    );
   if (typeof buckets.take !== "function")
     throw new DefinitionError("McpServer rateLimit: buckets must have a function take(key, limit)");
   const limit = { burst, perMs };

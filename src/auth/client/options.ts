@@ -24,7 +24,10 @@ export interface CommonOAuthOptions extends Omit<DiscoverOptions, "issuer"> {
   readonly redirectUrl?: string;
   /** HTTPS URL of the client's metadata document. */
   readonly clientMetadataUrl?: string;
-  /** Key that the metadata document names, for clients that have one. */
+  /**
+   * Private key that matches a public key in the metadata document, or an assertion in its place. Set it if the client
+   * authenticates with `private_key_jwt`.
+   */
   readonly clientKey?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion">;
   /** Client name that users see on the consent page, if the client registers itself. */
   readonly clientName?: string;

@@ -18,8 +18,8 @@ export interface AuthSteps {
   /** Finds the authorization server of the MCP server. `refusal` is the 401 or 403 response that demands a token. */
   discover(refusal?: Response, options?: StepOptions): Promise<Discovery>;
   /**
-   * Returns the client's identity at the authorization server: known in advance, by its metadata document, or
-   * registered now.
+   * Returns the client's identity at the authorization server. Uses a client that is known in advance, the metadata
+   * document, or a stored registration, in this order. Otherwise registers the client.
    */
   identify(discovery: Discovery, options?: StepOptions): Promise<Identity>;
   /** Returns the URL to which the user is redirected, and the attempt against which the response is checked. */

@@ -66,9 +66,10 @@ export function planServers(config: ServersConfig): readonly PlannedServer[] {
 
 function entriesOf(config: unknown, source: string): Record<string, unknown> {
   if (!isRecord(config)) throw wrongType(`${source}:`, "an object with mcpServers", config);
-  const entries = config.mcpServers ?? config.servers;
+  const member = config.mcpServers === undefined ? "servers" : "mcpServers";
+  const entries = config[member];
   if (entries === undefined) throw new DefinitionError(`${source}: mcpServers is missing`);
-  if (!isRecord(entries)) throw wrongType(`${source}: mcpServers`, "an object of servers by name", entries);
+  if (!isRecord(entries)) throw wrongType(`${source}: ${member}`, "an object of servers by name", entries);
   return entries;
 }
 

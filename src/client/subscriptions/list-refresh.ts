@@ -4,7 +4,7 @@ import type { Prompt, Resource, ServerCapabilities, SubscriptionFilter, Tool } f
 import type { Change } from "../../store/change-bus.js";
 import { changesOf, ResilientSubscription, type SubscriptionRuntime } from "./resilient.js";
 
-/** New list, or the error of reading it. Empty with `refetch: false`. */
+/** New list, or the error that occurred while reading it. With `refetch: false`, neither member is set. */
 export type ListUpdate<T> =
   | { readonly items: readonly T[]; readonly error?: undefined }
   | { readonly error: Error; readonly items?: undefined }

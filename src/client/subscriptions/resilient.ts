@@ -178,8 +178,8 @@ export class ResilientSubscription implements Subscription, Listening {
 }
 
 /**
- * True if renewing is pointless: the server does not support subscriptions, or the authorization failed. Only a failed
- * token refresh may succeed later.
+ * True if renewing is pointless: the server does not support subscriptions, or the authorization failed. A failed
+ * token refresh is not final.
  */
 export function isFinal(error: unknown): boolean {
   if (error instanceof AuthError) return error.step !== "refresh";

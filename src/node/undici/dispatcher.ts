@@ -35,7 +35,7 @@ function currentDispatcher(): Dispatcher | undefined {
   return holder[newer] ?? holder[older];
 }
 
-/** Proxies of the environment, read once, so that calls do not read them. */
+/** Proxies of the environment. They are read once, since each call needs them. */
 const environmentProxy = readProxies(process.env);
 
 /** True if the application has replaced neither `fetch` nor its dispatcher by another kind. */

@@ -49,11 +49,12 @@ function containsNode(node: Node, min: number, max: number): Node {
       spend(run, 2);
       seen.indexes.add(index);
     }
-    if (matches < min) return issue(run, `must have at least ${min} matching ${min === 1 ? "item" : "items"}`);
+    if (matches < min)
+      return issue(run, `must have at least ${min} ${min === 1 ? "item" : "items"} of the schema in contains`);
     return (
       matches <= max ||
       run.doubts > doubts ||
-      issue(run, `must have at most ${max} matching ${max === 1 ? "item" : "items"}`)
+      issue(run, `must have at most ${max} ${max === 1 ? "item" : "items"} of the schema in contains`)
     );
   };
 }

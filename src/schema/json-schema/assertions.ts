@@ -119,7 +119,10 @@ function sized(
   };
 }
 
-/** Returns the number of code points. Counts them only if code units cannot decide. */
+/**
+ * Returns a number that compares with `limit` as the number of code points does. Counts code points only if the number
+ * of code units does not settle the comparison. Returns undefined for a value that is not a string.
+ */
 function textSize(value: unknown, limit: number, run: Run): number | undefined {
   if (typeof value !== "string") return undefined;
   if (value.length < limit) return value.length;

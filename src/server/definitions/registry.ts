@@ -263,6 +263,8 @@ export function assertDefinition(
   const where = `${noun} ${JSON.stringify(name)}`;
   if (typeof name !== "string") throw new DefinitionError(`${where}: the name must be a string`);
   if (typeof options !== "object" || options === null || typeof handler !== "function")
-    throw new DefinitionError(`${where}: requires (name, options, handler); options may be {}`);
+    throw new DefinitionError(
+      `${where}: requires options, which may be {}, and a handler, got ${typeof options} and ${typeof handler}`,
+    );
   assertOptions(where, options, known, OTHER_NAMES);
 }

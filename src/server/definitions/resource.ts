@@ -38,7 +38,8 @@ export interface ResourceOptions<V extends AnySchema | undefined = AnySchema | u
   /** Schema of a template's variables, which arrive as strings. A URI whose variables do not match is refused. */
   readonly variables?: V;
   /**
-   * Variables in which `..`, absolute paths and NUL are allowed. `true` allows them in all.
+   * Variables that may contain absolute paths, NUL, and paths that leave their start folder by `..`. `true` allows
+   * them in all variables.
    * @default false
    */
   readonly unsafePaths?: boolean | readonly string[];
@@ -94,7 +95,7 @@ export class RegisteredResource {
     assertCacheHints(`resource "${uri}" cache`, cache);
     this.template = uri.includes("{") ? parseUriTemplate(uri) : undefined;
     if (list !== undefined && this.template === undefined) {
-      throw new DefinitionError(`resource "${uri}": the option list requires a URI template`);
+      throw new DefinitionError(`resource "${uri}": "list" requires a URI template such as "a:{id}"`);
     }
     const problem = this.template === undefined ? staticProblem(uri) : templateProblem(uri);
     if (problem !== undefined) throw new DefinitionError(`resource "${uri}": ${problem}`);

@@ -170,7 +170,7 @@ export class RegisteredTool {
     );
   }
 
-  /** Same as `call` for an asynchronous input schema. Does not run the handler if the call has ended by then. */
+  /** Same as `call` for an asynchronous input schema. Does not run the handler if the call ends during validation. */
   async #callAsync(parsing: Promise<ParseOutcome>, ctx: Context): Promise<ToolAnswer> {
     let value: unknown;
     try {

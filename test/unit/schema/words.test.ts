@@ -13,8 +13,10 @@ test("a bound on a size is told in the singular and in the plural", () => {
   deepEqual(words({ minItems: 2 }, []), ["must have at least 2 items"]);
   deepEqual(words({ maxItems: 1 }, [1, 2]), ["must have at most 1 item"]);
   deepEqual(words({ maxItems: 0 }, [1]), ["must have at most 0 items"]);
-  deepEqual(words({ maxContains: 1, contains: true }, [1, 2]), ["must have at most 1 matching item"]);
-  deepEqual(words({ maxContains: 2, contains: true }, [1, 2, 3]), ["must have at most 2 matching items"]);
+  deepEqual(words({ maxContains: 1, contains: true }, [1, 2]), ["must have at most 1 item of the schema in contains"]);
+  deepEqual(words({ maxContains: 2, contains: true }, [1, 2, 3]), [
+    "must have at most 2 items of the schema in contains",
+  ]);
 });
 
 test("a schema that cannot be converted is told with its place, as far as the library shows it", () => {

@@ -25,11 +25,11 @@ function refuses(define: () => unknown, message: string): void {
 
 describe("a definition says what is wrong with it", () => {
   it("when arguments are left out or in another order", () => {
-    const order = "requires (name, options, handler); options may be {}";
-    refuses(() => untyped().tool("a", handler), `tool "a": ${order}`);
-    refuses(() => untyped().tool("a", "what it does", handler), `tool "a": ${order}`);
-    refuses(() => untyped().prompt("a", {}), `prompt "a": ${order}`);
-    refuses(() => untyped().resource("a://b", {}), `resource "a://b": ${order}`);
+    const order = "requires options, which may be {}, and a handler, got";
+    refuses(() => untyped().tool("a", handler), `tool "a": ${order} function and undefined`);
+    refuses(() => untyped().tool("a", "what it does", handler), `tool "a": ${order} string and function`);
+    refuses(() => untyped().prompt("a", {}), `prompt "a": ${order} object and undefined`);
+    refuses(() => untyped().resource("a://b", {}), `resource "a://b": ${order} object and undefined`);
     refuses(() => untyped().tool(3, {}, handler), "tool 3: the name must be a string");
   });
 

@@ -40,6 +40,7 @@ test("what is wrong is said with its place", () => {
   const wrong: [unknown, RegExp][] = [
     [null, /^configuration: must be an object with mcpServers, got null$/],
     [{}, /^configuration: mcpServers is missing$/],
+    [{ servers: [] }, /^configuration: servers must be an object .*, got an array$/],
     [{ mcpServers: [] }, /^configuration: mcpServers must be an object .*, got an array$/],
     [{ mcpServers: { a: 1 } }, /^configuration: server "a": must be an object with command or url, got number$/],
     [{ mcpServers: { a: {} } }, /server "a": command or url is missing$/],
