@@ -264,7 +264,7 @@ export function assertDefinition(
   if (typeof name !== "string") throw new DefinitionError(`${where}: the name must be a string`);
   if (typeof options !== "object" || options === null || typeof handler !== "function")
     throw new DefinitionError(
-      `${where}: requires options, which may be {}, and a handler, got ${typeof options} and ${typeof handler}`,
+      `${where}: requires options (or {}) and a handler, got ${typeof options} and ${typeof handler}`,
     );
   assertOptions(where, options, known, OTHER_NAMES);
 }

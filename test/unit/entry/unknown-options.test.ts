@@ -156,7 +156,7 @@ describe("what is missing is named, and what to give is shown", () => {
 
   it("for methods, interceptors and extensions of a server", () => {
     const untyped = () => server() as unknown as Record<"method" | "onNotification" | "use" | "extend", Untyped>;
-    const order = "requires options, which may be {}, and a handler, got";
+    const order = "requires options (or {}) and a handler, got";
     refuses(() => untyped().method("a/b", handler), `method "a/b": ${order} function and undefined`);
     refuses(() => untyped().method(), "method undefined: the name must be a string");
     refuses(() => untyped().onNotification("a/b"), `notification "a/b": ${order} object and undefined`);

@@ -25,7 +25,7 @@ function refuses(define: () => unknown, message: string): void {
 
 describe("a definition says what is wrong with it", () => {
   it("when arguments are left out or in another order", () => {
-    const order = "requires options, which may be {}, and a handler, got";
+    const order = "requires options (or {}) and a handler, got";
     refuses(() => untyped().tool("a", handler), `tool "a": ${order} function and undefined`);
     refuses(() => untyped().tool("a", "what it does", handler), `tool "a": ${order} string and function`);
     refuses(() => untyped().prompt("a", {}), `prompt "a": ${order} object and undefined`);
