@@ -92,7 +92,7 @@ for (const era of ["modern", "legacy"] as const) {
       for (const call of [() => client.callTool("t"), () => client.getPrompt("p"), () => client.readResource("a:b")]) {
         await rejects(call(), (error) => {
           ok(error instanceof McpError);
-          ok(error.message.includes("input_required"), error.message);
+          equal(error.code, era === "modern" ? "input_required" : "protocol_error", error.message);
           return true;
         });
       }
