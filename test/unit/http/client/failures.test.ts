@@ -52,7 +52,7 @@ test("a redirect that is not followed says where it leads, without a query or cr
     );
     const { message } = statusError("initialize", refusal);
     match(message, /^initialize: the server answered with HTTP status 308; the redirect to /);
-    ok(message.includes(`the redirect to ${shown} is not followed: connect to that address`), message);
+    ok(message.includes(`the redirect to ${shown} is not followed: connect to it if you trust it`), message);
   }
   const bare = await readErrorResponse(new Response(null, { status: 304 }), life, systemClock);
   equal(statusError("x", bare).message, "x: the server answered with HTTP status 304");
