@@ -18,12 +18,14 @@ const forbidden = {
     "dist/server/",
     "dist/era/legacy/client/connect.js",
     "dist/schema/json-schema/validator.js",
+    "dist/skills/",
     "dist/node/",
     "node:",
   ],
-  "./server": ["dist/client/", "dist/node/", "dist/era/legacy/server/era.js", ...lateInServer, "node:"],
+  "./server": ["dist/client/", "dist/skills/", "dist/node/", "dist/era/legacy/server/era.js", ...lateInServer, "node:"],
   "./server/modern": [
     "dist/client/",
+    "dist/skills/",
     "dist/node/",
     "dist/era/legacy/",
     "dist/schema/json-schema/check-schema.js",
@@ -32,7 +34,7 @@ const forbidden = {
   ],
   "./json-schema": ["dist/client/", "dist/server/", "dist/era/", "dist/node/", "node:"],
   // Modules that take Node milliseconds to load. Only programs that use them load them, not every server on stdio.
-  "./node": ["dist/auth/client/oauth.js", "node:http", "node:child_process", "node:crypto"],
+  "./node": ["dist/auth/client/oauth.js", "dist/skills/", "node:http", "node:child_process", "node:crypto"],
   "./auth/client": ["dist/server/", "dist/client/", "dist/auth/server/", "dist/auth/issuer/", "dist/node/", "node:"],
   "./auth/server": [
     "dist/server/",
@@ -53,6 +55,8 @@ const forbidden = {
     "node:",
   ],
   "./compat": ["dist/client/", "dist/auth/client/oauth.js", "node:http", "node:child_process", "node:crypto"],
+  "./skills/server": ["dist/client/", "dist/skills/client/", "dist/node/", "dist/auth/", "node:"],
+  "./skills/client": ["dist/server/", "dist/skills/server/", "dist/node/", "dist/auth/", "node:"],
   "./otel": ["dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
   "./testing": [],
 };
@@ -62,7 +66,6 @@ const peers = {
   "./auth/client": ["oauth4webapi"],
   "./auth/server": ["jose"],
   "./auth/issuer": ["jose"],
-  "./compat": ["dist/client/", "dist/auth/client/oauth.js", "node:http", "node:child_process", "node:crypto"],
   "./otel": ["@opentelemetry/api"],
 };
 

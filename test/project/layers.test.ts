@@ -95,6 +95,8 @@ const arrows: readonly (readonly [file: string, may: readonly string[], mayNot: 
   ["auth/issuer/a.ts", ["protocol", "http"], "server"],
   ["auth/issuer/store/a.ts", ["protocol", "http"], "store"],
   ["otel/a.ts", ["protocol", "server", "client"], "auth"],
+  ["skills/a.ts", ["protocol"], "server"],
+  ["skills/server/a.ts", ["protocol", "call", "era", "server"], "node"],
   ["node/a.ts", ["server", "client", "auth"], "testing"],
   ["node/http/a.ts", ["server", "client", "auth"], "entry"],
   ["testing/a.ts", ["server", "client", "node"], "auth"],

@@ -65,7 +65,7 @@ export async function findResource(
   if (exact !== undefined) return { resource: exact, variables: {} };
   for (const resource of registry.templates.values()) {
     const variables = resource.template && matchUri(resource.template, uri);
-    const visible = variables !== undefined && ((await resource.access?.(ctx)) ?? true);
+    const visible = variables !== undefined && ((await resource.access?.(ctx, false, uri)) ?? true);
     // The first visible family that matches decides. If it refuses an unsafe path, no later family can accept it.
     if (visible) return registry.allowsUnsafePaths || isSafe(resource, variables) ? { resource, variables } : undefined;
   }

@@ -17,6 +17,7 @@ import type { JsonObject } from "../../protocol/types/index.js";
 import { type AnySchema, type OutputOf, parseStandard, type StandardSchema } from "../../schema/standard-schema.js";
 import type { CustomMethod, MethodHandler, MethodOptions, NotificationHandler } from "../definitions/custom-method.js";
 import type { Registry } from "../definitions/registry.js";
+import type { ResourceHandler, ResourceOptions } from "../definitions/resource.js";
 import type { ServerInterceptor } from "../options.js";
 import { claim, expectOwnType } from "./conflicts.js";
 
@@ -69,6 +70,7 @@ type Definition = readonly [options: MethodOptions<AnySchema>, handler: CustomMe
 export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   readonly #methods = new Map<string, Definition>();
   readonly #notifications = new Map<string, Definition>();
+  readonly #resources: [uri: string, options: ResourceOptions, handler: ResourceHandler][] = [];
   readonly #topics = new Map<string, TopicHandler>();
   readonly #interceptors: ServerInterceptor[] = [];
   readonly #onInstall: ((server: ExtensionServer) => void)[] = [];
@@ -104,6 +106,12 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     handler: NotificationHandler<P>,
   ): this {
     return this.#define(this.#notifications, name, options, handler);
+  }
+
+  /** Defines a resource, or a family of resources at a URI template, for all clients. */
+  resource<const Uri extends string>(uri: Uri, options: ResourceOptions, handler: ResourceHandler<Uri>): this {
+    this.#resources.push([uri, options, handler as unknown as ResourceHandler]);
+    return this;
   }
 
   /** Serves a custom member of a subscription's filter. */
@@ -150,6 +158,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     claim(registry, this.id, wanted, (method) => runtime.isSpecified(method));
     for (const [name, [options, handler]] of this.#methods) registry.addMethod(name, options, handler);
     for (const [name, [options, handler]] of this.#notifications) registry.addNotification(name, options, handler);
+    for (const resource of this.#resources) registry.add("resources", ...resource);
     registry.extensions = { ...registry.extensions, [this.id]: this.options.settings ?? {} };
     // An interceptor makes all calls asynchronous, so it is added only if it is needed.
     const isForAll = this.options.serverOnly === true && this.#interceptors.length + this.#topics.size === 0;

@@ -1,0 +1,247 @@
+import { DefinitionError } from "../../protocol/errors.js";
+import { isObject } from "../../protocol/json.js";
+import { messageOf } from "../../protocol/text.js";
+import type { Resource } from "../../protocol/types/index.js";
+import { type Access, type AccessOptions, toAccess } from "../../server/definitions/access.js";
+import { digestOf } from "../digest.js";
+import { assertFrontmatter, type ParseYaml, readSkillText, writeSkillText } from "../frontmatter.js";
+import { mimeTypeOf } from "../mime.js";
+import { SKILL_FILE, type Skill, type SkillFrontmatter } from "../types.js";
+import { normalPath, toUri } from "../uri.js";
+import { type AnySkill, type DynamicSkill, type SkillProblem, type SkillTree, toBytes } from "./source.js";
+
+/** File of a skill, as it is served. */
+export interface ServedFile {
+  /** Metadata for listings. */
+  readonly resource: Resource;
+  readonly bytes: Uint8Array;
+  /** True if the bytes are UTF-8 text. */
+  readonly isText: boolean;
+  readonly digest: string;
+}
+
+/** Skill, as it is served. */
+export interface ServedSkill {
+  /** Entry of the skill. */
+  readonly listing: Skill;
+  /** Path of the skill below the scheme. */
+  readonly path: string;
+  /** Undefined if every caller may use the skill. */
+  readonly access: Access | undefined;
+  readonly listed: boolean;
+  /** Files by their path below the skill. Empty for a dynamic skill. */
+  readonly files: ReadonlyMap<string, ServedFile>;
+  /** Paths of directories without files. */
+  readonly emptyDirectories: readonly string[];
+  readonly dynamic: DynamicSkill | undefined;
+}
+
+/** Rules for URIs and access of the skills of a server. */
+export interface BuildRules {
+  readonly scheme: string;
+  /** Path before the paths of all skills. Empty, or with a slash at its end. */
+  readonly prefix: string;
+  /** Returns the access rules of a skill from files. */
+  readonly access: (skill: Skill) => AccessOptions | undefined;
+  /** True if a skill from files is listed. */
+  readonly listed: (skill: Skill) => boolean;
+}
+
+/** Skills of a tree, and the problems of the ones that are left out. */
+export interface BuiltTree {
+  readonly skills: readonly ServedSkill[];
+  readonly problems: readonly SkillProblem[];
+}
+
+/** Builds the skills of a tree. A skill with a problem is left out and does not affect the others. */
+export async function buildTree(tree: SkillTree, rules: BuildRules, parseYaml: ParseYaml): Promise<BuiltTree> {
+  const roots = [...tree.files.keys()].filter((path) => baseOf(path) === SKILL_FILE).map(parentOf);
+  const refused = (tree.refused ?? []).filter(({ path }) => !roots.some((root) => isBelow(root, path)));
+  const problems: SkillProblem[] = [...refused];
+  const skills: ServedSkill[] = [];
+  for (const root of roots.sort()) {
+    try {
+      skills.push(await buildFromTree(root, tree, rules, parseYaml));
+    } catch (error) {
+      problems.push({ path: join(root, SKILL_FILE), message: messageOf(error) });
+    }
+  }
+  return { skills, problems };
+}
+
+async function buildFromTree(
+  root: string,
+  tree: SkillTree,
+  rules: BuildRules,
+  parseYaml: ParseYaml,
+): Promise<ServedSkill> {
+  if (root === "") throw new Error("a skill needs a folder of its own: pass the folder that contains it");
+  const link = tree.refused?.find(({ path }) => isBelow(root, path));
+  if (link !== undefined) throw new Error(`the skill is not served because of ${link.path}: ${link.message}`);
+  const below = [...tree.files].filter(([path]) => isBelow(root, path));
+  const bytes = tree.files.get(join(root, SKILL_FILE)) as Uint8Array;
+  const { frontmatter } = readSkillText(decode(bytes), parseYaml);
+  assertNamed(root, frontmatter);
+  const files = new Map(below.map(([path, content]) => [path.slice(root.length + 1), content]));
+  const empty = (tree.emptyDirectories ?? []).filter((path) => isBelow(root, path));
+  const path = rules.prefix + root;
+  const skill = await build(path, frontmatter, files, rules.scheme);
+  const access = rules.access(skill.listing);
+  return {
+    ...skill,
+    access: access && toAccess(access),
+    listed: rules.listed(skill.listing),
+    emptyDirectories: empty.map((directory) => directory.slice(root.length + 1)),
+  };
+}
+
+/** Throws for a mistake in a definition. */
+export function assertSkill(skill: AnySkill): void {
+  const where = `skill ${JSON.stringify(skill?.path ?? skill?.frontmatter?.name)}`;
+  try {
+    const { name } = assertFrontmatter(skill.frontmatter);
+    const { path = name } = skill;
+    assertNamed(path, skill.frontmatter);
+    for (const file of [path, ...("files" in skill ? Object.keys(skill.files ?? {}) : [])]) assertSafe(file);
+    if ("files" in skill && skill.files !== undefined && Object.hasOwn(skill.files, SKILL_FILE))
+      throw new Error(`${SKILL_FILE} is made of frontmatter and body; remove it from files`);
+    if (!("read" in skill) && typeof skill.body !== "string") throw new Error("body must be a string");
+  } catch (error) {
+    throw new DefinitionError(`${where}: ${messageOf(error)}`);
+  }
+}
+
+/** Builds a skill that is defined in code. */
+export async function buildSkill(definition: AnySkill, { scheme, prefix }: BuildRules): Promise<ServedSkill> {
+  assertSkill(definition);
+  // A copy as JSON, so that the entry and the file are equal whatever happens to the author's object.
+  const frontmatter = JSON.parse(JSON.stringify(definition.frontmatter)) as SkillFrontmatter;
+  const path = prefix + (definition.path ?? frontmatter.name);
+  const access = { access: toAccess(definition), listed: definition.listed ?? true };
+  if ("read" in definition) {
+    const uri = toUri(scheme, join(path, SKILL_FILE));
+    const listing: Skill = { uri, frontmatter, resources: "dynamic" };
+    return { listing, path, ...access, files: new Map(), emptyDirectories: [], dynamic: definition };
+  }
+  const files = new Map([[SKILL_FILE, toBytes(writeSkillText(frontmatter, definition.body))]]);
+  for (const [file, content] of Object.entries(definition.files ?? {})) files.set(file, toBytes(content));
+  return { ...(await build(path, frontmatter, files, scheme)), ...access };
+}
+
+async function build(
+  path: string,
+  frontmatter: SkillFrontmatter,
+  contents: ReadonlyMap<string, Uint8Array>,
+  scheme: string,
+): Promise<ServedSkill> {
+  const files = new Map<string, ServedFile>();
+  for (const [file, bytes] of [...contents].sort(([one], [other]) => (one < other ? -1 : 1))) {
+    assertSafe(file);
+    const { isText, digest } = await measure(bytes);
+    const described = file === SKILL_FILE ? frontmatter : undefined;
+    files.set(file, {
+      resource: describe(toUri(scheme, join(path, file)), baseOf(file), isText, bytes.byteLength, described),
+      bytes,
+      isText,
+      digest,
+    });
+  }
+  const uri = toUri(scheme, join(path, SKILL_FILE));
+  const resources = [...files.values()].map(({ resource, digest, bytes }) => {
+    return { uri: resource.uri, digest, size: bytes.byteLength };
+  });
+  const listing: Skill = { uri, frontmatter, resources };
+  return { listing, path, access: undefined, listed: true, files, emptyDirectories: [], dynamic: undefined };
+}
+
+/** Returns the metadata of a file. A SKILL.md has the name and description of its frontmatter. */
+export function describe(
+  uri: string,
+  file: string,
+  isText: boolean,
+  size: number | undefined,
+  frontmatter?: { readonly name: string; readonly description: string },
+): Resource {
+  const { name = file, description } = frontmatter ?? {};
+  const mimeType = mimeTypeOf(file, isText);
+  return {
+    uri,
+    name,
+    ...(description !== undefined && { description }),
+    mimeType,
+    ...(size !== undefined && { size }),
+  };
+}
+
+interface Measured {
+  readonly isText: boolean;
+  readonly digest: string;
+}
+
+/** Results by content, so that an unchanged file is measured once. */
+const measured = new WeakMap<Uint8Array, Promise<Measured>>();
+
+function measure(bytes: Uint8Array): Promise<Measured> {
+  let result = measured.get(bytes);
+  if (result === undefined) {
+    result = digestOf(bytes).then((digest) => ({ isText: isText(bytes), digest }));
+    measured.set(bytes, result);
+  }
+  return result;
+}
+
+// A byte order mark is part of the content: digests are made of the bytes as they are.
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function isText(bytes: Uint8Array): boolean {
+  if (bytes.includes(0)) return false;
+  try {
+    decoder.decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the text of a file. Throws if it is not UTF-8. */
+export function decode(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (cause) {
+    throw new Error("the file is not UTF-8 text", { cause });
+  }
+}
+
+function assertNamed(path: string, { name, metadata }: SkillFrontmatter): void {
+  const last = baseOf(path);
+  if (last !== name) {
+    const names = `${JSON.stringify(name)}, but the folder is ${JSON.stringify(last)}`;
+    throw new Error(`the name in the frontmatter is ${names}: both must be equal`);
+  }
+  // Agent Skills defines it so, and clients refuse a skill with other values.
+  const isTexts = isObject(metadata) && Object.values(metadata).every((value) => typeof value === "string");
+  if (metadata !== undefined && !isTexts)
+    throw new Error("metadata in the frontmatter must be a map of strings: put numbers and booleans in quotes");
+}
+
+function assertSafe(path: string): void {
+  const encoded = path.split("/").map(encodeURIComponent).join("/");
+  if (normalPath(encoded) !== path)
+    throw new Error(`the path ${JSON.stringify(path)} must be relative, without empty parts, dots or backslashes`);
+}
+
+export function join(directory: string, file: string): string {
+  return directory === "" ? file : `${directory}/${file}`;
+}
+
+export function baseOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+export function parentOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
+}
+
+function isBelow(directory: string, path: string): boolean {
+  return directory === "" || path.startsWith(`${directory}/`);
+}
