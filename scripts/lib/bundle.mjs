@@ -46,6 +46,9 @@ export async function bundle(outdir) {
   proveOutside(graph, output);
 }
 
+/** Folders of extensions of the protocol. */
+const EXTENSIONS = ["skills"];
+
 const sources = at("src");
 const sourceOf = (code) => join(sources, relative(at("dist"), code)).replace(/\.js$/, ".ts");
 const nameOf = (source) => relative(sources, source).replaceAll("\\", "/").replace(/\.ts$/, "");
@@ -67,6 +70,8 @@ function readGraph(context) {
       late: dynamicallyImportedIds.filter(isOwn),
       outside: importedIds.filter((one) => !isOwn(one)),
       isEntry,
+      // Programs without an extension load nothing of it.
+      isApart: EXTENSIONS.some((folder) => id.startsWith(join(sources, folder, "/"))),
       size: code.length,
     };
     return [id, module];

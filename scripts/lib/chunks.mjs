@@ -3,7 +3,7 @@ const LIGHT = 10_000;
 
 /**
  * Divides the modules of a package into chunks. Returns a `Map` of each module's id to the name of its chunk, which is
- * the id of a root or `shared-` and a number. `graph` is a `Map` of ids to `{ imports, late, outside, isEntry, size }`.
+ * the id of a root or `shared-` and a number. `graph` is a `Map` of ids to `{ imports, late, outside, isEntry, isApart, size }`.
  *
  * A root is a module that loading begins with: an entry, or the target of a dynamic import. Modules that the same roots
  * need are one chunk. Most of these sets are small, and each file costs a runtime some time. So a small set joins a
@@ -23,7 +23,7 @@ export function chunksOf(graph) {
 /**
  * Returns the set of roots of each module. A small set is replaced by the part that all larger sets around it have in
  * common. The sets of the roots themselves do not change. Neither do modules that need a package or a module of Node,
- * since no other root may load that.
+ * since no other root may load that, nor modules that are `isApart`.
  */
 function joinLight(graph, roots, needs) {
   const weights = new Map();
@@ -32,7 +32,7 @@ function joinLight(graph, roots, needs) {
   const kept = [...roots.map((root) => needs.get(root)), ...heavy];
   const around = (set) => kept.filter((other) => contains(other, set)).reduce(intersect, ALL);
   const isBound = (id) => [...reach(graph, id)].some((one) => graph.get(one).outside.length > 0);
-  return new Map([...needs].map(([id, set]) => [id, isBound(id) ? set : around(set)]));
+  return new Map([...needs].map(([id, set]) => [id, isBound(id) || graph.get(id).isApart ? set : around(set)]));
 }
 
 function namesOf(roots, needs, sets) {

@@ -7,6 +7,7 @@ interface Module {
   readonly late?: readonly string[];
   readonly outside?: readonly string[];
   readonly isEntry?: boolean;
+  readonly isApart?: boolean;
   readonly size?: number;
 }
 
@@ -15,7 +16,7 @@ const { chunksOf } = await loadScript<{
 }>("scripts/lib/chunks.mjs");
 
 function divide(modules: Readonly<Record<string, Module>>): Record<string, string> {
-  const whole = { imports: [], late: [], outside: [], isEntry: false, size: 1 };
+  const whole = { imports: [], late: [], outside: [], isEntry: false, isApart: false, size: 1 };
   return Object.fromEntries(
     chunksOf(new Map(Object.entries(modules).map(([id, module]) => [id, { ...whole, ...module }]))),
   );
@@ -45,6 +46,17 @@ test("heavy sets of modules have chunks of their own, and a light one joins what
   });
   notEqual(chunks.all, chunks.sides);
   equal(chunks.few, chunks.sides);
+});
+
+test("a light set of an extension joins nobody who does not use the extension", () => {
+  const chunks = divide({
+    server: { isEntry: true, imports: ["all"] },
+    "skills-server": { isEntry: true, imports: ["all", "names"] },
+    "skills-client": { isEntry: true, imports: ["all", "names"] },
+    all: { size: HEAVY },
+    names: { isApart: true },
+  });
+  notEqual(chunks.names, chunks.all);
 });
 
 test("a module that needs a package joins nobody who would not load it", () => {

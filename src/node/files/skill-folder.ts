@@ -72,6 +72,7 @@ class FolderWalk {
   readonly #limits: SkillFolderLimits;
   readonly #before: ReadonlyMap<string, KnownFile>;
   #bytes = 0;
+  #files = 0;
 
   constructor(
     root: string,
@@ -135,10 +136,11 @@ class FolderWalk {
 
   #count(bytes: number): void {
     this.#bytes += bytes;
+    this.#files++;
     const { maxFolderFiles, maxFolderBytes } = this.#limits;
     const beyond = (what: string, limit: string) =>
       new McpError("skill_folder", `skillFolder: ${this.#root} has ${what}; raise limits.${limit} or ignore some`);
-    if (this.known.size >= maxFolderFiles) throw beyond(`more than ${maxFolderFiles} files`, "maxFolderFiles");
+    if (this.#files > maxFolderFiles) throw beyond(`more than ${maxFolderFiles} files`, "maxFolderFiles");
     if (this.#bytes > maxFolderBytes) throw beyond(`more than ${maxFolderBytes} bytes`, "maxFolderBytes");
   }
 

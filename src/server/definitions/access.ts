@@ -3,16 +3,16 @@ import type { Context } from "../context.js";
 /** Access rules of a definition. They are checked for each listing and for each use. */
 export interface AccessOptions {
   /**
-   * Returns false if the definition does not exist for this caller. `uri` is the URI of a single member of a resource
-   * family; without it, the question is about the whole family.
+   * Returns false if the definition does not exist for this caller. `uri` is the URI of a member of a resource family,
+   * or empty if the question is about the whole family.
    */
-  readonly visible?: (ctx: Context, uri?: string) => boolean | Promise<boolean>;
+  readonly visible?: (ctx: Context, uri: string) => boolean | Promise<boolean>;
   /**
    * Scopes that the caller's authorization must grant. If the gate supports step-up authorization, as `protect` does, a
    * caller without them sees the definition and learns on use which scopes it needs. Otherwise the definition does not
-   * exist for the caller.
+   * exist for the caller. A resource family may return the scopes of each of its URIs.
    */
-  readonly requires?: { readonly scopes: readonly string[] };
+  readonly requires?: { readonly scopes: readonly string[] | ((uri: string) => readonly string[]) };
 }
 
 /** True if a caller may use a definition, or, with `listing`, may see it. */
@@ -20,8 +20,13 @@ export type Access = (ctx: Context, listing?: boolean, uri?: string) => boolean 
 
 /** Combines access rules. Returns undefined if every caller has access. */
 export function toAccess({ visible, requires }: AccessOptions): Access | undefined {
-  if (requires === undefined) return visible && ((ctx, _, uri) => visible(ctx, uri));
-  const { scopes } = requires;
-  return (ctx, listing = false, uri) =>
-    ((listing && ctx.canAskForMore) || ctx.grants(scopes)) && (visible === undefined || visible(ctx, uri));
+  if (requires === undefined) return visible && ((ctx, _, uri = "") => visible(ctx, uri));
+  return (ctx, listing = false, uri = "") =>
+    ((listing && ctx.canAskForMore) || ctx.grants(scopesOf({ requires }, uri))) && (visible?.(ctx, uri) ?? true);
+}
+
+/** Returns the scopes that a definition requires. `uri` is the URI of a member of a resource family. */
+export function scopesOf({ requires }: AccessOptions, uri: string): readonly string[] {
+  const scopes = requires?.scopes ?? [];
+  return typeof scopes === "function" ? scopes(uri) : scopes;
 }

@@ -7,7 +7,7 @@ import { ProtocolError } from "../../protocol/errors.js";
 import type { RpcRequest } from "../../protocol/jsonrpc/message.js";
 import { type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
 import type { Admission } from "../admission.js";
-import type { AccessOptions } from "../definitions/access.js";
+import { type AccessOptions, scopesOf } from "../definitions/access.js";
 import type { Registry } from "../definitions/registry.js";
 import { matchUri } from "../definitions/uri-match.js";
 
@@ -118,7 +118,7 @@ function requiredScopes(registry: Registry, method: unknown, params: Params): re
   const { notifications } = params as { readonly notifications?: { readonly resourceSubscriptions?: unknown } };
   const uris = notifications?.resourceSubscriptions;
   const names = [params, ...(Array.isArray(uris) ? uris.map((uri: unknown) => ({ uri })) : [])];
-  return names.flatMap((one) => named(registry, method, one)?.options.requires?.scopes ?? []);
+  return names.flatMap((one) => scopesOf(named(registry, method, one)?.options ?? {}, one.uri as string));
 }
 
 /** Returns the definition that a request names, regardless of the caller. */

@@ -2,7 +2,7 @@ import { DefinitionError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 import { messageOf } from "../../protocol/text.js";
 import type { Resource } from "../../protocol/types/index.js";
-import { type Access, type AccessOptions, toAccess } from "../../server/definitions/access.js";
+import { type Access, type AccessOptions, scopesOf, toAccess } from "../../server/definitions/access.js";
 import { digestOf } from "../digest.js";
 import { assertFrontmatter, type ParseYaml, readSkillText, writeSkillText } from "../frontmatter.js";
 import { mimeTypeOf } from "../mime.js";
@@ -28,6 +28,8 @@ export interface ServedSkill {
   readonly path: string;
   /** Undefined if every caller may use the skill. */
   readonly access: Access | undefined;
+  /** Scopes that the caller needs. */
+  readonly scopes: readonly string[];
   readonly listed: boolean;
   /** Files by their path below the skill. Empty for a dynamic skill. */
   readonly files: ReadonlyMap<string, ServedFile>;
@@ -86,10 +88,9 @@ async function buildFromTree(
   const empty = (tree.emptyDirectories ?? []).filter((path) => isBelow(root, path));
   const path = rules.prefix + root;
   const skill = await build(path, frontmatter, files, rules.scheme);
-  const access = rules.access(skill.listing);
   return {
     ...skill,
-    access: access && toAccess(access),
+    ...ruled(rules.access(skill.listing) ?? {}),
     listed: rules.listed(skill.listing),
     emptyDirectories: empty.map((directory) => directory.slice(root.length + 1)),
   };
@@ -117,7 +118,7 @@ export async function buildSkill(definition: AnySkill, { scheme, prefix }: Build
   // A copy as JSON, so that the entry and the file are equal whatever happens to the author's object.
   const frontmatter = JSON.parse(JSON.stringify(definition.frontmatter)) as SkillFrontmatter;
   const path = prefix + (definition.path ?? frontmatter.name);
-  const access = { access: toAccess(definition), listed: definition.listed ?? true };
+  const access = { ...ruled(definition), listed: definition.listed ?? true };
   if ("read" in definition) {
     const uri = toUri(scheme, join(path, SKILL_FILE));
     const listing: Skill = { uri, frontmatter, resources: "dynamic" };
@@ -126,6 +127,10 @@ export async function buildSkill(definition: AnySkill, { scheme, prefix }: Build
   const files = new Map([[SKILL_FILE, toBytes(writeSkillText(frontmatter, definition.body))]]);
   for (const [file, content] of Object.entries(definition.files ?? {})) files.set(file, toBytes(content));
   return { ...(await build(path, frontmatter, files, scheme)), ...access };
+}
+
+function ruled(options: AccessOptions): Pick<ServedSkill, "access" | "scopes"> {
+  return { access: toAccess(options), scopes: scopesOf(options, "") };
 }
 
 async function build(
@@ -151,7 +156,7 @@ async function build(
     return { uri: resource.uri, digest, size: bytes.byteLength };
   });
   const listing: Skill = { uri, frontmatter, resources };
-  return { listing, path, access: undefined, listed: true, files, emptyDirectories: [], dynamic: undefined };
+  return { listing, path, ...ruled({}), listed: true, files, emptyDirectories: [], dynamic: undefined };
 }
 
 /** Returns the metadata of a file. A SKILL.md has the name and description of its frontmatter. */

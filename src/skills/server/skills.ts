@@ -125,8 +125,7 @@ export class SkillsExtension extends ServerExtension {
         return this.#withHints(await directory.page(cursor, ctx));
       });
     }
-    const sees = async (ctx: Context, uri?: string) =>
-      uri === undefined || (await this.#snapshotFor(ctx)).sees(uri, ctx);
+    const sees = async (ctx: Context, uri: string) => uri === "" || (await this.#snapshotFor(ctx)).sees(uri, ctx);
     const { ttlMs, cacheScope: scope } = this.#hints;
     this.resource(
       `${this.#scheme}://{+path}`,
@@ -137,7 +136,7 @@ export class SkillsExtension extends ServerExtension {
         unsafePaths: true,
         cache: { ttlMs, scope },
         list: async (ctx) => (await this.#snapshotFor(ctx)).resources(ctx),
-        ...(isRestricted && { visible: sees }),
+        ...(isRestricted && { visible: sees, requires: { scopes: (uri) => this.#snapshot?.scopesOf(uri) ?? [] } }),
       },
       async (_, ctx, uri) => (await this.#snapshotFor(ctx)).read(uri, ctx),
     );

@@ -72,6 +72,16 @@ export class Snapshot {
     return isOpen(owners, ctx);
   }
 
+  /** Returns the scopes without which nobody may use the file, directory or skill. */
+  scopesOf(uri: string): readonly string[] {
+    const path = pathOf(this.#scheme, uri);
+    if (path === undefined) return [];
+    this.#directories ??= this.#readDirectories();
+    const owners =
+      this.#files.get(path)?.owners ?? this.#owners.get(path) ?? this.#dynamic.filter((skill) => isWithin(skill, path));
+    return owners.some(({ scopes }) => scopes.length === 0) ? [] : (owners[0]?.scopes ?? []);
+  }
+
   /** Lists the SKILL.md files for `resources/list`. */
   async resources(ctx: Context): Promise<readonly Resource[]> {
     const seen = await Promise.all(this.listing.values().map(({ access }) => access?.(ctx, true) ?? true));
