@@ -13,6 +13,12 @@ export {
 export { defaultEnvironment, type Environment } from "../node/environment.js";
 export { type FileResourceOptions, fileResource, resolveInside } from "../node/files/resource.js";
 export { readServers } from "../node/files/servers.js";
+export {
+  type SkillCacheLimits,
+  type SkillCacheOptions,
+  type SkillDiskCache,
+  skillCache,
+} from "../node/files/skill-cache.js";
 export { type SkillFolderLimits, type SkillFolderOptions, skillFolder } from "../node/files/skill-folder.js";
 export { createFileStore } from "../node/files/store.js";
 export { createGuardedFetch, type GuardedFetchOptions } from "../node/guarded-fetch.js";

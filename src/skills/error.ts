@@ -1,4 +1,5 @@
 import { McpError } from "../protocol/errors.js";
+import type { SkillDifference } from "./types.js";
 
 /**
  * Error of a skill. `code` is one of `skills_unsupported`, `invalid_skill`, `skill_too_large`, `skill_changed`,
@@ -11,14 +12,21 @@ export class SkillError extends McpError {
   readonly uri: string | undefined;
   /** Single problems: the fields of the frontmatter that differ, or the skills that cannot be loaded. */
   readonly problems: readonly string[];
+  /** Differences between the entry in use and the server's present one, for `skill_changed`. */
+  readonly difference: SkillDifference | undefined;
 
   constructor(
     code: string,
     message: string,
-    options: ErrorOptions & { readonly uri?: string; readonly problems?: readonly string[] } = {},
+    options: ErrorOptions & {
+      readonly uri?: string;
+      readonly problems?: readonly string[];
+      readonly difference?: SkillDifference;
+    } = {},
   ) {
     super(code, message, options);
     this.uri = options.uri;
     this.problems = options.problems ?? [];
+    this.difference = options.difference;
   }
 }

@@ -13,7 +13,8 @@ export function nameProblem(name: unknown): string | undefined {
 /** Returns the problem of a skill's description by the rules of Agent Skills, or undefined. */
 export function descriptionProblem(description: unknown): string | undefined {
   if (typeof description !== "string" || description.trim() === "") return "description is missing";
-  const { length } = description;
+  // Agent Skills counts characters, of which some have two units in a string.
+  const { length } = [...description];
   return length <= MAX_DESCRIPTION
     ? undefined
     : `description has ${length} characters; at most ${MAX_DESCRIPTION} are allowed`;

@@ -38,3 +38,13 @@ export interface Skill {
   /** All files of the skill, SKILL.md included. `"dynamic"` if the content is generated and has no digests. */
   readonly resources: readonly SkillResource[] | "dynamic";
 }
+
+/** Difference between two entries of a skill. Files are named by their URIs. */
+export interface SkillDifference {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  /** Files with another digest or size. */
+  readonly changed: readonly string[];
+  /** Fields of the frontmatter. */
+  readonly fields: readonly string[];
+}

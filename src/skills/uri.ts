@@ -15,6 +15,11 @@ export function toUri(scheme: string, path: string): string {
   return `${scheme}://${path.split("/").map(encodeSegment).join("/")}`;
 }
 
+/** Returns the URI of a decoded path below a skill's root, such as `references/forms.md`. The root has an empty path. */
+export function uriBelow(root: string, path: string): string {
+  return path === "" ? root : `${root}/${path.split("/").map(encodeSegment).join("/")}`;
+}
+
 function encodeSegment(segment: string): string {
   return segment.replace(ENCODED, (character) => encodeURIComponent(character));
 }

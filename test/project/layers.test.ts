@@ -97,6 +97,7 @@ const arrows: readonly (readonly [file: string, may: readonly string[], mayNot: 
   ["otel/a.ts", ["protocol", "server", "client"], "auth"],
   ["skills/a.ts", ["protocol"], "server"],
   ["skills/server/a.ts", ["protocol", "call", "era", "server"], "node"],
+  ["skills/client/a.ts", ["protocol", "call", "era", "client"], "server"],
   ["node/a.ts", ["server", "client", "auth"], "testing"],
   ["node/http/a.ts", ["server", "client", "auth"], "entry"],
   ["testing/a.ts", ["server", "client", "node"], "auth"],

@@ -6,9 +6,10 @@ import { type Access, type AccessOptions, scopesOf, toAccess } from "../../serve
 import { digestOf } from "../digest.js";
 import { assertFrontmatter, type ParseYaml, readSkillText, writeSkillText } from "../frontmatter.js";
 import { mimeTypeOf } from "../mime.js";
+import { textOf, toBytes } from "../text.js";
 import { SKILL_FILE, type Skill, type SkillFrontmatter } from "../types.js";
 import { normalPath, toUri } from "../uri.js";
-import { type AnySkill, type DynamicSkill, type SkillProblem, type SkillTree, toBytes } from "./source.js";
+import type { AnySkill, DynamicSkill, SkillProblem, SkillTree } from "./source.js";
 
 /** File of a skill, as it is served. */
 export interface ServedFile {
@@ -189,32 +190,17 @@ const measured = new WeakMap<Uint8Array, Promise<Measured>>();
 function measure(bytes: Uint8Array): Promise<Measured> {
   let result = measured.get(bytes);
   if (result === undefined) {
-    result = digestOf(bytes).then((digest) => ({ isText: isText(bytes), digest }));
+    result = digestOf(bytes).then((digest) => ({ isText: textOf(bytes) !== undefined, digest }));
     measured.set(bytes, result);
   }
   return result;
 }
 
-// A byte order mark is part of the content: digests are made of the bytes as they are.
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-function isText(bytes: Uint8Array): boolean {
-  if (bytes.includes(0)) return false;
-  try {
-    decoder.decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** Returns the text of a file. Throws if it is not UTF-8. */
 export function decode(bytes: Uint8Array): string {
-  try {
-    return decoder.decode(bytes);
-  } catch (cause) {
-    throw new Error("the file is not UTF-8 text", { cause });
-  }
+  const text = textOf(bytes);
+  if (text === undefined) throw new Error("the file is not UTF-8 text");
+  return text;
 }
 
 function assertNamed(path: string, { name, metadata }: SkillFrontmatter): void {

@@ -1,5 +1,6 @@
 import type { Context } from "../../server/context.js";
 import type { AccessOptions } from "../../server/definitions/access.js";
+import { toBytes } from "../text.js";
 import type { SkillFrontmatter } from "../types.js";
 
 /** Files that contain skills, such as a folder. Each directory with a SKILL.md is a skill. */
@@ -77,15 +78,8 @@ export type SkillsOfCaller = (ctx: Context) => readonly AnySkill[] | Promise<rea
 /** Source of skills. */
 export type SkillSource = SkillFiles | AnySkill | SkillsOfCaller;
 
-const encoder = new TextEncoder();
-
 /** Returns files in memory as a source of skills: `skillFiles({ "refunds/SKILL.md": "---\nname: ..." })`. */
 export function skillFiles(files: { readonly [path: string]: string | Uint8Array }): SkillFiles {
   const tree = { files: new Map(Object.entries(files).map(([path, content]) => [path, toBytes(content)])) };
   return { read: async () => tree };
-}
-
-/** Returns text as UTF-8. */
-export function toBytes(content: string | Uint8Array): Uint8Array {
-  return typeof content === "string" ? encoder.encode(content) : content;
 }
