@@ -1,6 +1,7 @@
 import { isObject } from "../../protocol/json.js";
 import { compareEntries } from "../difference.js";
 import type { Skill, SkillDifference, SkillFrontmatter } from "../types.js";
+import { toSkill } from "./entry.js";
 
 /** Question to the user: may the host load this skill? */
 export interface SkillApprovalRequest {
@@ -43,9 +44,9 @@ export interface SkillApproval {
 
 /** Store of approvals. The values are JSON. */
 export interface SkillApprovals {
+  /** Returns the value, or undefined. May return a promise. */
   get(key: string): unknown;
   set(key: string, approval: SkillApproval): void | Promise<void>;
-  delete(key: string): void | Promise<void>;
 }
 
 /** Kept approvals of a catalogue. An approval is known by the host's name of the server and the URI of the skill. */
@@ -61,17 +62,12 @@ export class KeptApprovals {
     server: string,
     skill: Skill,
   ): Promise<{ readonly approval?: SkillApproval; readonly change?: SkillDifference }> {
-    const key = keyOf(server, skill);
-    const kept = await this.#store.get(key);
+    const kept = await this.#read(server, skill);
     if (kept === undefined) return {};
-    if (!isApproval(kept) || kept.server !== server || kept.skill.uri !== skill.uri) {
-      await this.#store.delete(key);
-      return {};
-    }
     const change = compareEntries(kept.skill, skill);
-    if (change !== undefined && kept.revoked !== true) await this.#store.set(key, { ...kept, revoked: true });
-    const isCovered = change === undefined && kept.revoked !== true && skill.resources !== "dynamic";
-    return isCovered ? { approval: kept } : change === undefined ? {} : { change };
+    if (change === undefined) return kept.revoked === true ? {} : { approval: kept };
+    if (kept.revoked !== true) await this.#store.set(keyOf(server, skill), { ...kept, revoked: true });
+    return { change };
   }
 
   /** Keeps an approval. A dynamic skill has no digests to which an approval could be bound. */
@@ -79,10 +75,17 @@ export class KeptApprovals {
     if (skill.resources !== "dynamic") await this.#store.set(keyOf(server, skill), { server, skill, allowedTools });
   }
 
-  /** Revokes the approval of a skill whose server has another entry. */
+  /** Revokes the approval of an entry, since the server has another one. Leaves an approval of that one. */
   async revoke(server: string, skill: Skill): Promise<void> {
-    const { approval } = await this.find(server, skill);
-    if (approval !== undefined) await this.#store.set(keyOf(server, skill), { ...approval, revoked: true });
+    const kept = await this.#read(server, skill);
+    if (kept !== undefined && compareEntries(kept.skill, skill) === undefined)
+      await this.#store.set(keyOf(server, skill), { ...kept, revoked: true });
+  }
+
+  /** Returns the stored approval of a skill, whatever its content was. */
+  async #read(server: string, skill: Skill): Promise<SkillApproval | undefined> {
+    const kept = toApproval(await this.#store.get(keyOf(server, skill)));
+    return kept?.server === server && kept.skill.uri === skill.uri ? kept : undefined;
   }
 }
 
@@ -90,10 +93,17 @@ function keyOf(server: string, { uri }: Skill): string {
   return JSON.stringify([server, uri]);
 }
 
-function isApproval(value: unknown): value is SkillApproval {
-  if (!isObject(value) || typeof value.allowedTools !== "boolean" || !isObject(value.skill)) return false;
-  const { frontmatter, resources } = value.skill;
-  return isObject(frontmatter) && Array.isArray(resources);
+/** Returns a stored value as an approval. Undefined if it is damaged. */
+function toApproval(value: unknown): SkillApproval | undefined {
+  if (!isObject(value)) return undefined;
+  try {
+    const { server, allowedTools, revoked = false } = value as Partial<SkillApproval>;
+    const skill = toSkill(value.skill);
+    if (typeof server !== "string" || skill.resources === "dynamic") return undefined;
+    return { server, skill, allowedTools: allowedTools === true, revoked: revoked !== false };
+  } catch {
+    return undefined;
+  }
 }
 
 /** Returns the tools that a frontmatter asks for. */

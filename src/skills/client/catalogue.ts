@@ -26,7 +26,7 @@ import {
   type SkillsClientLimits,
   type SkillsClientOptions,
 } from "./options.js";
-import { type ListSkillsOptions, SkillsClient } from "./skills-client.js";
+import { type ListSkillsOptions, type SkillListing, SkillsClient } from "./skills-client.js";
 
 /** Servers of a catalogue: a `Group`, or clients by the host's names of their servers. */
 export type SkillServers =
@@ -101,6 +101,8 @@ export class SkillCatalogue {
   readonly #limits: SkillCatalogueLimits;
   readonly #approvals: KeptApprovals;
   readonly #clients = new Map<string, SkillsClient>();
+  /** Listings whose entries were compared with the approvals. */
+  readonly #seen = new WeakSet<SkillListing>();
 
   constructor(servers: SkillServers, options: SkillCatalogueOptions) {
     assertOptions("SkillCatalogue", options, OPTIONS);
@@ -117,17 +119,16 @@ export class SkillCatalogue {
     const servers = isGroup(this.#servers) ? this.#servers.servers : Object.keys(this.#servers);
     const parts = await Promise.all(
       servers.map(async (server) => {
-        const listing = await this.#listServer(server, options).catch((error: unknown) => {
+        try {
+          return { server, ...(await this.#listServer(server, options)) };
+        } catch (error) {
           failures.set(server, toError(error));
-          return { skills: [], invalid: [] };
-        });
-        return { server, ...listing };
+          return { server, skills: [], invalid: [] };
+        }
       }),
     );
     options.signal?.throwIfAborted();
     const found = parts.flatMap(({ server, skills }) => skills.map((entry) => ({ server, entry })));
-    // An approval ends as soon as the server lists another entry.
-    await Promise.all(found.map(({ server, entry }) => this.#approvals.find(server, entry)));
     const { ownNames = [] } = this.#options;
     const { labels, collisions } = labelSkills(found, typeof ownNames === "function" ? ownNames() : ownNames);
     const skills = found.map(({ server, entry }, index): CatalogueSkill => {
@@ -198,14 +199,19 @@ export class SkillCatalogue {
     return { server: readFrom.server, uri, path: uri, mimeType: type, bytes, text, verified: false };
   }
 
-  #listServer(server: string, options: ListSkillsOptions) {
+  #listServer(server: string, options: ListSkillsOptions): Promise<SkillListing> {
     const { listTimeoutMs: ms } = this.#limits;
     const late = () =>
       new TimeoutError("deadline", ms, `Server ${server} did not list within ${ms} ms (limits.listTimeoutMs)`);
     const limits = { clock: this.#options.clock ?? systemClock, signal: options.signal, ms, late };
     return runWithin(limits, async (signal) => {
       const skills = await this.#skillsOf(server, { signal });
-      return skills.list({ ...options, signal });
+      const listing = await skills.list({ ...options, signal });
+      if (this.#seen.has(listing)) return listing;
+      // An approval ends as soon as the server lists another entry. A listing that is reused tells nothing new.
+      this.#seen.add(listing);
+      await Promise.all(listing.skills.map((skill) => this.#approvals.find(server, skill)));
+      return listing;
     });
   }
 
