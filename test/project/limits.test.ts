@@ -7,14 +7,27 @@ import { ISSUER_LIMITS } from "#src/auth/issuer/limits.js";
 import { GATE_LIMITS } from "#src/auth/server/limits.js";
 import { CLIENT_LIMITS } from "#src/era/client-limits.js";
 import { SERVER_LIMITS } from "#src/era/server-limits.js";
+import { SKILL_CACHE_LIMITS } from "#src/node/files/skill-cache.js";
+import { SKILL_FOLDER_LIMITS } from "#src/node/files/skill-folder.js";
 import { SERVE_HTTP_LIMITS, STDIO_LIMITS } from "#src/node/limits.js";
 import { SCHEMA_LIMITS } from "#src/schema/json-schema/limits.js";
+import { SKILL_CATALOGUE_LIMITS } from "#src/skills/client/catalogue.js";
+import { SKILLS_LIMITS } from "#src/skills/server/options.js";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 
 /** Files of limits that a gate and an issuer share. */
 const AUTH = ["auth/issuer-keys", "auth/dpop/check", "auth/authorization-server"] as const;
+
+const SKILLS = { ...SKILLS_LIMITS, ...SKILL_FOLDER_LIMITS, ...SKILL_CATALOGUE_LIMITS, ...SKILL_CACHE_LIMITS };
+const SKILL_FILES = [
+  "skills/server/options",
+  "skills/client/options",
+  "skills/client/catalogue",
+  "node/files/skill-folder",
+  "node/files/skill-cache",
+] as const;
 
 /** Each table of the page, with the constant that it tells of and the files that declare the options. */
 const TABLES = [
@@ -25,6 +38,7 @@ const TABLES = [
   ["JSON Schema", SCHEMA_LIMITS, ["schema/json-schema/limits"]],
   ["Gate", GATE_LIMITS, ["auth/server/limits", ...AUTH]],
   ["Issuer", ISSUER_LIMITS, ["auth/issuer/limits", ...AUTH]],
+  ["Skills", SKILLS, SKILL_FILES],
 ] as const;
 
 const TIMES = [
