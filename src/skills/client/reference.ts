@@ -12,19 +12,26 @@ const ENCODED_TWICE = /%(?:2e|2f|5c|00)/i;
 export function resolveReference(root: string, reference: string, from = SKILL_FILE): string | undefined {
   if (reference === root) return "";
   if (reference.startsWith(`${root}/`)) return checked(pathBelow(root, reference));
-  const base = from === SKILL_FILE ? "" : from.slice(0, -SKILL_FILE.length);
-  if (base !== "" && !from.endsWith(`/${SKILL_FILE}`)) return undefined;
+  const base = directoryOf(from);
   const path = relative(reference);
-  if (path === undefined) return undefined;
+  if (base === undefined || path === undefined) return undefined;
   return path === "" ? base.slice(0, -1) : base + path;
 }
 
+/** Returns the path of the directory of a SKILL.md, with a slash at its end, or empty. */
+function directoryOf(file: string): string | undefined {
+  if (file === SKILL_FILE) return "";
+  const isSafe = normalPath(file.split("/").map(encodeURIComponent).join("/")) === file;
+  return isSafe && file.endsWith(`/${SKILL_FILE}`) ? file.slice(0, -SKILL_FILE.length) : undefined;
+}
+
 function relative(reference: string): string | undefined {
+  if (reference === "") return "";
   const parts: string[] = [];
-  for (const part of reference.replace(/(?<=.)\/$/, "").split("/")) {
-    const dots = part.replace(/%2e/gi, ".");
-    if (dots === "." || reference === "") continue;
-    if (dots !== "..") parts.push(part);
+  // A directory may have a slash at its end.
+  for (const part of reference.replace(/([^/])\/$/, "$1").split("/")) {
+    if (part === ".") continue;
+    if (part !== "..") parts.push(part);
     else if (parts.pop() === undefined) return undefined;
   }
   return parts.length === 0 ? "" : checked(normalPath(parts.join("/")));

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok, throws } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -81,8 +81,14 @@ verifies("skills:host:cache", "keeps nothing that was not verified", eachWire, a
   const script = scripted("good");
   const client = await connect(script.server());
   script.files.set("skill://pdf/a.md", "evil");
-  await loadThrough(folder, "docs", client).catch(() => {});
+  await rejects(loadThrough(folder, "docs", client), { code: "skill_mismatch" });
+  const [kept = ""] = await filesIn(folder);
   equal((await filesIn(folder)).length, 1);
+  // A bad file is dropped, also if the server has no better one.
+  await writeFile(kept, "evil");
+  script.files.set(PDF, "evil");
+  await rejects(loadThrough(folder, "docs", await connect(script.server())), { code: "skill_mismatch" });
+  deepEqual(await filesIn(folder), []);
 });
 
 proves("skills:host:cache", {}, "refuses a folder in or around local skills", async (t) => {

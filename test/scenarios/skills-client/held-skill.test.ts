@@ -81,6 +81,8 @@ verifies("skills:client:relative", "sends nothing for a path that leaves the ski
     for (const reference of [...WAYS_OUT, "", ".", "references/.."])
       await rejects(held.read(reference), isNotIn, reference);
     for (const reference of WAYS_OUT) await rejects(held.directory(reference), isNotIn, reference);
+    for (const from of ["../SKILL.md", "a/../../SKILL.md", "/SKILL.md", "a", "..\\SKILL.md"])
+      await rejects(held.read("a.md", { from }), isNotIn, from);
     equal(sentBy(client).length, before);
   }
 });
