@@ -1,5 +1,7 @@
 import { type Client, connect } from "bowline/client";
-import { serveHttp } from "bowline/node";
+import { serveHttp, skillFolder } from "bowline/node";
+import { SkillsClient } from "bowline/skills/client";
+import { skills } from "bowline/skills/server";
 import { createHarbour } from "./harbour.js";
 
 const colours = process.stdout.isTTY === true && process.env.NO_COLOR === undefined;
@@ -34,6 +36,7 @@ const patience = setTimeout(() => {
 
 const stopped = new EventTarget();
 const harbour = createHarbour(() => void stopped.dispatchEvent(new Event("horn")));
+harbour.extend(skills(skillFolder(new URL("../skills", import.meta.url))));
 const running = await serveHttp(harbour);
 say(`\n${bold("Bowline: one server, every protocol version")}\n`);
 say(`The server of harbour.ts listens at ${running.url}.`);
@@ -112,4 +115,13 @@ async function visit(client: Client, how: (typeof beneath)["modern"]): Promise<v
   );
   say(`     and ${client.pending} calls are left behind`);
   say(dim(`     wire: ${how.cancel}`));
+
+  say(` ${green("5")}  A skill: instructions for a model, verified file by file`);
+  const offered = new SkillsClient(client);
+  for (const { frontmatter } of (await offered.list()).skills)
+    say(`     ${frontmatter.name}: ${frontmatter.description}`);
+  const mooring = await offered.load("skill://mooring/SKILL.md");
+  const { uri, bytes, verified } = await mooring.read("references/knots.md");
+  say(`     ${uri}: ${bytes.byteLength} bytes, ${verified ? green("as the listing promised") : "not verified"}`);
+  say(dim("     wire: skills/list, skills/get, and resources/read for each file that was needed"));
 }

@@ -46,7 +46,7 @@ export async function bundle(outdir) {
   proveOutside(graph, output);
 }
 
-/** Folders of extensions of the protocol. */
+/** Extensions of the protocol, by the name of their folder, with which the names of their entries begin. */
 const EXTENSIONS = ["skills"];
 
 const sources = at("src");
@@ -71,7 +71,7 @@ function readGraph(context) {
       outside: importedIds.filter((one) => !isOwn(one)),
       isEntry,
       // Programs without an extension load nothing of it.
-      isApart: EXTENSIONS.some((folder) => id.startsWith(join(sources, folder, "/"))),
+      isApart: EXTENSIONS.some((name) => /^(?:entry\/)?([^/-]+)/.exec(nameOf(id))?.[1] === name),
       size: code.length,
     };
     return [id, module];

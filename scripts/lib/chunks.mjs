@@ -60,7 +60,7 @@ function rootsOf(graph) {
 /**
  * Returns the roots that need each module, as a set of bits. A module that every entry has loaded before it reaches a
  * late root counts as needed by that root. It costs nothing there, and the part that the late root uses gets no chunk
- * of its own.
+ * of its own. Extensions do not count for other modules, so that an extension does not change how these are divided.
  */
 function needsOf(graph, roots) {
   const entries = roots.filter((root) => graph.get(root).isEntry);
@@ -68,8 +68,10 @@ function needsOf(graph, roots) {
   const ends = new Map(entries.map((entry) => [entry, reach(graph, entry, { late: true })]));
   const users = new Map(roots.map((root) => [root, entries.filter((entry) => ends.get(entry).has(root))]));
   const isThere = (id, root) => starts.get(root).has(id) || users.get(root).every((user) => starts.get(user).has(id));
-  const setOf = (id) => roots.reduce((set, root, index) => (isThere(id, root) ? set | (1n << BigInt(index)) : set), 0n);
-  return new Map([...graph.keys()].map((id) => [id, setOf(id)]));
+  const setOf = (id, counts) =>
+    roots.reduce((set, root, index) => (counts(root) && isThere(id, root) ? set | (1n << BigInt(index)) : set), 0n);
+  const isOfBase = (root) => !graph.get(root).isApart;
+  return new Map([...graph.keys()].map((id) => [id, (isOfBase(id) && setOf(id, isOfBase)) || setOf(id, () => true)]));
 }
 
 const ALL = -1n;

@@ -1,5 +1,7 @@
+import { BUILT_IN_EXTENSIONS } from "../protocol/meta.js";
+
 /** Identifier of the extension. Servers announce it; clients announce nothing. */
-export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
+export const SKILLS_EXTENSION = BUILT_IN_EXTENSIONS.skills;
 
 export const LIST_SKILLS = "skills/list";
 export const GET_SKILL = "skills/get";

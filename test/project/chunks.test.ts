@@ -1,4 +1,4 @@
-import { deepEqual, equal, notEqual } from "node:assert/strict";
+import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { loadScript } from "./load-script.js";
 
@@ -48,15 +48,22 @@ test("heavy sets of modules have chunks of their own, and a light one joins what
   equal(chunks.few, chunks.sides);
 });
 
-test("a light set of an extension joins nobody who does not use the extension", () => {
-  const chunks = divide({
-    server: { isEntry: true, imports: ["all"] },
-    "skills-server": { isEntry: true, imports: ["all", "names"] },
-    "skills-client": { isEntry: true, imports: ["all", "names"] },
+test("an extension has chunks of its own and does not change those of the others", () => {
+  const base = {
+    server: { isEntry: true, imports: ["all", "catalogue"] },
+    client: { isEntry: true, imports: ["all", "pages"] },
     all: { size: HEAVY },
+    catalogue: {},
+    pages: {},
+  };
+  const chunks = divide({
+    ...base,
+    "skills-server": { isEntry: true, isApart: true, imports: ["all", "catalogue", "names"] },
+    "skills-client": { isEntry: true, isApart: true, imports: ["all", "pages", "names"] },
     names: { isApart: true },
   });
-  notEqual(chunks.names, chunks.all);
+  for (const [id, chunk] of Object.entries(divide(base))) equal(chunks[id], chunk, id);
+  ok(!Object.keys(base).some((id) => chunks[id] === chunks.names));
 });
 
 test("a module that needs a package joins nobody who would not load it", () => {

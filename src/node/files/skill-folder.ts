@@ -1,6 +1,7 @@
 import { constants, watch as watchPath } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import nodePath from "node:path";
+import { fileURLToPath } from "node:url";
 import { McpError, toError } from "../../protocol/errors.js";
 import { resolveLimits } from "../../protocol/known-options.js";
 import type { SkillFiles, SkillProblem, SkillTree } from "../../skills/server/source.js";
@@ -43,7 +44,8 @@ const AT_ONCE = 16;
  * Returns a folder as a source of skills, for `skills()` of `bowline/skills/server`. Each folder in it with a SKILL.md is
  * a skill. Symbolic links are not followed.
  */
-export function skillFolder(root: string, options: SkillFolderOptions = {}): SkillFiles {
+export function skillFolder(folder: string | URL, options: SkillFolderOptions = {}): SkillFiles {
+  const root = typeof folder === "string" ? folder : fileURLToPath(folder);
   const limits = resolveLimits("skillFolder", options.limits, SKILL_FOLDER_LIMITS);
   const { ignore = isIgnored, watch = true } = options;
   let known: ReadonlyMap<string, KnownFile> = new Map();

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { connect } from "bowline/client";
 import { skillFolder } from "bowline/node";
 import { McpServer } from "bowline/server";
@@ -27,7 +28,7 @@ const text = (name: string, description = "x") => `---\nname: ${name}\ndescripti
 test("files, empty directories and nested ones are read as they are", async (t) => {
   const root = folder(t, { "a/SKILL.md": "\uFEFFx\r\n", "a/deep/er/b.bin": Buffer.from([0, 255]), "loose.txt": "l" });
   mkdirSync(join(root, "a/empty"));
-  const { files, emptyDirectories, refused } = await skillFolder(root).read();
+  const { files, emptyDirectories, refused } = await skillFolder(pathToFileURL(root)).read();
   deepEqual([...files.keys()].sort(), ["a/SKILL.md", "a/deep/er/b.bin", "loose.txt"]);
   deepEqual(Buffer.from(files.get("a/SKILL.md") ?? []), Buffer.from("\uFEFFx\r\n"));
   deepEqual(emptyDirectories, ["a/empty"]);
