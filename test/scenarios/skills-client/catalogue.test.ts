@@ -179,6 +179,10 @@ verifies("skills:host:approval-bound", "stays revoked when the content returns",
   const ways: ((world: Awaited<ReturnType<typeof approvedOnce>>) => Promise<unknown>)[] = [
     ({ catalogue }) => catalogue.list(),
     ({ held }) => rejects(held.read("a.md"), isError("skill_changed")),
+    async ({ held, script }) => {
+      script.directories.set("skill://pdf", [{ uri: "skill://pdf/new.md", name: "new.md" }]);
+      deepEqual((await held.directory()).children, []);
+    },
     ({ catalogue }) => rejects(catalogue.load({ server: "docs", uri: PDF }), isError("not_approved")),
   ];
   for (const notice of ways) {

@@ -1,0 +1,65 @@
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { connect } from "bowline/client";
+import { SkillError, SkillsClient } from "bowline/skills/client";
+import { SkillScript, skillText } from "../../../support/scripted-skills.js";
+
+const PDF = "skill://pdf/SKILL.md";
+
+async function skillsOf(script: SkillScript, t: TestContext): Promise<SkillsClient> {
+  const client = await connect(script.server());
+  t.after(() => client.close());
+  return new SkillsClient(client);
+}
+
+test("an entry that is nested very deeply does not take the others along", async (t) => {
+  const script = new SkillScript();
+  const good = script.serve(PDF, {});
+  let deep: unknown = "x";
+  for (let depth = 0; depth < 1_500; depth++) deep = [deep];
+  const uri = "skill://deep/SKILL.md";
+  script.entries.push({ uri, frontmatter: { name: "deep", description: "d", deep }, resources: "dynamic" });
+  script.files.set(uri, skillText({ name: "deep", description: "d" }, ""));
+  const found = await skillsOf(script, t);
+  const { skills } = await found.list();
+  deepEqual(skills[0], good);
+  await rejects(found.load(uri), (error) => error instanceof SkillError);
+});
+
+test("results without the members that they must have are refused", async (t) => {
+  const script = new SkillScript();
+  script.serve(PDF, {});
+  const found = await skillsOf(script, t);
+  for (const result of [{}, { skills: {} }, { skills: [], nextCursor: 7 }]) {
+    script.list = () => result;
+    await rejects(found.list(), { code: "protocol_error", message: /^skills\/list: / });
+  }
+  script.directories.set("skill://pdf", "none" as never);
+  await rejects((await found.load(PDF)).directory(), { code: "protocol_error" });
+});
+
+test("a listing is read again from the start if a cursor is refused, and keeps the time of the second attempt", async (t) => {
+  const script = new SkillScript();
+  const entry = script.serve(PDF, {});
+  const asked: unknown[] = [];
+  script.list = (cursor) => {
+    asked.push(cursor);
+    if (cursor !== undefined) throw Object.assign(new Error("gone"), {});
+    return { skills: [entry], ...(asked.length === 1 && { nextCursor: "next" }) };
+  };
+  const found = await skillsOf(script, t);
+  await rejects(found.list(), { name: "RpcError" });
+  deepEqual(asked, [undefined, "next"]);
+  deepEqual((await found.list()).skills, [entry]);
+});
+
+test("reads that run at the same time as a failed verification return verified content or nothing", async (t) => {
+  const script = new SkillScript();
+  script.serve(PDF, { "a.md": "a", "b.md": "b" });
+  const held = await (await skillsOf(script, t)).load(PDF);
+  script.files.set("skill://pdf/a.md", "A");
+  const [a, b] = await Promise.allSettled([held.read("a.md"), held.read("b.md")]);
+  equal(a.status, "rejected");
+  equal(b.status === "fulfilled" ? b.value.text : "b", "b");
+  await rejects(held.read("b.md"), { code: "skill_mismatch" });
+});
