@@ -33,12 +33,12 @@ export class SkillScript extends ServerExtension {
     return skill === undefined ? undefined : { skill };
   };
   /** Result of `skills/list` for a cursor. */
-  list: (cursor: string | undefined) => object = () => ({ skills: this.entries });
+  list: (cursor: string | undefined) => object | Promise<object> = () => ({ skills: this.entries });
 
   constructor({ settings = { directoryRead: true }, scheme = "skill" }: SkillScriptOptions = {}) {
     super(SKILLS_EXTENSION, { serverOnly: true, settings });
     const hinted = (result: object) => ({ ...this.hints, ...result });
-    this.method("skills/list", {}, ({ cursor }) => hinted(this.list(cursor as string | undefined)));
+    this.method("skills/list", {}, async ({ cursor }) => hinted(await this.list(cursor as string | undefined)));
     this.method("skills/get", {}, ({ uri }) => {
       const result = this.get(uri as string);
       if (result === undefined) throw new RpcError(-32602, "Unknown skill");

@@ -1,4 +1,3 @@
-import { runWithin } from "../../call/abortable.js";
 import { systemClock } from "../../call/clock.js";
 import type { Client } from "../../client/client.js";
 import type { CallOptions } from "../../client/options.js";
@@ -199,20 +198,28 @@ export class SkillCatalogue {
     return { server: readFrom.server, uri, path: uri, mimeType: type, bytes, text, verified: false };
   }
 
-  #listServer(server: string, options: ListSkillsOptions): Promise<SkillListing> {
+  async #listServer(server: string, options: ListSkillsOptions): Promise<SkillListing> {
     const { listTimeoutMs: ms } = this.#limits;
-    const late = () =>
-      new TimeoutError("deadline", ms, `Server ${server} did not list within ${ms} ms (limits.listTimeoutMs)`);
-    const limits = { clock: this.#options.clock ?? systemClock, signal: options.signal, ms, late };
-    return runWithin(limits, async (signal) => {
+    const { clock = systemClock } = this.#options;
+    const stop = new AbortController();
+    const message = `Server ${server} did not list within ${ms} ms (limits.listTimeoutMs)`;
+    const late = () => stop.abort(new TimeoutError("deadline", ms, message));
+    const timer = ms === Number.POSITIVE_INFINITY ? undefined : clock.schedule(late, ms);
+    const signal = options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
+    try {
       const skills = await this.#skillsOf(server, { signal });
       const listing = await skills.list({ ...options, signal });
-      if (this.#seen.has(listing)) return listing;
-      // An approval ends as soon as the server lists another entry. A listing that is reused tells nothing new.
-      this.#seen.add(listing);
-      await Promise.all(listing.skills.map((skill) => this.#approvals.find(server, skill)));
+      if (!this.#seen.has(listing)) await this.#compareApprovals(server, listing);
       return listing;
-    });
+    } finally {
+      if (timer !== undefined) clock.cancel(timer);
+    }
+  }
+
+  /** Revokes the approvals of entries that the server has changed. A listing that is reused tells nothing new. */
+  async #compareApprovals(server: string, listing: SkillListing): Promise<void> {
+    this.#seen.add(listing);
+    await Promise.all(listing.skills.map((skill) => this.#approvals.find(server, skill)));
   }
 
   /** Returns the skills of a server. The client of a group may be another one after a reconnection. */

@@ -1,8 +1,7 @@
 import type { Client } from "../../client/client.js";
 import type { CallOptions } from "../../client/options.js";
-import { isResourceNotFound } from "../../client/results.js";
 import { fromBase64Url } from "../../protocol/base64.js";
-import { ProtocolError } from "../../protocol/errors.js";
+import { ProtocolError, RpcError } from "../../protocol/errors.js";
 import { compareEntries, describeDifference } from "../difference.js";
 import { digestOf } from "../digest.js";
 import { SkillError } from "../error.js";
@@ -184,8 +183,8 @@ export class EntryFiles {
       const fresh = await this.#fetch(file.uri, { ...options, cache: "refresh" });
       return { content: fresh, problem: await mismatchOf(file, fresh.bytes) };
     } catch (error) {
-      // The server no longer has a file that the entry lists.
-      if (isResourceNotFound(error)) await this.assertUnchanged(file.uri, options);
+      // The server may no longer have the file, or not as the entry lists it.
+      if (error instanceof RpcError && !error.local) await this.assertUnchanged(file.uri, options);
       throw error;
     }
   }

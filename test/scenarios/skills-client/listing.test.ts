@@ -189,6 +189,8 @@ verifies("skills:capability:default-off", eachWire, async ({ connect }) => {
   await client.resources().all();
   await client.readResource(uriOf("one"));
   new SkillsClient(client);
+  // Anything that was sent on construction arrives before the answer.
+  await client.ping();
   deepEqual(sentBy(client), ["resources/list", "resources/read"]);
   equal(client.capabilities.extensions, undefined);
 });

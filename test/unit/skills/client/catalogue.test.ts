@@ -6,6 +6,7 @@ import { SkillCatalogue, SkillError, SkillsClient } from "bowline/skills/client"
 import { skills } from "bowline/skills/server";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { gate } from "../../../support/gate.js";
+import { SkillScript } from "../../../support/scripted-skills.js";
 
 const PDF = "skill://pdf/SKILL.md";
 
@@ -42,16 +43,13 @@ test("a catalogue does not wait longer than listTimeoutMs for a server", async (
     interceptors: [(call, next) => next(call).finally(() => setImmediate(listed.open))],
   });
   t.after(() => client.close());
-  const slow = await connect(serving("slow"), {
-    interceptors: [
-      async (call, next) => {
-        if (call.method !== "skills/list") return next(call);
-        reached.open();
-        await never.opened;
-        return next(call);
-      },
-    ],
-  });
+  const script = new SkillScript();
+  script.list = async () => {
+    reached.open();
+    await never.opened;
+    return { skills: [] };
+  };
+  const slow = await connect(script.server());
   t.after(() => slow.close());
   const catalogue = new SkillCatalogue({ docs: client, slow }, { approve: () => true, clock });
   const listing = catalogue.list();
