@@ -1,3 +1,4 @@
+import { runWithin } from "../../call/abortable.js";
 import { systemClock } from "../../call/clock.js";
 import type { Client } from "../../client/client.js";
 import type { CallOptions } from "../../client/options.js";
@@ -201,19 +202,14 @@ export class SkillCatalogue {
   async #listServer(server: string, options: ListSkillsOptions): Promise<SkillListing> {
     const { listTimeoutMs: ms } = this.#limits;
     const { clock = systemClock } = this.#options;
-    const stop = new AbortController();
     const message = `Server ${server} did not list within ${ms} ms (limits.listTimeoutMs)`;
-    const late = () => stop.abort(new TimeoutError("deadline", ms, message));
-    const timer = ms === Number.POSITIVE_INFINITY ? undefined : clock.schedule(late, ms);
-    const signal = options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
-    try {
+    const late = () => new TimeoutError("deadline", ms, message);
+    return runWithin({ clock, signal: options.signal, ms, late }, async (signal) => {
       const skills = await this.#skillsOf(server, { signal });
       const listing = await skills.list({ ...options, signal });
       if (!this.#seen.has(listing)) await this.#compareApprovals(server, listing);
       return listing;
-    } finally {
-      if (timer !== undefined) clock.cancel(timer);
-    }
+    });
   }
 
   /** Revokes the approvals of entries that the server has changed. A listing that is reused tells nothing new. */

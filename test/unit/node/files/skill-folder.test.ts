@@ -1,7 +1,8 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -53,7 +54,9 @@ test("links and special files are not read, and their skill is not served", asyn
   symlinkSync(join(outside, "secret.txt"), join(root, "link/secret.txt"));
   symlinkSync(join(outside, "dir"), join(root, "linked-dir/dir"));
   symlinkSync(join(outside, "dir"), join(root, "dir"));
-  execFileSync("mkfifo", [join(root, "pipe/fifo")]);
+  const socket = createServer().listen(join(root, "pipe/socket"));
+  t.after(() => socket.close());
+  await once(socket, "listening");
   const extension = skills(skillFolder(root));
   await extension.reload();
   deepEqual(
@@ -65,7 +68,7 @@ test("links and special files are not read, and their skill is not served", asyn
     "dir: is a symbolic link, and links are not followed",
     "link/SKILL.md: the skill is not served because of link/secret.txt: is a symbolic link, and links are not followed",
     "linked-dir/SKILL.md: the skill is not served because of linked-dir/dir: is a symbolic link, and links are not followed",
-    "pipe/SKILL.md: the skill is not served because of pipe/fifo: is not a regular file",
+    "pipe/SKILL.md: the skill is not served because of pipe/socket: is not a regular file",
   ]);
 });
 
