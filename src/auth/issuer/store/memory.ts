@@ -105,15 +105,20 @@ class Tables {
     return table;
   }
 
-  /** Evicts the owner's oldest value if the owner has too many. Throws if the new value is a mark. */
+  /**
+   * Evicts the owner's oldest value if the owner has too many. Throws if the new value is a mark, or if there is no
+   * value to evict.
+   */
   #makeRoomOfOwner({ byOwner }: Table, { owner, lasting }: Entry): void {
-    const keys = owner === undefined ? undefined : byOwner.get(owner);
+    if (owner === undefined) return;
+    const keys = byOwner.get(owner) ?? new Set();
     const bound = lasting ? "maxMarksPerUser" : "maxGrantsPerUser";
-    if (keys === undefined || keys.size < this.#limits[bound]) return;
+    if (keys.size < this.#limits[bound]) return;
     this.#sweep();
     if (keys.size < this.#limits[bound]) return;
-    if (lasting) throw full(bound, this.#limits);
-    this.remove(keys.values().next().value as string);
+    const [oldest] = keys;
+    if (lasting || oldest === undefined) throw full(bound, this.#limits);
+    this.remove(oldest);
   }
 
   #makeRoom({ entries }: Table, key: string, { owner, lasting }: Entry): void {

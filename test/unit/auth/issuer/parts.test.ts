@@ -78,6 +78,14 @@ test("a user has a share of the memory store, and takes room from no other user"
   deepEqual(await keys("refresh:ada", "refresh:bob"), ["refresh:ada", "refresh:bob"]);
 });
 
+test("a limit of 0 per user rejects every value of a user, and leaves clients alone", async () => {
+  const { store, keys } = openStore({ maxGrantsPerUser: 0, maxMarksPerUser: 0 });
+  await rejects(store.put("refresh:a", 1, LATE, { owner: "ada" }), FULL);
+  await rejects(store.add("spent:a", true, LATE, { owner: "ada" }), FULL);
+  await store.put("client:a", 1, LATE);
+  deepEqual(await keys("refresh:a", "spent:a", "client:a"), ["client:a"]);
+});
+
 test("marks are added once, and never dropped for others", async () => {
   const { clock, store } = openStore({ maxMarks: 20, maxMarksPerUser: 10 });
   const add = (name: string, owner: string, expiresAt = 20_000) =>
