@@ -35,8 +35,9 @@ function toError(
   error: string,
   secrets: readonly string[],
 ): OAuthErrorBody {
-  const text = (value: unknown) => (typeof value === "string" ? withoutSecrets(oneLine(value), secrets) : undefined);
-  return { error: text(error) ?? error, description: text(json.error_description), uri: text(json.error_uri) };
+  const text = (value: string) => withoutSecrets(oneLine(value), secrets);
+  const textIn = (value: unknown) => (typeof value === "string" ? text(value) : undefined);
+  return { error: text(error), description: textIn(json.error_description), uri: textIn(json.error_uri) };
 }
 
 /** Length of a piece of a secret that must not appear in a text. Shorter pieces of a longer secret are harmless. */

@@ -43,11 +43,11 @@ export function normalizeResource(value: unknown): string | undefined {
   const number = port === "" ? "" : String(Number(port));
   const authority = number === "" || number === DEFAULT_PORTS[name] ? "" : `:${number}`;
   const place = `${host.toLowerCase()}${authority}`;
-  const text = `${name}://${place}${path || "/"}${query}`;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const origin = `${name}://${place}`;
+  const url = URL.canParse(origin) ? new URL(origin) : undefined;
   // The URL parser must read the same address. It may percent-encode characters, but must not remove segments.
   if (url?.host !== place || DOT_SEGMENT.test(path)) return undefined;
-  return `${name}://${place}${path.replace(/\/$/, "")}${query}`;
+  return `${origin}${path.replace(/\/$/, "")}${query}`;
 }
 
 /** True if one of the token's audiences is this normalized resource. Invalid audiences match nothing. */

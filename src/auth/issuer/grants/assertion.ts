@@ -126,7 +126,7 @@ class AssertionGrant {
         this.#core.scopes.has(scope) &&
         (client.scopes?.includes(scope) ?? true),
     );
-    if (asked.length > 0 && scopes.length === 0) assertScopes(asked, scopes);
+    if (scopes.length === 0) assertScopes(asked, scopes);
     const subject = subjectOf === undefined ? claims.sub : await subjectOf(claims, client);
     if (subject === undefined) throw invalidGrant("the user of the assertion is unknown");
     return this.#found(claims, { clientId: client.id, subject, scopes, audience });
