@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { createMemoryIssuerStore, createRateLimiter, type IssuerLimits, type OAuthProblem } from "bowline/auth/issuer";
 import { createGuardedFetch, toNodeListener } from "bowline/node";
 import { freshMs } from "#src/auth/issuer/clients/document.js";
+import { setCookie } from "#src/auth/issuer/login/consents.js";
 import { Seal } from "#src/auth/issuer/seal.js";
 import { gate } from "../../../support/gate.js";
 
@@ -145,6 +146,12 @@ test("headers say how long a document is fresh", () => {
   equal(fresh({ "cache-control": "max-age=60, no-store" }), 0);
   equal(fresh({ "cache-control": "no-cache" }), 0);
   equal(fresh({}), 60_000);
+});
+
+test("the age of a cookie is in whole seconds, and a cookie without one lasts as long as the browser", () => {
+  equal(setCookie({ secure: true }, "a", "1", 90_500), "a=1; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=90");
+  equal(setCookie({ secure: false }, "a", "", 0), "a=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0");
+  equal(setCookie({ secure: true }, "a", "1"), "a=1; Path=/; Secure; HttpOnly; SameSite=Lax");
 });
 
 test("a guarded fetch reaches what it may, follows no redirect, and refuses the rest unseen", async (t) => {

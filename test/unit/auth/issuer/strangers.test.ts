@@ -289,6 +289,26 @@ test("strangers use up nothing of what is fetched for clients that users have ap
   equal((await world.refresh(String(json.refresh_token), { client_id })).status, 200);
 });
 
+test("a document is reused for a single millisecond, and one that may not be reused takes no place", async (t) => {
+  const asked: string[] = [];
+  const fetch = async (url: URL) => {
+    asked.push(url.hostname);
+    const headers = { "cache-control": url.hostname === "fresh.example" ? "no-store" : "max-age=60" };
+    return Response.json({ client_id: url.href, client_name: "Tool", redirect_uris: [CALLBACK] }, { headers });
+  };
+  let now = Date.now();
+  const limits = { documentAgeMs: 1, maxDocuments: 1 };
+  const { world } = await open(t, limits, { clientDocuments: { fetch }, now: () => now });
+  const ask = async (host: string) =>
+    equal((await world.browser().authorize({ client_id: `https://${host}/client.json` })).status, 200);
+  for (const host of ["tool.example", "tool.example", "fresh.example", "fresh.example", "tool.example"])
+    await ask(host);
+  deepEqual(asked, ["tool.example", "fresh.example", "fresh.example"]);
+  now += 1;
+  await ask("tool.example");
+  equal(asked.at(-1), "tool.example");
+});
+
 test("a browser that approves one client after another does not outgrow what servers read of a request", async (t) => {
   const { world } = await open(t, {});
   const browser = world.browser();
