@@ -26,6 +26,20 @@ test("timers fire in the order of their times, each at its own time, also those 
   deepEqual(clock.delays, [30, 10, 15, 10]);
 });
 
+test("one advance runs the timers in the order of their times, not of their start", () => {
+  const clock = new FakeClock();
+  const fired: [number, number][] = [];
+  for (const ms of [30, 10, 20, 0]) clock.schedule(() => fired.push([ms, clock.now()]), ms);
+  clock.advance(100);
+  deepEqual(fired, [
+    [0, 0],
+    [10, 10],
+    [20, 20],
+    [30, 30],
+  ]);
+  equal(clock.now(), 100);
+});
+
 test("the time of day goes on with the clock", () => {
   const clock = new FakeClock();
   const before = clock.timeOfDay();

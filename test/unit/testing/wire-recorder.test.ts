@@ -71,6 +71,19 @@ test("an exchange has its own frames, of a plain answer and of events", async ()
   equal(events.body(), `id: 1\ndata: \n\nevent: message\ndata: ${message({ method: "note" })}\n\n`);
 });
 
+test("each event with data is a frame, however short, and an event without data is none", () => {
+  const wire = new WireRecorder();
+  const stream = wire.exchange(createArrayExchange()).stream(200, sse);
+  stream.write("data: 7\n\ndata: \n\ndata: []\n\n: data: 8\n\n");
+  deepEqual(
+    wire.frames.map(({ from, text }) => [from, text]),
+    [
+      ["server", "7"],
+      ["server", "[]"],
+    ],
+  );
+});
+
 test("a wait ends with the record that fits, at once where there is one, and also when a client leaves", async () => {
   const wire = new WireRecorder();
   let ended = false;
