@@ -18,8 +18,10 @@ export class DocumentClients {
   readonly #limits: IssuerLimits;
   readonly #now: () => number;
   readonly #cache = new Map<string, { readonly client: IssuerClient; readonly expiresAt: number }>();
-  /** Unavailable or invalid documents. They are remembered, so that a client id cannot cause repeated requests. */
-  /** Documents that failed, with the problem that is repeated if they failed twice. */
+  /**
+   * Documents that were unavailable or invalid. After the second failure in a row, the problem is kept and repeated, so
+   * that a client id cannot cause requests without end.
+   */
   readonly #failures = new Map<string, { readonly problem: OAuthProblem | undefined; readonly until: number }>();
   /** Requests under way. Concurrent callers share one request per document. */
   readonly #underWay = new Map<string, Promise<IssuerClient>>();
