@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { wantsJson } from "../scripts/lib/project.mjs";
 import { judge, readExpected } from "./gate.mjs";
 import { approve } from "./person.mjs";
-import { reports, runClientScenario, runIssuerLeg, runServerLeg } from "./suite.mjs";
+import { reports, runClientScenario, runIssuerLeg, runServerLeg, runServerScenarios } from "./suite.mjs";
 
 /**
  * Runs the official conformance suite on the fixtures and applies stricter rules than the suite: `node
@@ -22,31 +22,49 @@ const chosen = planned.filter(({ role, revision, scenario }) => {
 /** Failures outside of any scenario. */
 const broken = [];
 rmSync(reports, { recursive: true, force: true });
-const outcomes = [...(await runServers()), ...(await runIssuers()), ...(await runClients())];
+const outcomes = [
+  ...(await runServers()),
+  ...(await runExtensions()),
+  ...(await runIssuers()),
+  ...(await runClients()),
+];
 const verdicts = judge(chosen, outcomes, { complete: filters.length === 0 });
 report();
 
 function runServers() {
-  return runLegs("server", runServerLeg);
+  return runLegs("server", ({ role, extension }) => role === "server" && !extension, runServerLeg);
+}
+
+function runExtensions() {
+  return runLegs("server extensions", ({ role, extension }) => role === "server" && extension, runServerScenarios);
 }
 
 function runIssuers() {
-  return runLegs("authorization", (revision) => runIssuerLeg(revision, approve));
+  const isOfIssuer = ({ role }) => role === "authorization";
+  return runLegs("authorization", isOfIssuer, (revision) => runIssuerLeg(revision, approve));
 }
 
 /**
- * Runs all scenarios of a role and revision, whatever is chosen: it takes seconds, and the suite reports each scenario.
+ * Runs the chosen scenarios of each revision. A leg that runs as a whole takes seconds, and the suite reports each
+ * scenario.
  */
-async function runLegs(wanted, runLeg) {
+async function runLegs(wanted, isWanted, runLeg) {
   const found = [];
-  for (const revision of new Set(chosen.filter(({ role }) => role === wanted).map(({ revision }) => revision))) {
+  for (const [revision, scenarios] of byRevision(chosen.filter(isWanted))) {
     progress(`${wanted} ${revision}`);
     try {
-      found.push(...(await runLeg(revision)));
+      found.push(...(await runLeg(revision, scenarios)));
     } catch (error) {
       broken.push(`${wanted} ${revision}: ${error.message}`);
     }
   }
+  return found;
+}
+
+/** Returns the names of the scenarios of each revision. */
+function byRevision(list) {
+  const found = new Map();
+  for (const { revision, scenario } of list) found.set(revision, [...(found.get(revision) ?? []), scenario]);
   return found;
 }
 

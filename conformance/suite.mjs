@@ -26,21 +26,41 @@ function suite(args, timeoutMs = 300_000, onLine = undefined) {
 /** Versions without a list of required scenarios. All scenarios that apply to them run. */
 const unfrozen = ["2025-03-26", "2025-06-18"];
 
-/** Starts the server fixture and runs all scenarios of a version on it: `[{ role, revision, scenario, checks }]`. */
-export async function runServerLeg(revision) {
+/** Runs all scenarios of a version on the server fixture: `[{ role, revision, scenario, checks }]`. */
+export function runServerLeg(revision) {
+  const choice = unfrozen.includes(revision) ? ["--suite", "all", "--spec-version"] : ["--requirements"];
+  return onServer((url) => runOnServer(url, revision, `server-${revision}`, [...choice, revision]));
+}
+
+/** Runs the named scenarios on the server fixture, also those that no version requires. */
+export function runServerScenarios(revision, scenarios) {
+  return onServer(async (url) => {
+    const found = [];
+    for (const scenario of scenarios) {
+      const choice = ["--scenario", scenario, "--spec-version", revision, "--force"];
+      found.push(...(await runOnServer(url, revision, `server-${revision}-${scenario}`, choice)));
+    }
+    return found;
+  });
+}
+
+async function onServer(work) {
   const server = await startFixture("server.js", "--port", "0");
   try {
-    const folder = join(reports, `server-${revision}`);
-    const choice = unfrozen.includes(revision) ? ["--suite", "all", "--spec-version"] : ["--requirements"];
-    const { output } = await suite(["server", "--url", server.url, ...choice, revision, "-o", folder]);
-    const found = filesBelow(folder, "checks.json").map((file) => {
-      return { role: "server", revision, scenario: scenarioOf(file, "server"), checks: readJson(file) };
-    });
-    if (found.length === 0) throw new Error(`the suite left no report:\n${output}`);
-    return found;
+    return await work(server.url);
   } finally {
     await server.stop();
   }
+}
+
+async function runOnServer(url, revision, name, choice) {
+  const folder = join(reports, name);
+  const { output } = await suite(["server", "--url", url, ...choice, "-o", folder]);
+  const found = filesBelow(folder, "checks.json").map((file) => {
+    return { role: "server", revision, scenario: scenarioOf(file, "server"), checks: readJson(file) };
+  });
+  if (found.length === 0) throw new Error(`the suite left no report:\n${output}`);
+  return found;
 }
 
 /** Runs one client scenario. An exit code other than 0 is an error even if all checks pass. */

@@ -5,6 +5,7 @@ import { addAskingTools } from "./server/asking-tools.js";
 import { addInputRequired } from "./server/input-required.js";
 import { addPrompts } from "./server/prompts.js";
 import { addResources } from "./server/resources.js";
+import { addSkills } from "./server/skills.js";
 import { addTools } from "./server/tools.js";
 
 /** Server that the conformance suite tests, for both eras on one endpoint: `node dist/server.js --port 0`. */
@@ -19,6 +20,7 @@ addAskingTools(server);
 addInputRequired(server);
 addResources(server);
 addPrompts(server);
+addSkills(server);
 
 const running = await serveHttp(server, { port: Number(values.port) });
 process.once("SIGTERM", () => void running.close());

@@ -10,6 +10,7 @@ interface Scenario {
 
 interface Expected extends Scenario {
   readonly least: number;
+  readonly extension?: boolean;
 }
 
 interface Outcome extends Scenario {
@@ -70,4 +71,20 @@ test("pending scenarios are expected only when their area is asked for", () => {
   const isTask = ({ scenario }: Scenario) => scenario.startsWith("tasks-");
   deepEqual(readExpected([]).filter(isTask), []);
   deepEqual(readExpected(["tasks"]).filter(isTask).length, 10);
+});
+
+test("scenarios of extensions are expected, and marked since the suite runs them by name alone", () => {
+  const isSkills = ({ scenario }: Scenario) => scenario.startsWith("sep-2640-skills-");
+  const found = readExpected([]).filter(isSkills);
+  deepEqual(
+    found.map(({ extension, revision, least }) => [extension, revision, least]),
+    [7, 30, 6]
+      .map((least) => [true, "2025-11-25", least])
+      .concat([7, 32, 6].map((least) => [true, "2026-07-28", least])),
+  );
+  const outcomes = found.map((wanted) => ({ ...wanted, checks: Array.from({ length: wanted.least }, () => success) }));
+  deepEqual(
+    judge(found, outcomes, { complete: true }).flatMap(({ problems }) => problems),
+    [],
+  );
 });
