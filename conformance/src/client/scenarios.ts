@@ -1,5 +1,6 @@
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { authFor } from "./auth.js";
+import { listSkills, refuseSkill } from "./skills.js";
 
 /** Parameters of a run that the suite gives. */
 export interface Run {
@@ -23,6 +24,10 @@ const scenarios: ReadonlyMap<string, Scenario> = new Map<string, Scenario>([
   ["http-custom-headers", callAsTold],
   ["http-invalid-tool-headers", callAllExposed],
   ["json-schema-ref-no-deref", listTools],
+  ["sep-2640-client-no-prefetch", withClient(listSkills)],
+  ["sep-2640-client-verify-digest", withClient(refuseSkill)],
+  ["sep-2640-client-verify-frontmatter", withClient(refuseSkill)],
+  ["sep-2640-client-verify-size", withClient(refuseSkill)],
 ]);
 
 /** Returns a scenario by its name. All scenarios about authorization are the same: connect, and call a tool. */
@@ -32,6 +37,13 @@ export function scenarioOf(name: string): Scenario | undefined {
     await using client = await open(run, await authFor(name, run.context, run.url));
     await toolsOf(client);
     await client.callTool("test-tool", {});
+  };
+}
+
+function withClient(use: (client: Client) => Promise<void>): Scenario {
+  return async (run) => {
+    await using client = await open(run);
+    await use(client);
   };
 }
 
