@@ -9,9 +9,14 @@ const exec = promisify(execFile);
 export type PeerSdk = "python" | "fastmcp" | "go" | "rust";
 
 /** Commands of an SDK's programs: the server takes `<mode> <folder>`, the client `<era> <target ...>`. */
-export interface Peer {
+export interface Programs {
   readonly serve: readonly string[];
   readonly drive: readonly string[];
+}
+
+export interface Peer extends Programs {
+  /** Programs with skills, if the SDK has them. */
+  readonly skills?: Programs;
 }
 
 const PREPARE: Readonly<Record<PeerSdk, () => Promise<Peer>>> = {
@@ -70,7 +75,8 @@ async function installPython(sdk: PeerSdk, prefix: string): Promise<Peer> {
     writeFileSync(stamp, wanted);
   }
   const command = (program: string) => [python, "-B", pathOf(`python/${prefix}${program}.py`)];
-  return { serve: command("server"), drive: command("client") };
+  const skills = { serve: command("skills_server"), drive: command("skills_client") };
+  return { serve: command("server"), drive: command("client"), ...(sdk === "fastmcp" && { skills }) };
 }
 
 async function run(file: string, args: string[], options: { cwd?: string } = {}): Promise<void> {

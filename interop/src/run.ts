@@ -7,6 +7,8 @@ import { type Neighbour, neighbours } from "./neighbours.js";
 import { balanced } from "./nginx.js";
 import { isPeer, peerOf } from "./peers.js";
 import { type Outcome, runPair } from "./run-pair.js";
+import { skillInspectors } from "./skills/inspector.js";
+import { skillLines } from "./skills/lines.js";
 import { formatTable } from "./table.js";
 
 /**
@@ -19,7 +21,14 @@ const filters = process.argv.slice(2).filter((argument) => !argument.startsWith(
 const json = process.argv.includes("--json") || process.env.npm_config_json === "true";
 const known = JSON.parse(readFileSync(new URL("../../known.json", import.meta.url), "utf8")) as readonly Known[];
 
-const lines: readonly Neighbour[] = [...pairs.map(lineOf), ...neighbours, ...inspectors, balanced];
+const lines: readonly Neighbour[] = [
+  ...pairs.map(lineOf),
+  ...neighbours,
+  ...inspectors,
+  balanced,
+  ...skillLines,
+  ...skillInspectors,
+];
 const chosen = lines.filter(({ pair }) => filters.length === 0 || filters.some((filter) => pair.includes(filter)));
 /** Reasons why peers are not available. */
 const missing = new Set<string>();

@@ -27,8 +27,18 @@ const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
  * a gateway starts both, or leaves the gateway to the client.
  */
 export async function startServer(sdk: Sdk, mode: string): Promise<Served> {
+  return startProgram(await commandOf(sdk), mode);
+}
+
+/** Starts a program of any kind. `prepare` writes files to the folder that the program gets. */
+export async function startProgram(
+  command: readonly string[],
+  mode: string,
+  prepare: (folder: string) => void = () => {},
+): Promise<Served> {
   const folder = mkdtempSync(join(tmpdir(), "interop-"));
-  const program = [...(await commandOf(sdk)), modeBehind(mode), folder];
+  prepare(folder);
+  const program = [...command, modeBehind(mode), folder];
   const stops: (() => Promise<void>)[] = [() => checkGone(folder)];
   const start = async (command: readonly string[]) => {
     const { url, stop } = await startProcess(command);

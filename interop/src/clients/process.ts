@@ -103,7 +103,7 @@ interface Waiting {
 }
 
 /** Error of the other SDK's client. */
-class PeerError extends Error {
+export class PeerError extends Error {
   constructor(
     message: string,
     readonly code?: number,
@@ -112,7 +112,8 @@ class PeerError extends Error {
   }
 }
 
-class ClientProgram {
+/** Process of a client in another language. */
+export class ClientProgram {
   readonly logs = new LogBook();
   readonly opened: Promise<Opened>;
   readonly #child;
