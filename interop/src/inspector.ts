@@ -69,13 +69,18 @@ async function inspect(mode: string, era: Era): Promise<Outcome[]> {
 
 /** The result of one method. The exit code of a call whose result is an error is not 0; the result is printed all the same. */
 async function question(target: Target, home: string, options: string[], method: string): ReturnType<Ask> {
+  const args = ["--method", method, ...options];
+  const told = await runInspector(target, home, args).catch((error: { stdout?: string; stderr?: string }) => {
+    if (!error.stdout) throw new Error(`the inspector failed: ${error.stderr}`);
+    return error.stdout;
+  });
+  return (JSON.parse(told) as { result: Record<string, unknown> }).result;
+}
+
+/** Runs the inspector and returns its output. Rejects if the exit code is not 0. */
+export async function runInspector(target: Target, home: string, options: readonly string[]): Promise<string> {
   const { node, file } = await programOf("inspector");
   const goal = target.wire === "http" ? [target.url, "--transport", "http"] : [target.command, ...target.args];
-  const args = [file, "--cli", ...goal, "--method", method, ...options, "--format", "json"];
   const env = { ...process.env, HOME: home, USERPROFILE: home };
-  const told = await exec(node, args, { env }).catch((error: { stdout?: string; stderr?: string }) => {
-    if (!error.stdout) throw new Error(`the inspector failed: ${error.stderr}`);
-    return { stdout: error.stdout };
-  });
-  return (JSON.parse(told.stdout) as { result: Record<string, unknown> }).result;
+  return (await exec(node, [file, "--cli", ...goal, ...options, "--format", "json"], { env })).stdout;
 }

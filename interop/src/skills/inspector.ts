@@ -1,18 +1,15 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import type { Era, Target } from "../driver.js";
+import type { Era } from "../driver.js";
 import { programOf } from "../fetched.js";
+import { runInspector } from "../inspector.js";
 import type { Neighbour } from "../neighbours.js";
 import { type Outcome, runCheck, START_MS } from "../run-pair.js";
 import { pathIn } from "./driver.js";
 import { CHART_WORK, DIRECTORIES, DYNAMIC, expectedSkills, UNLISTED } from "./fixture.js";
 import { startSkills } from "./lines.js";
-
-const exec = promisify(execFile);
 
 /** Report of the inspector on a skill. */
 interface Report {
@@ -31,7 +28,10 @@ interface Page {
 
 type Ask = (...options: string[]) => Promise<string>;
 
-/** The inspector as a verifier: it compares every file and the frontmatter of Bowline's skills with their entries. */
+/**
+ * The inspector as a verifier: it compares every file and the frontmatter of Bowline's skills with their entries. Its exit
+ * code is 0 only if nothing differs.
+ */
 export const skillInspectors: readonly Neighbour[] = ["stdio", "http"].flatMap((wire) =>
   (["legacy", "modern"] as const).map((era) => ({
     pair: `inspector -> bowline skills:${wire} ${era}`,
@@ -83,19 +83,11 @@ async function inspect(wire: string, era: Era): Promise<Outcome[]> {
   const pair = `inspector -> bowline skills:${wire} ${era}`;
   const home = mkdtempSync(join(tmpdir(), "interop-"));
   const served = await startSkills("bowline", wire, () => {});
-  const ask: Ask = (...options) => run(served.target, home, [...options, "--protocol-era", era]);
+  const ask: Ask = (...options) => runInspector(served.target, home, [...options, "--protocol-era", era]);
   const outcomes: Outcome[] = [];
   for (const [check, work] of Object.entries(checks))
     outcomes.push(await runCheck(pair, check, () => work(ask), START_MS));
   outcomes.push(await runCheck(pair, "stop", () => served.close(), START_MS));
   rmSync(home, { recursive: true, force: true });
   return outcomes;
-}
-
-/** Runs the inspector. Its exit code is 0 only if nothing differs. */
-async function run(target: Target, home: string, options: string[]): Promise<string> {
-  const { node, file } = await programOf("inspector");
-  const goal = target.wire === "http" ? [target.url, "--transport", "http"] : [target.command, ...target.args];
-  const env = { ...process.env, HOME: home, USERPROFILE: home };
-  return (await exec(node, [file, "--cli", ...goal, ...options, "--format", "json"], { env })).stdout;
 }
