@@ -142,6 +142,16 @@ export const directoryChecks: SkillChecks = {
   },
 };
 
+/** Checks of a server that does not announce `resources/directory/read`. */
+export const fileOnlyChecks: SkillChecks = {
+  "directories not announced": async ({ driver }) => {
+    equal(driver.announced.directories, false);
+    const skill = await driver.get(CHART_WORK);
+    await rejects(driver.directory(skill, ""), { code: "skills_unsupported" });
+    await rejects(driver.readDirectory("skill://chart-work"), withCode(driver, -32601));
+  },
+};
+
 /** Checks of skills that only Bowline's server has. */
 export const generatedChecks: SkillChecks = {
   "dynamic skill": async ({ driver }) => {

@@ -8,6 +8,7 @@ import { type Served, startProgram } from "../server-process.js";
 import {
   changeChecks,
   directoryChecks,
+  fileOnlyChecks,
   frontmatterChecks,
   generatedChecks,
   resourceChecks,
@@ -79,7 +80,7 @@ const PAIRS: readonly SkillPair[] = [
     client: "bowline",
     server: "fastmcp",
     eras: ["modern"],
-    checks: { ...skillChecks, ...verifyingChecks, ...frontmatterChecks },
+    checks: { ...skillChecks, ...fileOnlyChecks, ...verifyingChecks, ...frontmatterChecks },
   },
   { client: "bowline", server: "fastmcp", eras: ["legacy"], checks: unannouncedChecks },
 ];
