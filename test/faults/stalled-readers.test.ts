@@ -1,9 +1,11 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import { once } from "node:events";
-import { connect as connectSocket, type Socket } from "node:net";
+import type { ServerResponse } from "node:http";
+import { connect as connectHttp2, createServer as createHttp2 } from "node:http2";
+import { type AddressInfo, connect as connectSocket, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { connect } from "bowline/client";
-import { serveHttp } from "bowline/node";
+import { serveHttp, toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { FakeClock } from "../support/fake-clock.js";
 import { gate } from "../support/gate.js";
@@ -91,6 +93,34 @@ test("an answer that nobody reads is given up", async (t) => {
   const [served] = (await connected) as [Socket];
   await once(served, "close");
   deepEqual([served.destroyed, served.writableLength > 0 || served.writableFinished === false], [true, true]);
+});
+
+test("over HTTP/2, an answer that nobody reads is given up and the connection stays open", async (t) => {
+  const server = new McpServer(me, { limits: { stallMs: 50 } })
+    .tool("large", {}, () => "x".repeat(1_000_000))
+    .tool("small", {}, () => "small");
+  const host = createHttp2(toNodeListener(server) as never).listen(0, "127.0.0.1");
+  await once(host, "listening");
+  const { port } = host.address() as AddressInfo;
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  t.after(async () => {
+    session.destroy();
+    host.close();
+    await server.close();
+  });
+  const post = (name: string) => {
+    const { headers, body } = modernRequest("tools/call", { params: { name, arguments: {} } });
+    const stream = session.request({ ...headers, ":method": "POST", ":path": "/mcp", ":authority": "localhost" });
+    return stream.end(JSON.stringify(body));
+  };
+  const served = once(host, "request");
+  const unread = post("large").on("error", () => {});
+  const [, response] = (await served) as [unknown, ServerResponse];
+  await once(response, "close");
+  equal(unread.readableEnded, false);
+  let text = "";
+  for await (const chunk of post("small")) text += chunk;
+  ok(text.includes('"small"'));
 });
 
 for (const era of ["modern", "legacy"]) {

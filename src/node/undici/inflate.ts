@@ -5,7 +5,7 @@ import { quoted } from "../../protocol/text.js";
 
 /** Passes on data as it arrives, and accepts a missing end, as browsers do. */
 const LENIENT = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
-const LENIENT_BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
+const LENIENT_BROTLI = { finishFlush: constants.BROTLI_OPERATION_FLUSH };
 
 const UNPACKERS: ReadonlyMap<string, () => Transform> = new Map([
   ["gzip", () => createGunzip(LENIENT)],
@@ -27,7 +27,7 @@ export async function inflate(packed: ByteSource, encoding: string, onChunk: OnC
   });
   let broken: { readonly reason: unknown } | undefined;
   const reading = packed.pump(async (chunk) => {
-    if (!source.push(chunk)) {
+    if (!source.push(chunk) && !source.destroyed) {
       await new Promise<void>((resolve) => {
         resume = resolve;
       });

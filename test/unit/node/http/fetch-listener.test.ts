@@ -1,9 +1,11 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, IncomingMessage, ServerResponse } from "node:http";
+import { type AddressInfo, Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { toNodeListener } from "bowline/node";
+import { toFetchListener } from "#src/node/http/fetch-listener.js";
+import { gate } from "../../../support/gate.js";
 
 interface Seen {
   readonly url: string;
@@ -69,6 +71,43 @@ test("a body that was read as text or as bytes arrives as it was", async (t) => 
   deepEqual(await post(t, JSON_TYPE, '{"a": 1}', String), bytesOf('{"a": 1}'), "text is not written as JSON again");
   const bytes = Buffer.from([0, 255, 254, 128, 10]);
   deepEqual(await post(t, "application/octet-stream", bytes, (body) => body), [...bytes]);
+});
+
+/** Creates a request as a server hands it over, without a connection. */
+function incomingOf(fields: { method?: string; url?: string | undefined }): IncomingMessage {
+  return Object.assign(new IncomingMessage(new Socket()), fields);
+}
+
+test("a request without a target is for the root", async () => {
+  const incoming = incomingOf({ url: undefined });
+  const asked = gate<string>();
+  const listener = toFetchListener(({ url }) => {
+    asked.open(url);
+    return new Response();
+  });
+  listener(incoming, new ServerResponse(incoming));
+  equal(await asked.opened, "http://localhost/");
+});
+
+test("a body is read ahead up to 64 KiB, and the rest when it is wanted", async () => {
+  const incoming = incomingOf({ method: "POST", url: "/" });
+  const asked = gate<Request>();
+  const listener = toFetchListener((request) => {
+    asked.open(request);
+    return new Promise(() => {});
+  });
+  listener(incoming, new ServerResponse(incoming));
+  let read = 0;
+  incoming.on("data", (chunk: Buffer) => {
+    read += chunk.length;
+  });
+  const paused = once(incoming, "pause");
+  for (let piece = 0; piece < 6; piece++) incoming.push(Buffer.alloc(16 * 1024));
+  await paused;
+  equal(read, 64 * 1024);
+  incoming.push(null);
+  const request = await asked.opened;
+  equal((await request.arrayBuffer()).byteLength, 96 * 1024);
 });
 
 const one = (values: readonly string[]): string | readonly string[] =>
