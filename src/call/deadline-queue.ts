@@ -85,11 +85,6 @@ export class DeadlineQueue<T> {
     return undefined;
   }
 
-  clear(): void {
-    while (this.#first !== this.#ends) unlink(this.#first);
-    this.#disarm();
-  }
-
   /** Makes the timer end with the last item. The caller adds no item afterwards. */
   retire(): void {
     this.#isShared = false;

@@ -18,8 +18,7 @@ test("there is one timer while an item waits, and none when the last has gone", 
   queue.remove(b);
   queue.remove(b);
   equal(clock.pending, 0);
-  queue.add("c");
-  queue.clear();
+  queue.add("c").leave();
   equal(clock.pending, 0);
   clock.advance(1000);
   deepEqual(due, []);

@@ -84,6 +84,7 @@ export class SessionTable {
   end(session: HttpSession, why: HttpRefusal): void {
     const { id } = session;
     session.idlePlace?.leave();
+    session.idlePlace = undefined;
     session.end(why);
     if (id === undefined || this.#sessions.get(id) !== session) return;
     this.#sessions.delete(id);
@@ -93,8 +94,6 @@ export class SessionTable {
 
   endAll(why: HttpRefusal): void {
     for (const session of [...this.#sessions.values()]) this.end(session, why);
-    this.#new.clear();
-    this.#used.clear();
   }
 
   #onDue(session: HttpSession): void {
