@@ -52,6 +52,16 @@ verifies(["client-auth:dpop:auth-scheme", "client-auth:dpop:fresh-proof"], eachE
   deepEqual([...methods].sort(), world.era === "modern" ? ["POST"] : ["DELETE", "GET", "POST"]);
 });
 
+verifies("client-auth:dpop:auth-scheme", "in place of the caller's own credentials", eachEra, async (world) => {
+  binding(world);
+  const auth = world.oauth({ dpop: true });
+  await world.call(auth, { headers: { authorization: "Basic bWU6bXk=" } });
+  const [first, second] = authorized(world).map(({ headers }) => headers.get("authorization") ?? "");
+  equal(first, "Basic bWU6bXk=");
+  ok(second?.startsWith("DPoP token-"));
+  equal(authorized(world).length, 2);
+});
+
 verifies(["client-auth:dpop:token-request-proof", "client-auth:dpop:key-binding"], eachEra, async (world) => {
   binding(world);
   world.as.refreshes = true;

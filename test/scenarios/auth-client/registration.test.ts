@@ -308,8 +308,13 @@ verifies("client-auth:dcr:expired-secret", eachEra, async (world) => {
   await world.call(world.oauth({ store }));
   equal(asked(world)?.get("client_id"), "old");
   world.as.live.clear();
-  store.set("client https://as.example", { ...stored, secretExpiresAt: 1 });
-  await world.call(world.oauth({ store }));
+  const now = Date.now();
+  const secretExpiresAt = Math.ceil(now / 1000);
+  store.set("client https://as.example", { ...stored, secretExpiresAt });
+  await world.call(world.oauth({ store, now: () => secretExpiresAt * 1000 - 1 }));
+  equal(asked(world)?.get("client_id"), "old");
+  world.as.live.clear();
+  await world.call(world.oauth({ store, now: () => secretExpiresAt * 1000 }));
   equal(asked(world)?.get("client_id"), "client-as.example");
 });
 

@@ -21,7 +21,9 @@ async function documentOf(response: Response): Promise<Record<string, unknown>> 
 
 verifies("hosting:auth:metadata-endpoints", guardedHosts, async (world) => {
   const { send, asked, seen } = await world.guard();
-  const document = await documentOf(await send(`${WELL_KNOWN}/mcp`));
+  const response = await send(`${WELL_KNOWN}/mcp`);
+  equal(response.headers.get("cache-control"), "public, max-age=300");
+  const document = await documentOf(response);
   equal(document.resource, RESOURCE);
   // From a page of any origin, and whatever the request says of itself.
   const elsewhere = await send(`${WELL_KNOWN}/mcp?x=1`, {

@@ -38,6 +38,20 @@ for (const era of ["modern", "legacy"] as const) {
     equal(logins(world), 2);
   });
 
+  test(`a server that rejects the refreshed token leads to a login, without another refresh [${era}]`, async (t) => {
+    const world = await AuthWorld.open(t, era);
+    world.as.refreshes = true;
+    const client = await world.connect(world.oauth());
+    world.as.live.clear();
+    world.routes.set("POST https://as.example/token", ({ form }) => {
+      const reply = world.as.token(form);
+      if (form.get("grant_type") === "refresh_token") world.as.live.clear();
+      return reply;
+    });
+    equal((await client.callTool("echo", {})).text, "echo");
+    deepEqual([refreshes(world).length, logins(world)], [1, 2]);
+  });
+
   for (const [when, laterMs] of [
     ["about to end", HOUR - 1000],
     ["over", 2 * HOUR],

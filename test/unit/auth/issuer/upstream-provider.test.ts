@@ -1,5 +1,6 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { test } from "node:test";
+import { createMemoryIssuerStore } from "bowline/auth/issuer";
 import { answerOf, createPkce, ISSUER, IssuerWorld } from "../../../support/issuer-world.js";
 import { browseTo, ProviderWorld } from "../../../support/provider-world.js";
 
@@ -49,4 +50,33 @@ test("a real OpenID provider without registration is fronted: login there, token
   const renewed = await world.issuer.upstreamTokens(verified?.grantId ?? "");
   notEqual(renewed?.accessToken, kept?.accessToken);
   equal(provider.count("POST", "/token"), 2);
+});
+
+test("no browser is redirected to the provider for a client that cannot be kept", async (t) => {
+  const memory = createMemoryIssuerStore();
+  const disk = { isFull: false };
+  const put: typeof memory.put = async (key, ...rest) => {
+    if (disk.isFull && key.startsWith("client:")) throw new Error("the disk is full");
+    await memory.put(key, ...rest);
+  };
+  const world = await IssuerWorld.open(t, {
+    store: { ...memory, put },
+    upstream: {
+      authorizationEndpoint: "https://idp.example/authorize",
+      tokenEndpoint: "https://idp.example/token",
+      clientId: client.client_id,
+      user: () => ({ id: "user" }),
+    },
+  });
+  const { id } = await world.register();
+  disk.isFull = true;
+  const refused = await world.browser().approve({ client_id: id });
+  deepEqual([refused.status, refused.headers.get("location")], [500, null]);
+  deepEqual(
+    world.errors.map((error) => (error as Error).message),
+    ["the disk is full"],
+  );
+  disk.isFull = false;
+  const away = await world.browser().approve({ client_id: id });
+  equal(new URL(away.headers.get("location") ?? "").origin, "https://idp.example");
 });

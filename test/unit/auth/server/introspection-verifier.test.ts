@@ -76,6 +76,17 @@ test("the server says who it is by secret in the body, or by a key", async () =>
   deepEqual([decodeJwt(assertion).iss, decodeJwt(assertion).aud], ["s", ISSUER]);
 });
 
+test("an assertion is for the endpoint if no issuer is configured", async () => {
+  const issuer = await TokenIssuer.create();
+  issuer.routes.set(ENDPOINT, () => Response.json(active()));
+  const { privateKey: key } = await issuer.addKey();
+  const { issuer: _, ...settings } = issuer.settings;
+  const verify = introspectionVerifier({ ...settings, endpoint: ENDPOINT, client: { id: "s", key } });
+  equal((await verify("opaque"))?.subject, "ada");
+  const assertion = new URLSearchParams(String(issuer.asked.at(-1)?.init.body)).get("client_assertion") ?? "";
+  equal(decodeJwt(assertion).aud, ENDPOINT);
+});
+
 test("an answer is kept for a while, but not beyond the token's end", async () => {
   const { issuer, verify } = await setUp(() => active({ exp: NOW / 1000 + 15 }));
   await verify("one");

@@ -134,6 +134,12 @@ test("scopes that a definition requires are asked of handlers' context too", asy
   await server.close();
 });
 
+test("a call without an access token has no authorization", () => {
+  for (const auth of [undefined, null, "t", { user: "ada" }]) {
+    throws(() => authOf({ auth }), { code: "no_auth" });
+  }
+});
+
 test("a protection alone is a gate for any framework", async () => {
   const gate = protect({
     resource: "https://mcp.example/mcp",
