@@ -243,6 +243,15 @@ describe("a definition is refused", () => {
     equal(compileSchema({ type: "string" }, where, "output", defaultValidator).jsonSchema.type, "string");
   });
 
+  it("when references at the root lead in a circle or to a schema that is no object", () => {
+    const { validate } = z.object({})["~standard"];
+    for (const $defs of [{ a: { anyOf: [{ $ref: "#/$defs/a" }] } }, { a: true }, { a: { allOf: [true] } }, {}]) {
+      const describe = () => ({ $ref: "#/$defs/a", $defs });
+      const jsonSchema = { input: describe, output: describe };
+      refuses({ "~standard": { version: 1, vendor: "own", validate, jsonSchema } }, /type: "object" at its root/);
+    }
+  });
+
   it("when it is no schema at all", () => {
     for (const schema of [null, true, "object", [], undefined]) refuses(schema, /expected a JSON Schema object/);
   });

@@ -508,6 +508,7 @@ test("the time that connecting takes is part of a call's deadline", async () => 
   );
   await using _ = group;
   let ended = false;
+  clock.advance(50);
   const call = group.callTool("slow__wait", {}, { deadlineMs: 1000 }).finally(() => {
     ended = true;
   });

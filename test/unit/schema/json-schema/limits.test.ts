@@ -21,6 +21,24 @@ describe("a value cannot exhaust the validator:", () => {
     ]);
   });
 
+  it("a search for items that no other keyword has seen", () => {
+    const items = Array.from({ length: 1000 }, () => 1);
+    /** Least number of steps with which the check of the items ends. */
+    const costOf = (schema: JsonSchema) => {
+      let [least, most] = [0, 1_000_000];
+      while (least < most) {
+        const maxSteps = (least + most) >> 1;
+        const issues = createValidator({ limits: { maxSteps } }).compile(schema)(items);
+        if (issues.length === 0) most = maxSteps;
+        else least = maxSteps + 1;
+      }
+      return least;
+    };
+    // Each item costs two steps when it is marked as seen, and one when the marks are searched.
+    const marked = costOf({ contains: true }) + 3 * items.length;
+    ok(costOf({ contains: true, unevaluatedItems: false }) >= marked);
+  });
+
   const tooCostly = {
     path: "",
     message: "takes more than 4000000 steps to check; raise limits.maxSteps of createValidator",
