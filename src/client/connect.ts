@@ -84,7 +84,7 @@ async function openConnection(connector: Connector, plan: Plan, core: ClientCore
   return connector.open(core, plan, options);
 }
 
-/** Opens connections to a target. Request ids continue from one connection to the next. */
+/** Opens connections to a target. On a channel, request ids continue from one connection to the next. */
 class Connector {
   readonly #dialer: Dialer;
   readonly #core: ClientCore;

@@ -49,7 +49,7 @@ export const nextMicrotask: Promise<void> = Promise.resolve();
 export class HttpWire {
   readonly headers: ClientHeaders;
   receiver: TransportReceiver = NO_RECEIVER;
-  /** Id of the session. It is replaced where an error quotes a response. */
+  /** Id of the session. It is redacted in errors that quote a response. */
   secret: string | undefined;
   readonly #target: HttpTarget;
   readonly #open = new Set<AbortSwitch>();

@@ -108,7 +108,7 @@ export class AuthRuns<T> {
     return await this.#running.run.join(signal);
   }
 
-  /** Starts a run that is independent of the shared one. */
+  /** Starts a run with the deadline. Does not make it the shared run. */
   start<R>(work: (run: AuthRun) => Promise<R>): SharedRun<R> {
     const { what, deadlineMs, now } = this.#limits;
     return new SharedRun((signal) => work({ signal, tried: [], now }), deadlineMs, what);

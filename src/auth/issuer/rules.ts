@@ -14,7 +14,10 @@ export interface ScopeLimits {
   readonly registered: readonly string[] | undefined;
 }
 
-/** Returns the requested scopes. Throws `invalid_scope` for a scope that the server or the client does not allow. */
+/**
+ * Returns the requested scopes. Throws `invalid_scope` for a scope that the server does not support or for which the
+ * client is not registered.
+ */
 export function requestedScopes(scope: string | undefined, limits: ScopeLimits): readonly string[] {
   const { supported, defaults, registered } = limits;
   const allowed = registered === undefined ? supported : supported.filter((item) => registered.includes(item));

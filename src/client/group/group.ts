@@ -273,7 +273,11 @@ export class Group<M extends ServerTypes = ServerTypes> {
     const clock = this.#clock;
     const readFrom = async (member: GroupMember, unwanted: AbortSignal) => {
       const late = () =>
-        new TimeoutError("deadline", ms, `Server ${member.name} did not list within ${ms} ms (option listTimeoutMs)`);
+        new TimeoutError(
+          "deadline",
+          ms,
+          `Server ${member.name} did not return its list within ${ms} ms (option listTimeoutMs)`,
+        );
       try {
         const limits = { clock, signal: unwanted, ms, late };
         const items = await runWithin(limits, (signal) => read(member, { ...options, signal }));

@@ -87,7 +87,7 @@ export class GroupListing<T> implements AsyncIterable<T> {
 
   #lateError(server: string): TimeoutError {
     const { graceMs } = this.#options;
-    const message = `Server ${server} did not list within ${graceMs} ms after another server (option listGraceMs)`;
+    const message = `Server ${server} did not return its list within ${graceMs} ms after another server (option listGraceMs)`;
     return new TimeoutError("deadline", graceMs, message);
   }
 }

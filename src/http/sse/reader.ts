@@ -112,7 +112,7 @@ export class SseReader {
     }
     let lf = text.indexOf("\n", start);
     let cr = text.indexOf("\r", start);
-    // Each kind of line end is searched again only after it has been passed, which keeps the work linear.
+    // Each kind of line end is searched for again only after the last one found, which keeps the work linear.
     while (lf !== -1 || cr !== -1) {
       const atCr = lf === -1 || (cr !== -1 && cr < lf);
       const end = atCr ? cr : lf;

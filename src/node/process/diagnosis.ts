@@ -23,7 +23,7 @@ const KNOWN_MESSAGES: readonly (readonly [RegExp, string])[] = [
   ],
   [/ModuleNotFoundError|No module named/, "a Python module is missing"],
   [/npm (error|ERR!) (code )?E?404/, "npm did not find the package"],
-  [/could not determine executable to run/, "the package has no executable of that name"],
+  [/could not determine executable to run/, "npx cannot tell which executable of the package to run"],
   [/heap out of memory/, "it ran out of memory"],
   [/EADDRINUSE/, "an address it listens on is in use"],
   [/(command )?not found|No such file or directory/, "a program or file that it needs is missing"],

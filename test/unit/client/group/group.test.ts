@@ -147,7 +147,7 @@ test("a server that hangs, fails or lies does not hurt the others", async () => 
   clock.advance(100);
   equal((await reading.next()).done, true);
   deepEqual([...listing.failures.keys()].sort(), ["dead", "hung", "liar", "mute"]);
-  match(listing.failures.get("mute")?.message ?? "", /Server mute did not list within 100 ms/);
+  match(listing.failures.get("mute")?.message ?? "", /Server mute did not return its list within 100 ms/);
   match(listing.failures.get("liar")?.message ?? "", /tools of the result must be/);
   match(listing.failures.get("dead")?.message ?? "", /Server "dead" is not available .*nobody there/);
   deepEqual(errors.map(([server]) => server).sort(), ["dead", "hung", "liar", "mute"]);
@@ -173,7 +173,10 @@ test("a server that hangs holds a listing up for a grace after another has liste
     (await tools).map(({ server }) => server),
     ["good", "good"],
   );
-  match(listing.failures.get("slow")?.message ?? "", /Server slow did not list within 3000 ms after another server/);
+  match(
+    listing.failures.get("slow")?.message ?? "",
+    /Server slow did not return its list within 3000 ms after another server/,
+  );
   deepEqual(
     errors.map(([server]) => server),
     ["slow"],
