@@ -83,7 +83,7 @@ export class DocumentFetcher {
     const { status } = response;
     if (status !== 200 || !isJson(response)) {
       discard(response);
-      throw new Error(status === 200 ? "the content type is not JSON" : `the response has status ${status}`);
+      throw new Error(status === 200 ? "its type is not JSON" : `the response has status ${status}`);
     }
     return { json: JSON.parse(await readText(response, maxDocumentBytes, { signal })), headers: response.headers };
   }
