@@ -1,3 +1,4 @@
+import { messageOf } from "../../protocol/text.js";
 import { SkillError } from "../error.js";
 import { loadYaml, type ParseYaml } from "../frontmatter.js";
 import type { Skill } from "../types.js";
@@ -17,7 +18,7 @@ export class SkillLoader {
   readonly #limits: SkillsLimits;
   readonly #strict: boolean;
   #parser: Promise<ParseYaml> | undefined;
-  readonly #built = new WeakMap<AnySkill, Promise<ServedSkill>>();
+  readonly #built = new WeakMap<AnySkill, Promise<ServedSkill | undefined>>();
 
   constructor(rules: BuildRules, limits: SkillsLimits, strict: boolean) {
     this.#rules = rules;
@@ -28,13 +29,12 @@ export class SkillLoader {
   /** Reads all sources. Rejects if a source cannot be read, or, with `strict`, if there is a problem. */
   async load(files: readonly SkillFiles[], definitions: readonly AnySkill[]): Promise<Loaded> {
     const trees = await Promise.all(files.map((source) => this.#read(source)));
-    const defined = await this.build(definitions);
-    const skills = [...trees.flatMap((tree) => tree.skills), ...defined];
-    const { kept, repeated } = withoutRepeated(skills);
-    const sorted = kept.sort((one, other) => (one.listing.uri < other.listing.uri ? -1 : 1));
+    const parts = [...trees, await this.build(definitions)];
+    const combined = combine(parts.flatMap(({ skills }) => skills));
+    const sorted = [...combined.skills].sort((one, other) => (one.listing.uri < other.listing.uri ? -1 : 1));
     const problems = [
-      ...trees.flatMap((tree) => tree.problems),
-      ...repeated,
+      ...parts.flatMap((part) => part.problems),
+      ...combined.problems,
       ...sorted.flatMap((skill) => sizeProblems(skill, this.#limits)),
       ...nameProblems(sorted.filter(({ listed }) => listed).map(({ listing }) => listing)),
     ];
@@ -45,15 +45,22 @@ export class SkillLoader {
     return { skills: sorted, problems };
   }
 
-  /** Builds skills that are defined in code. A definition is built once. */
-  build(definitions: readonly AnySkill[]): Promise<readonly ServedSkill[]> {
-    return Promise.all(
-      definitions.map((definition) => {
-        const built = this.#built.get(definition) ?? buildSkill(definition, this.#rules);
-        this.#built.set(definition, built);
-        return built;
-      }),
-    );
+  /** Builds skills that are defined in code. A definition is built once, and its problem is returned once. */
+  async build(definitions: readonly AnySkill[]): Promise<Loaded> {
+    const problems: SkillProblem[] = [];
+    const built = definitions.map((definition) => {
+      const known = this.#built.get(definition);
+      if (known !== undefined) return known;
+      const skill = buildSkill(definition, this.#rules).catch((error: unknown) => {
+        const path = definition.path ?? String(definition.frontmatter?.name);
+        problems.push({ path, message: messageOf(error) });
+        return undefined;
+      });
+      this.#built.set(definition, skill);
+      return skill;
+    });
+    const skills = (await Promise.all(built)).filter((skill) => skill !== undefined);
+    return { skills, problems };
   }
 
   async #read(source: SkillFiles): Promise<Loaded> {
@@ -64,18 +71,15 @@ export class SkillLoader {
 }
 
 /** Leaves out skills whose URI another one has. */
-export function withoutRepeated(skills: readonly ServedSkill[]): {
-  readonly kept: ServedSkill[];
-  readonly repeated: readonly SkillProblem[];
-} {
+export function combine(skills: readonly ServedSkill[]): Loaded {
   const uris = new Set<string>();
-  const repeated: SkillProblem[] = [];
+  const problems: SkillProblem[] = [];
   const kept = skills.filter(({ listing: { uri }, path }) => {
     if (!uris.has(uri)) return uris.add(uri);
-    repeated.push({ path, message: `another skill has the URI ${uri}; this one is not served` });
+    problems.push({ path, message: `another skill has the URI ${uri}; this one is not served` });
     return false;
   });
-  return { kept, repeated };
+  return { skills: kept, problems };
 }
 
 function sizeProblems({ path, files }: ServedSkill, { maxFiles, maxBytes }: SkillsLimits): readonly SkillProblem[] {

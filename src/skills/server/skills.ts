@@ -1,4 +1,5 @@
 import { unref } from "../../call/clock.js";
+import { ignoreErrors } from "../../call/maybe-promise.js";
 import { type HandlerResult, PreparedResult } from "../../era/server-era.js";
 import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
@@ -11,7 +12,7 @@ import { GET_SKILL, LIST_SKILLS, READ_DIRECTORY, SKILLS_EXTENSION, type Skill } 
 import { isScheme, normalPath } from "../uri.js";
 import { assertSkill } from "./build.js";
 import { compareSkills, type SkillChanges } from "./changes.js";
-import { SkillLoader, withoutRepeated } from "./loader.js";
+import { combine, SkillLoader } from "./loader.js";
 import { SKILLS_LIMITS, SKILLS_OPTIONS, type SkillsLimits, type SkillsOptions } from "./options.js";
 import { Snapshot } from "./snapshot.js";
 import type { AnySkill, SkillFiles, SkillProblem, SkillSource, SkillsOfCaller } from "./source.js";
@@ -36,6 +37,8 @@ export class SkillsExtension extends ServerExtension {
   readonly #perRequest = new WeakMap<Context, Promise<Snapshot>>();
   readonly #hinted = new WeakMap<PreparedResult, PreparedResult>();
   #loaded: Promise<Snapshot> | undefined;
+  /** Load that waits for the one before it. */
+  #next: Promise<SkillChanges> | undefined;
   /** Snapshot in use. It stays in use while the skills are loaded again. */
   #snapshot: Snapshot | undefined;
   #problems: readonly SkillProblem[] = [];
@@ -71,7 +74,7 @@ export class SkillsExtension extends ServerExtension {
     this.#define(directories, isRestricted);
   }
 
-  /** Skills that every caller may have, with all problems of the last load. */
+  /** Problems of the last load. */
   get problems(): readonly SkillProblem[] {
     return this.#problems;
   }
@@ -85,13 +88,23 @@ export class SkillsExtension extends ServerExtension {
    * Loads all skills again and replaces the present ones at once. Rejects and keeps the present ones if a source cannot
    * be read. Notifies clients of changes.
    */
-  async reload(): Promise<SkillChanges> {
-    // Loads run one after another, so that the last one wins.
+  reload(): Promise<SkillChanges> {
+    // A load that has not begun sees all changes until now.
+    this.#next ??= this.#enqueue();
+    return this.#next;
+  }
+
+  /** Starts a load after the one before it, so that the last one wins. */
+  async #enqueue(): Promise<SkillChanges> {
     const before = this.#loaded?.catch(() => undefined);
-    const loading = Promise.resolve(before).then(() => this.#load());
-    this.#loaded = loading.then(({ snapshot }) => snapshot);
-    this.#loaded.catch(() => {
-      this.#loaded = undefined;
+    const loading = Promise.resolve(before).then(() => {
+      this.#next = undefined;
+      return this.#load();
+    });
+    const loaded = loading.then(({ snapshot }) => snapshot);
+    this.#loaded = loaded;
+    loaded.catch(() => {
+      if (this.#loaded === loaded) this.#loaded = undefined;
     });
     return (await loading).changes;
   }
@@ -144,18 +157,21 @@ export class SkillsExtension extends ServerExtension {
   }
 
   #start(server: ExtensionServer): void {
+    // Without a server, changes are not watched.
+    const load = this.#servers.size === 0 ? this.reload() : this.#current();
+    load.catch((error: unknown) => server.report(error, { where: "skills" }));
     this.#servers.add(server);
-    const stops = this.#files.map((source) => source.watch?.(() => this.#onChange(server)));
+    const stops: ((() => void) | undefined)[] = [];
     server.onClosing(() => {
       this.#servers.delete(server);
       for (const stop of stops) stop?.();
     });
-    this.#current().catch((error: unknown) => server.report(error, { where: "skills" }));
+    for (const source of this.#files) stops.push(source.watch?.(() => this.#onChange(server)));
   }
 
   #waiting = false;
 
-  /** Loads the skills again when no file has changed for a moment. */
+  /** Loads the skills again after a moment, in which other files may change. */
   #onChange(server: ExtensionServer): void {
     if (this.#waiting) return;
     this.#waiting = true;
@@ -168,14 +184,14 @@ export class SkillsExtension extends ServerExtension {
   }
 
   /** Returns the present skills. Waits for the first load, and loads again after a failed one. */
-  #current(): MaybeSnapshot {
+  #current(): Promise<Snapshot> {
     if (this.#snapshot !== undefined) return Promise.resolve(this.#snapshot);
     if (this.#loaded === undefined) this.reload().catch(() => {});
     return this.#loaded as Promise<Snapshot>;
   }
 
   /** Returns the skills for a caller. */
-  #snapshotFor(ctx: Context): MaybeSnapshot {
+  #snapshotFor(ctx: Context): Promise<Snapshot> {
     if (this.#perCaller.length === 0) return this.#current();
     const known = this.#perRequest.get(ctx) ?? this.#collect(ctx);
     this.#perRequest.set(ctx, known);
@@ -185,7 +201,8 @@ export class SkillsExtension extends ServerExtension {
   async #collect(ctx: Context): Promise<Snapshot> {
     const [shared, ...own] = await Promise.all([this.#current(), ...this.#perCaller.map((source) => source(ctx))]);
     const built = await this.#loader.build(own.flat());
-    return this.#toSnapshot(withoutRepeated([...shared.skills, ...built]).kept);
+    for (const problem of built.problems) this.#report(problem);
+    return this.#toSnapshot(combine([...shared.skills, ...built.skills]).skills);
   }
 
   async #load(): Promise<{ readonly snapshot: Snapshot; readonly changes: SkillChanges }> {
@@ -208,7 +225,7 @@ export class SkillsExtension extends ServerExtension {
 
   #report(problem: SkillProblem): void {
     for (const server of this.#servers) server.warn(`skills: ${problem.path}: ${problem.message}`);
-    this.#options.onProblem?.(problem);
+    ignoreErrors(() => this.#options.onProblem?.(problem));
   }
 
   #withHints(page: HandlerResult): HandlerResult {
@@ -218,8 +235,6 @@ export class SkillsExtension extends ServerExtension {
     return hinted;
   }
 }
-
-type MaybeSnapshot = Promise<Snapshot>;
 
 function toText(uri: unknown): string {
   if (typeof uri === "string") return uri;

@@ -1,0 +1,135 @@
+import { deepEqual, equal, match, rejects, throws } from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { connect } from "bowline/client";
+import { McpServer } from "bowline/server";
+import {
+  type AnySkill,
+  type Skill,
+  type SkillProblem,
+  type SkillTree,
+  skillFiles,
+  skills,
+} from "bowline/skills/server";
+
+const me = { name: "s", version: "1.0.0" };
+
+const text = (name: string, description = "x") => `---\nname: ${name}\ndescription: ${description}\n---\n`;
+
+function tree(description: string): SkillTree {
+  return { files: new Map([["a/SKILL.md", Buffer.from(text("a", description))]]) };
+}
+
+/** Source whose reads end when the test says so. */
+class Reads {
+  readonly pending: { resolve(tree: SkillTree): void; reject(error: Error): void }[] = [];
+  #onRead: () => void = () => {};
+
+  read(): Promise<SkillTree> {
+    const read = new Promise<SkillTree>((resolve, reject) => this.pending.push({ resolve, reject }));
+    this.#onRead();
+    return read;
+  }
+
+  /** Resolves when there have been this many reads. */
+  async reach(count: number): Promise<void> {
+    while (this.pending.length < count) await new Promise<void>((resolve) => (this.#onRead = resolve));
+  }
+}
+
+async function namesOf(server: McpServer, t: TestContext): Promise<readonly string[]> {
+  const client = await connect(server);
+  t.after(() => client.close());
+  const { skills: found } = await client.request("skills/list");
+  return (found as readonly Skill[]).map(({ frontmatter }) => frontmatter.name);
+}
+
+test("a load that fails does not let later ones run at the same time", async () => {
+  const source = new Reads();
+  const extension = skills(source);
+  const first = extension.reload();
+  await source.reach(1);
+  const second = extension.reload();
+  source.pending[0]?.reject(new Error("disk"));
+  await rejects(first, /disk/);
+  await source.reach(2);
+  const third = extension.reload();
+  await new Promise(setImmediate);
+  equal(source.pending.length, 2, "the third load waits for the second");
+  source.pending[1]?.resolve(tree("second"));
+  await second;
+  await source.reach(3);
+  source.pending[2]?.resolve(tree("third"));
+  await third;
+  equal(extension.entries[0]?.frontmatter.description, "third");
+});
+
+test("calls that wait for a load share the next one", async () => {
+  const source = new Reads();
+  const extension = skills(source);
+  const first = extension.reload();
+  await source.reach(1);
+  const others = [extension.reload(), extension.reload(), extension.reload()];
+  source.pending[0]?.resolve(tree("first"));
+  await first;
+  await source.reach(2);
+  source.pending[1]?.resolve(tree("second"));
+  for (const changes of await Promise.all(others)) deepEqual(changes.changed, ["skill://a/SKILL.md"]);
+  equal(source.pending.length, 2);
+});
+
+test("a listener of problems that throws does not affect the load", async () => {
+  const extension = skills(skillFiles({ "a/SKILL.md": "none", "b/SKILL.md": text("b") }), {
+    onProblem() {
+      throw new Error("listener");
+    },
+  });
+  deepEqual((await extension.reload()).added, ["skill://b/SKILL.md"]);
+  equal(extension.problems.length, 1);
+});
+
+test("a bad skill of a caller does not take the others along, and is reported once", async (t) => {
+  const problems: SkillProblem[] = [];
+  const bad = { frontmatter: { name: "Not A Name", description: "x" }, body: "" };
+  const good: AnySkill = { frontmatter: { name: "good", description: "x" }, body: "" };
+  const extension = skills([skillFiles({ "a/SKILL.md": text("a") }), () => [bad, good]], {
+    onProblem: (problem) => problems.push(problem),
+  });
+  const server = new McpServer(me).extend(extension);
+  t.after(() => server.close());
+  deepEqual(await namesOf(server, t), ["a", "good"]);
+  deepEqual(await namesOf(server, t), ["a", "good"]);
+  equal(problems.length, 1);
+  match(problems[0]?.message ?? "", /name "Not A Name" must consist of lowercase letters/);
+});
+
+test("skills that changed while no server watched them are loaded when a server is extended", async (t) => {
+  let reads = 0;
+  const read = async () => tree(`read ${++reads}`);
+  const extension = skills({ read, watch: () => () => {} });
+  const first = new McpServer(me).extend(extension);
+  await namesOf(first, t);
+  await first.close();
+  equal(reads, 1);
+  const second = new McpServer(me).extend(extension);
+  t.after(() => second.close());
+  await new Promise(setImmediate);
+  equal(reads, 2);
+});
+
+test("a watch that cannot start ends the watches before it", async () => {
+  let stopped = 0;
+  const read = async () => tree("x");
+  const extension = skills([
+    { read, watch: () => () => void stopped++ },
+    {
+      read,
+      watch() {
+        throw new Error("no watch");
+      },
+    },
+  ]);
+  const server = new McpServer(me);
+  throws(() => server.extend(extension), /no watch/);
+  await server.close();
+  equal(stopped, 1);
+});
