@@ -6,7 +6,7 @@ export interface SkillChanges {
   readonly added: readonly string[];
   readonly removed: readonly string[];
   readonly changed: readonly string[];
-  /** URIs of files whose content changed. */
+  /** URIs of files whose content changed, or that are gone. */
   readonly files: readonly string[];
   /** True if `resources/list` looks different. */
   readonly listChanged: boolean;
@@ -29,15 +29,13 @@ export function compareSkills(before: readonly ServedSkill[] | undefined, after:
 }
 
 function changedFiles(old: ReadonlyMap<string, ServedSkill>, now: ReadonlyMap<string, ServedSkill>): readonly string[] {
-  const digests = new Map([...old.values()].flatMap(({ files }) => [...files.values()].map(toDigest)));
-  const changed = [...now.values()]
-    .flatMap(({ files }) => [...files.values()].map(toDigest))
-    .filter(([uri, digest]) => digests.has(uri) && digests.get(uri) !== digest);
-  return [...new Set(changed.map(([uri]) => uri))];
+  const digests = digestsOf(now);
+  return [...digestsOf(old)].filter(([uri, digest]) => digests.get(uri) !== digest).map(([uri]) => uri);
 }
 
-function toDigest({ resource, digest }: { readonly resource: { readonly uri: string }; readonly digest: string }) {
-  return [resource.uri, digest] as const;
+function digestsOf(skills: ReadonlyMap<string, ServedSkill>): ReadonlyMap<string, string> {
+  const files = [...skills.values()].flatMap((skill) => [...skill.files.values()]);
+  return new Map(files.map(({ resource, digest }) => [resource.uri, digest]));
 }
 
 /** Everything that `resources/list` shows of the skills. */

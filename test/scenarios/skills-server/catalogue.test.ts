@@ -263,7 +263,7 @@ verifies("skills:changes", eachWire, async ({ connect }) => {
     added: ["skill://c/SKILL.md"],
     removed: ["skill://b/SKILL.md"],
     changed: [],
-    files: [],
+    files: ["skill://b/SKILL.md"],
     listChanged: true,
   });
   deepEqual(await next(), { kind: "resources" });

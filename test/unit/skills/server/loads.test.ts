@@ -133,3 +133,14 @@ test("a watch that cannot start ends the watches before it", async () => {
   await server.close();
   equal(stopped, 1);
 });
+
+test("a file that is gone counts as changed", async () => {
+  const files = new Map([
+    ["a/SKILL.md", Buffer.from(text("a"))],
+    ["a/x.md", Buffer.from("x")],
+  ]);
+  const extension = skills({ read: async () => ({ files: new Map(files) }) });
+  await extension.reload();
+  files.delete("a/x.md");
+  deepEqual((await extension.reload()).files, ["skill://a/x.md"]);
+});
