@@ -3,8 +3,8 @@ import type { Context } from "../context.js";
 /** Access rules of a definition. They are checked for each listing and for each use. */
 export interface AccessOptions {
   /**
-   * Returns false if the definition does not exist for this caller. `uri` is the URI of a member of a resource family,
-   * or empty if the question is about the whole family.
+   * Returns false if the definition does not exist for this caller. `uri` is the URI of a member of a resource family or
+   * of a skill, or empty if the question is about the whole family.
    */
   readonly visible?: (ctx: Context, uri: string) => boolean | Promise<boolean>;
   /**

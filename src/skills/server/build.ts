@@ -91,7 +91,7 @@ async function buildFromTree(
   const skill = await build(path, frontmatter, files, rules.scheme);
   return {
     ...skill,
-    ...ruled(rules.access(skill.listing) ?? {}),
+    ...ruled(rules.access(skill.listing) ?? {}, skill.listing.uri),
     listed: rules.listed(skill.listing),
     emptyDirectories: empty.map((directory) => directory.slice(root.length + 1)),
   };
@@ -119,9 +119,9 @@ export async function buildSkill(definition: AnySkill, { scheme, prefix }: Build
   // A copy as JSON, so that the entry and the file are equal whatever happens to the author's object.
   const frontmatter = JSON.parse(JSON.stringify(definition.frontmatter)) as SkillFrontmatter;
   const path = prefix + (definition.path ?? frontmatter.name);
-  const access = { ...ruled(definition), listed: definition.listed ?? true };
+  const uri = toUri(scheme, join(path, SKILL_FILE));
+  const access = { ...ruled(definition, uri), listed: definition.listed ?? true };
   if ("read" in definition) {
-    const uri = toUri(scheme, join(path, SKILL_FILE));
     const listing: Skill = { uri, frontmatter, resources: "dynamic" };
     return { listing, path, ...access, files: new Map(), emptyDirectories: [], dynamic: definition };
   }
@@ -130,8 +130,10 @@ export async function buildSkill(definition: AnySkill, { scheme, prefix }: Build
   return { ...(await build(path, frontmatter, files, scheme)), ...access };
 }
 
-function ruled(options: AccessOptions): Pick<ServedSkill, "access" | "scopes"> {
-  return { access: toAccess(options), scopes: scopesOf(options, "") };
+/** Returns the access rules of a skill. They are asked with the URI of its SKILL.md. */
+function ruled(options: AccessOptions, uri: string): Pick<ServedSkill, "access" | "scopes"> {
+  const access = toAccess(options);
+  return { access: access && ((ctx, listing) => access(ctx, listing, uri)), scopes: scopesOf(options, uri) };
 }
 
 async function build(
@@ -157,7 +159,16 @@ async function build(
     return { uri: resource.uri, digest, size: bytes.byteLength };
   });
   const listing: Skill = { uri, frontmatter, resources };
-  return { listing, path, ...ruled({}), listed: true, files, emptyDirectories: [], dynamic: undefined };
+  return {
+    listing,
+    path,
+    access: undefined,
+    scopes: [],
+    listed: true,
+    files,
+    emptyDirectories: [],
+    dynamic: undefined,
+  };
 }
 
 /** Returns the metadata of a file. A SKILL.md has the name and description of its frontmatter. */

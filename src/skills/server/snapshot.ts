@@ -79,7 +79,8 @@ export class Snapshot {
     this.#directories ??= this.#readDirectories();
     const owners =
       this.#files.get(path)?.owners ?? this.#owners.get(path) ?? this.#dynamic.filter((skill) => isWithin(skill, path));
-    return owners.some(({ scopes }) => scopes.length === 0) ? [] : (owners[0]?.scopes ?? []);
+    const [first, ...others] = owners;
+    return first?.scopes.filter((scope) => others.every(({ scopes }) => scopes.includes(scope))) ?? [];
   }
 
   /** Lists the SKILL.md files for `resources/list`. */

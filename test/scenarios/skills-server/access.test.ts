@@ -135,3 +135,41 @@ verifies("skills:list:per-caller", "requires tells the scopes that are missing",
     await rich.request(method, { uri });
   }
 });
+
+verifies("skills:list:per-caller", "a nested skill needs its own scopes only", guardedHttp, async (world) => {
+  world.tokens.set("inner", { scopes: ["a", "inner"] });
+  const files = skillFiles({
+    "outer/SKILL.md": skillText("outer"),
+    "outer/x.md": "x",
+    "outer/inner/SKILL.md": skillText("inner"),
+    "outer/inner/x.md": "x",
+  });
+  const access = ({ frontmatter }: Skill) => ({ requires: { scopes: ["a", frontmatter.name] } });
+  const extension = skills(files, { access });
+  await extension.reload();
+  const guarded = await world.guard({ protect: { scopes: ["a"] }, define: (server) => server.extend(extension) });
+  const client = await guarded.client(() => "Bearer inner");
+  await client.request("skills/get", { uri: "skill://outer/inner/SKILL.md" });
+  await client.readResource("skill://outer/inner/x.md");
+  await client.request("resources/directory/read", { uri: "skill://outer/inner" });
+  await rejects(client.readResource("skill://outer/x.md"), { status: 403 });
+});
+
+verifies("skills:list:per-caller", "access rules get the URI of their skill", eachWire, async ({ connect }) => {
+  const asked = new Set<string>();
+  const visible = (_: Context, uri: string) => {
+    asked.add(uri);
+    return true;
+  };
+  const coded: AnySkill = {
+    frontmatter: { name: "coded", description: "c" },
+    body: "",
+    files: { "x.md": "x" },
+    visible,
+  };
+  const files = skillFiles({ "filed/SKILL.md": skillText("filed"), "filed/x.md": "x" });
+  const client = await connect(new McpServer(me).extend(skills([files, coded], { access: () => ({ visible }) })));
+  deepEqual(await traces(client, "skill://coded"), ALL);
+  deepEqual(await traces(client, "skill://filed"), ALL);
+  deepEqual([...asked].sort(), ["skill://coded/SKILL.md", "skill://filed/SKILL.md"]);
+});
