@@ -50,14 +50,14 @@ export interface BuildRules {
   readonly listed: (skill: Skill) => boolean;
 }
 
-/** Skills of a tree, and the problems of the ones that are left out. */
-export interface BuiltTree {
+/** Skills, and the problems of the ones that are left out. */
+export interface Loaded {
   readonly skills: readonly ServedSkill[];
   readonly problems: readonly SkillProblem[];
 }
 
 /** Builds the skills of a tree. A skill with a problem is left out and does not affect the others. */
-export async function buildTree(tree: SkillTree, rules: BuildRules, parseYaml: ParseYaml): Promise<BuiltTree> {
+export async function buildTree(tree: SkillTree, rules: BuildRules, parseYaml: ParseYaml): Promise<Loaded> {
   const roots = [...tree.files.keys()].filter((path) => baseOf(path) === SKILL_FILE).map(parentOf);
   const refused = (tree.refused ?? []).filter(({ path }) => !roots.some((root) => isBelow(root, path)));
   const problems: SkillProblem[] = [...refused];
@@ -143,7 +143,7 @@ async function build(
   scheme: string,
 ): Promise<ServedSkill> {
   const files = new Map<string, ServedFile>();
-  for (const [file, bytes] of [...contents].sort(([one], [other]) => (one < other ? -1 : 1))) {
+  for (const [file, bytes] of contents) {
     assertSafe(file);
     const { isText, digest } = await measure(bytes);
     const described = file === SKILL_FILE ? frontmatter : undefined;
@@ -154,21 +154,26 @@ async function build(
       digest,
     });
   }
-  const uri = toUri(scheme, join(path, SKILL_FILE));
-  const resources = [...files.values()].map(({ resource, digest, bytes }) => {
-    return { uri: resource.uri, digest, size: bytes.byteLength };
-  });
-  const listing: Skill = { uri, frontmatter, resources };
-  return {
+  const listing: Skill = { uri: toUri(scheme, join(path, SKILL_FILE)), frontmatter, resources: [] };
+  const skill = {
     listing,
     path,
     access: undefined,
     scopes: [],
     listed: true,
-    files,
     emptyDirectories: [],
     dynamic: undefined,
   };
+  return withFiles(skill, files);
+}
+
+/** Returns a skill with these files. Its entry lists them in the order of their paths. */
+export function withFiles(skill: Omit<ServedSkill, "files">, contents: ReadonlyMap<string, ServedFile>): ServedSkill {
+  const files = new Map([...contents].sort(([one], [other]) => (one < other ? -1 : 1)));
+  const resources = [...files.values()].map(({ resource, digest, bytes }) => {
+    return { uri: resource.uri, digest, size: bytes.byteLength };
+  });
+  return { ...skill, listing: { ...skill.listing, resources }, files };
 }
 
 /** Returns the metadata of a file. A SKILL.md has the name and description of its frontmatter. */

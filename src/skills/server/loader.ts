@@ -2,15 +2,10 @@ import { messageOf } from "../../protocol/text.js";
 import { SkillError } from "../error.js";
 import { loadYaml, type ParseYaml } from "../frontmatter.js";
 import type { Skill } from "../types.js";
-import { type BuildRules, buildSkill, buildTree, type ServedSkill } from "./build.js";
+import { type BuildRules, buildSkill, buildTree, type Loaded, type ServedSkill } from "./build.js";
+import { combine } from "./combine.js";
 import type { SkillsLimits } from "./options.js";
 import type { AnySkill, SkillFiles, SkillProblem } from "./source.js";
-
-/** Skills that were loaded, with all problems. */
-export interface Loaded {
-  readonly skills: readonly ServedSkill[];
-  readonly problems: readonly SkillProblem[];
-}
 
 /** Loads skills from files and definitions. */
 export class SkillLoader {
@@ -68,18 +63,6 @@ export class SkillLoader {
     const [tree, parser] = await Promise.all([source.read(), this.#parser]);
     return buildTree(tree, this.#rules, parser);
   }
-}
-
-/** Leaves out skills whose URI another one has. */
-export function combine(skills: readonly ServedSkill[]): Loaded {
-  const uris = new Set<string>();
-  const problems: SkillProblem[] = [];
-  const kept = skills.filter(({ listing: { uri }, path }) => {
-    if (!uris.has(uri)) return uris.add(uri);
-    problems.push({ path, message: `another skill has the URI ${uri}; this one is not served` });
-    return false;
-  });
-  return { skills: kept, problems };
 }
 
 function sizeProblems({ path, files }: ServedSkill, { maxFiles, maxBytes }: SkillsLimits): readonly SkillProblem[] {

@@ -12,7 +12,8 @@ import { GET_SKILL, LIST_SKILLS, READ_DIRECTORY, SKILLS_EXTENSION, type Skill } 
 import { isScheme, normalPath } from "../uri.js";
 import { assertSkill } from "./build.js";
 import { compareSkills, type SkillChanges } from "./changes.js";
-import { combine, SkillLoader } from "./loader.js";
+import { combine } from "./combine.js";
+import { SkillLoader } from "./loader.js";
 import { SKILLS_LIMITS, SKILLS_OPTIONS, type SkillsLimits, type SkillsOptions } from "./options.js";
 import { Snapshot } from "./snapshot.js";
 import type { AnySkill, SkillFiles, SkillProblem, SkillSource, SkillsOfCaller } from "./source.js";

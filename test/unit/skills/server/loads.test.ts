@@ -144,3 +144,62 @@ test("a file that is gone counts as changed", async () => {
   files.delete("a/x.md");
   deepEqual((await extension.reload()).files, ["skill://a/x.md"]);
 });
+
+test("a nested skill from another source belongs to the skill around it", async (t) => {
+  const outer: AnySkill = { frontmatter: { name: "outer", description: "x" }, body: "" };
+  const inner: AnySkill = {
+    path: "outer/inner",
+    frontmatter: { name: "inner", description: "x" },
+    body: "",
+    files: { "x.md": "x" },
+  };
+  const nested = ["skill://outer/inner/SKILL.md", "skill://outer/inner/x.md"];
+  for (const source of [
+    [outer, inner],
+    [inner, outer],
+    [outer, () => [inner]],
+  ]) {
+    const server = new McpServer(me).extend(skills(source));
+    t.after(() => server.close());
+    const client = await connect(server);
+    t.after(() => client.close());
+    const { skill } = await client.request("skills/get", { uri: "skill://outer/SKILL.md" });
+    deepEqual(
+      ((skill as Skill).resources as readonly { uri: string }[]).map(({ uri }) => uri),
+      ["skill://outer/SKILL.md", ...nested],
+    );
+    const { resources } = await client.request("resources/directory/read", { uri: "skill://outer" });
+    deepEqual(
+      (resources as readonly { uri: string }[]).map(({ uri }) => uri),
+      ["skill://outer/SKILL.md", "skill://outer/inner"],
+    );
+  }
+});
+
+test("a nested skill that the skill around it cannot contain is left out", async () => {
+  const outer: AnySkill = {
+    frontmatter: { name: "outer", description: "x" },
+    body: "",
+    files: { "clash/x.md": "of outer" },
+  };
+  const nested = (name: string) => ({ path: `outer/${name}`, frontmatter: { name, description: "x" } });
+  const extension = skills([
+    outer,
+    { ...nested("live"), read: () => "" },
+    { ...nested("secret"), body: "", visible: () => false },
+    { ...nested("clash"), body: "", files: { "x.md": "of clash" } },
+  ]);
+  await extension.reload();
+  deepEqual(
+    extension.entries.map(({ uri, resources }) => [uri, resources.length]),
+    [["skill://outer/SKILL.md", 2]],
+  );
+  deepEqual(
+    extension.problems.map(({ path, message }) => `${path}: ${message}`),
+    [
+      "outer/live: is in the skill skill://outer/SKILL.md, which cannot list generated files; choose another path",
+      "outer/secret: is in the skill skill://outer/SKILL.md, which would open it to others; choose another path",
+      "outer/clash: is in the skill skill://outer/SKILL.md, which has another file clash/x.md; choose another path",
+    ],
+  );
+});
