@@ -14,8 +14,6 @@ export function nameProblem(name: unknown): string | undefined {
 export function descriptionProblem(description: unknown): string | undefined {
   if (typeof description !== "string" || description.trim() === "") return "description is missing";
   // Agent Skills counts characters, of which some have two units in a string.
-  const { length } = [...description];
-  return length <= MAX_DESCRIPTION
-    ? undefined
-    : `description has ${length} characters; at most ${MAX_DESCRIPTION} are allowed`;
+  const { length } = [...description.slice(0, 2 * MAX_DESCRIPTION + 2)];
+  return length <= MAX_DESCRIPTION ? undefined : `description has more than ${MAX_DESCRIPTION} characters`;
 }

@@ -69,11 +69,18 @@ export function pathOf(scheme: string, uri: string): string | undefined {
   return uri.startsWith(start) ? normalPath(uri.slice(start.length)) : undefined;
 }
 
+/** True for a decoded path that is relative and cannot leave its directory in any reading of it. */
+export function isPath(path: string): boolean {
+  return path.split("/").every(isSegment);
+}
+
 /** Decodes a relative path. Undefined if it could leave its directory in any reading of it, or has a query. */
 export function normalPath(path: string): string | undefined {
   if (/[?#]/.test(path)) return undefined;
   const segments = path.split("/").map(decodeSegment);
-  const isSafe = (segment: string | undefined): segment is string =>
-    segment !== undefined && !/^\.{0,2}$/.test(segment) && !/[/\\\0]/.test(segment);
-  return segments.every(isSafe) ? segments.join("/") : undefined;
+  return segments.every(isSegment) ? segments.join("/") : undefined;
+}
+
+function isSegment(segment: string | undefined): segment is string {
+  return segment !== undefined && !/^\.{0,2}$/.test(segment) && !/[/\\\0\p{Cs}]/u.test(segment);
 }

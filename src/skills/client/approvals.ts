@@ -109,6 +109,6 @@ function toApproval(value: unknown): SkillApproval | undefined {
 /** Returns the tools that a frontmatter asks for. */
 export function askedTools(frontmatter: SkillFrontmatter): readonly string[] {
   const asked = frontmatter["allowed-tools"];
-  if (typeof asked === "string") return asked.match(/[^\s(]+(?:\([^)]*\))?/g) ?? [];
+  if (typeof asked === "string") return asked.match(/[^\s(]+(?:\([^()]*\))?/g) ?? [];
   return Array.isArray(asked) ? asked.filter((tool) => typeof tool === "string") : [];
 }

@@ -1,5 +1,5 @@
 import { SKILL_FILE } from "../types.js";
-import { normalPath, pathBelow } from "../uri.js";
+import { isPath, normalPath, pathBelow } from "../uri.js";
 
 /** A dot, a separator or a zero byte that is still encoded after decoding. Some servers decode twice. */
 const ENCODED_TWICE = /%(?:2e|2f|5c|00)/i;
@@ -21,8 +21,7 @@ export function resolveReference(root: string, reference: string, from = SKILL_F
 /** Returns the path of the directory of a SKILL.md, with a slash at its end, or empty. */
 function directoryOf(file: string): string | undefined {
   if (file === SKILL_FILE) return "";
-  const isSafe = normalPath(file.split("/").map(encodeURIComponent).join("/")) === file;
-  return isSafe && file.endsWith(`/${SKILL_FILE}`) ? file.slice(0, -SKILL_FILE.length) : undefined;
+  return isPath(file) && file.endsWith(`/${SKILL_FILE}`) ? file.slice(0, -SKILL_FILE.length) : undefined;
 }
 
 function relative(reference: string): string | undefined {

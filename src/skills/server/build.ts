@@ -8,7 +8,7 @@ import { assertFrontmatter, type ParseYaml, readSkillText, writeSkillText } from
 import { mimeTypeOf } from "../mime.js";
 import { textOf, toBytes } from "../text.js";
 import { SKILL_FILE, type Skill, type SkillFrontmatter } from "../types.js";
-import { normalPath, toUri } from "../uri.js";
+import { isPath, toUri } from "../uri.js";
 import type { AnySkill, DynamicSkill, SkillProblem, SkillTree } from "./source.js";
 
 /** File of a skill, as it is served. */
@@ -232,8 +232,7 @@ function assertNamed(path: string, { name, metadata }: SkillFrontmatter): void {
 }
 
 function assertSafe(path: string): void {
-  const encoded = path.split("/").map(encodeURIComponent).join("/");
-  if (normalPath(encoded) !== path)
+  if (!isPath(path))
     throw new Error(`the path ${JSON.stringify(path)} must be relative, without empty parts, dots or backslashes`);
 }
 

@@ -9,7 +9,7 @@ import type { Context } from "../../server/context.js";
 import { type ExtensionServer, ServerExtension } from "../../server/extensions/extension.js";
 import { assertCacheHints } from "../../server/options.js";
 import { GET_SKILL, LIST_SKILLS, READ_DIRECTORY, SKILLS_EXTENSION, type Skill } from "../types.js";
-import { isScheme, normalPath } from "../uri.js";
+import { isPath, isScheme } from "../uri.js";
 import { assertSkill } from "./build.js";
 import { compareSkills, type SkillChanges } from "./changes.js";
 import { combine } from "./combine.js";
@@ -249,7 +249,7 @@ function refusal(problem: string, uri: unknown): RpcError {
 function toPrefix(prefix = ""): string {
   if (prefix === "") return "";
   const path = prefix.replace(/\/$/, "");
-  if (normalPath(path.split("/").map(encodeURIComponent).join("/")) !== path)
+  if (!isPath(path))
     throw new DefinitionError(`skills: prefix must be a path such as "acme/billing", got ${JSON.stringify(prefix)}`);
   return `${path}/`;
 }

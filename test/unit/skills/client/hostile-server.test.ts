@@ -1,7 +1,7 @@
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { connect, RpcError } from "bowline/client";
-import { SkillError, SkillsClient } from "bowline/skills/client";
+import { SkillCatalogue, SkillError, SkillsClient } from "bowline/skills/client";
 import { SkillScript, skillText } from "../../../support/scripted-skills.js";
 
 const PDF = "skill://pdf/SKILL.md";
@@ -63,4 +63,40 @@ test("reads that run at the same time as a failed verification return verified c
   equal(a.status, "rejected");
   equal(b.status === "fulfilled" ? b.value.text : "b", "b");
   await rejects(held.read("b.md"), { code: "skill_mismatch" });
+});
+
+test("tools that are asked for in a long text are found in a short time", async (t) => {
+  const script = new SkillScript();
+  script.serve(PDF, {}, { "allowed-tools": "a(".repeat(200_000) });
+  const client = await connect(script.server());
+  t.after(() => client.close());
+  let asked: readonly string[] = [];
+  const catalogue = new SkillCatalogue(
+    { one: client },
+    {
+      approve({ allowedTools }) {
+        asked = allowedTools;
+        return false;
+      },
+    },
+  );
+  // With time in the square of the length, this takes minutes.
+  const start = performance.now();
+  await rejects(catalogue.load({ server: "one", uri: PDF }), { code: "not_approved" });
+  ok(performance.now() - start < 5_000);
+  equal(asked.length, 200_000);
+});
+
+test("a path that no URI can express is refused before anything is sent", async (t) => {
+  const script = new SkillScript();
+  const uri = "skill://live/SKILL.md";
+  script.entries.push({ uri, frontmatter: { name: "live", description: "d" }, resources: "dynamic" });
+  script.files.set(uri, skillText({ name: "live", description: "d" }, ""));
+  const held = await (await skillsOf(script, t)).load(uri);
+  for (const [path, from] of [
+    ["\ud800.md", undefined],
+    ["x.md", "\ud800/SKILL.md"],
+  ] as const) {
+    await rejects(held.read(path, from === undefined ? {} : { from }), { code: "not_in_skill" });
+  }
 });
