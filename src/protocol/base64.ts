@@ -1,13 +1,15 @@
 const OUTSIDE = /[^A-Za-z0-9+/]/;
 
-/** Number of bytes converted per call of `String.fromCharCode`. Engines limit the arguments of a call. */
-const AT_ONCE = 0x8000;
+/** Number of bytes converted per call, a multiple of three. Engines limit the arguments of a call. */
+const AT_ONCE = 0x6000;
 
 /** Encodes bytes as base64 with padding. */
 export function toBase64(bytes: Uint8Array): string {
-  let binary = "";
-  for (let at = 0; at < bytes.length; at += AT_ONCE) binary += String.fromCharCode(...bytes.subarray(at, at + AT_ONCE));
-  return btoa(binary);
+  let text = "";
+  // Spreading the bytes, and encoding all of them in one call, are several times slower.
+  for (let at = 0; at < bytes.length; at += AT_ONCE)
+    text += btoa(Reflect.apply(String.fromCharCode, undefined, bytes.subarray(at, at + AT_ONCE)));
+  return text;
 }
 
 /**
