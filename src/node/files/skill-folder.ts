@@ -1,5 +1,5 @@
-import { constants, watch as watchPath } from "node:fs";
-import { open, readdir } from "node:fs/promises";
+import { constants, type FSWatcher, watch as watchPath } from "node:fs";
+import { open, readdir, realpath } from "node:fs/promises";
 import nodePath from "node:path";
 import { fileURLToPath } from "node:url";
 import { McpError, toError } from "../../protocol/errors.js";
@@ -50,7 +50,11 @@ export function skillFolder(folder: string | URL, options: SkillFolderOptions = 
   const { ignore = isIgnored, watch = true } = options;
   let known: ReadonlyMap<string, KnownFile> = new Map();
   const read = async (): Promise<SkillTree> => {
-    const walk = new FolderWalk(root, ignore, limits, known);
+    // A folder that is a link itself may be switched to another one while it is read.
+    const real = await realpath(root).catch((cause: unknown) => {
+      throw failure(root, toError(cause).message, cause);
+    });
+    const walk = new FolderWalk(real, ignore, limits, known);
     await walk.enter("");
     known = walk.known;
     const files = new Map([...walk.known].map(([path, { bytes }]) => [path, bytes]));
@@ -91,37 +95,46 @@ class FolderWalk {
   /** Reads a directory and all directories in it. */
   async enter(directory: string): Promise<void> {
     const entries = await this.#entries(directory);
-    if (entries.length === 0 && directory !== "") this.emptyDirectories.push(directory);
     const files = entries.filter((entry) => entry.isFile()).map(({ path }) => path);
     for (let at = 0; at < files.length; at += AT_ONCE) {
       await Promise.all(files.slice(at, at + AT_ONCE).map((path) => this.#read(path)));
     }
+    // A directory may become a link after the one that contains it was read.
+    if (!(await this.#isReal(directory))) {
+      for (const path of files) this.known.delete(path);
+      return this.#refuse(directory, IS_LINK);
+    }
+    if (entries.length === 0 && directory !== "") this.emptyDirectories.push(directory);
     for (const entry of entries) {
       if (entry.isDirectory()) await this.enter(entry.path);
-      else if (entry.isSymbolicLink()) this.#refuse(entry.path, "is a symbolic link, and links are not followed");
+      else if (entry.isSymbolicLink()) this.#refuse(entry.path, IS_LINK);
       else if (!entry.isFile()) this.#refuse(entry.path, "is not a regular file");
     }
   }
 
   async #entries(directory: string) {
     const entries = await readdir(this.#absolute(directory), { withFileTypes: true }).catch((cause: unknown) => {
-      // A directory may disappear while its parent is read.
-      if (directory !== "" && isGone(cause)) return [];
-      throw new McpError("skill_folder", `skillFolder: ${this.#absolute(directory)}: ${toError(cause).message}`, {
-        cause,
-      });
+      if (directory === "") throw failure(this.#root, toError(cause).message, cause);
+      this.#refuseUnread(directory, cause);
+      return [];
     });
     return entries
       .map((entry) => Object.assign(entry, { path: directory === "" ? entry.name : `${directory}/${entry.name}` }))
-      .filter(({ path }) => !this.#ignore(path));
+      .filter(({ path, name }) => {
+        if (this.#ignore(path)) return false;
+        // Such a name cannot be opened, since its bytes are lost.
+        if (name.includes("\uFFFD")) this.#refuse(path, "has a name that is not UTF-8");
+        return !name.includes("\uFFFD");
+      });
+  }
+
+  async #isReal(directory: string): Promise<boolean> {
+    const path = this.#absolute(directory);
+    return (await realpath(path).catch(() => path)) === path;
   }
 
   async #read(path: string): Promise<void> {
-    const file = await open(this.#absolute(path), FLAGS).catch((cause: NodeJS.ErrnoException) => {
-      if (isGone(cause)) return undefined;
-      this.#refuse(path, `cannot be read: ${cause.code ?? cause.message}`);
-      return undefined;
-    });
+    const file = await open(this.#absolute(path), FLAGS).catch((cause: unknown) => this.#refuseUnread(path, cause));
     if (file === undefined) return;
     try {
       const stats = await file.stat({ bigint: true });
@@ -141,13 +154,19 @@ class FolderWalk {
     this.#files++;
     const { maxFolderFiles, maxFolderBytes } = this.#limits;
     const beyond = (what: string, limit: string) =>
-      new McpError("skill_folder", `skillFolder: ${this.#root} has ${what}; raise limits.${limit} or ignore some`);
+      failure(this.#root, `has ${what}; raise limits.${limit} or ignore some`);
     if (this.#files > maxFolderFiles) throw beyond(`more than ${maxFolderFiles} files`, "maxFolderFiles");
     if (this.#bytes > maxFolderBytes) throw beyond(`more than ${maxFolderBytes} bytes`, "maxFolderBytes");
   }
 
   #refuse(path: string, message: string): void {
     this.refused.push({ path, message });
+  }
+
+  /** Refuses a file or directory that cannot be opened, unless it has disappeared. */
+  #refuseUnread(path: string, cause: unknown): undefined {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code !== "ENOENT") this.#refuse(path, `cannot be read: ${code ?? toError(cause).message}`);
   }
 
   #absolute(path: string): string {
@@ -158,8 +177,10 @@ class FolderWalk {
 /** Does not follow a link, and does not wait for the writer of a pipe. */
 const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
-function isGone(cause: unknown): boolean {
-  return (cause as NodeJS.ErrnoException).code === "ENOENT";
+const IS_LINK = "is a symbolic link, and links are not followed";
+
+function failure(root: string, problem: string, cause?: unknown): McpError {
+  return new McpError("skill_folder", `skillFolder: ${root}: ${problem}`, { cause });
 }
 
 function isIgnored(path: string): boolean {
@@ -168,8 +189,16 @@ function isIgnored(path: string): boolean {
 }
 
 function watchFolder(root: string, onChange: () => void): () => void {
-  const watcher = watchPath(root, { recursive: true, persistent: false }, onChange);
-  // A folder that disappears ends the watch. The skills stay as they are.
-  watcher.on("error", () => watcher.close());
+  let watcher: FSWatcher;
+  try {
+    watcher = watchPath(root, { recursive: true, persistent: false }, onChange);
+  } catch (cause) {
+    throw failure(root, `cannot be watched: ${toError(cause).message}`, cause);
+  }
+  watcher.on("error", () => {
+    watcher.close();
+    // The next load reports a folder that has disappeared.
+    onChange();
+  });
   return () => watcher.close();
 }

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -72,13 +72,64 @@ test("links and special files are not read, and their skill is not served", asyn
   ]);
 });
 
+test("a directory that becomes a link while the folder is read is not followed", async (t) => {
+  const outside = folder(t, { "SKILL.md": text("b"), "secret.txt": "secret" });
+  const root = folder(t, { "a/SKILL.md": text("a"), "b/SKILL.md": text("b") });
+  const ignore = (path: string) => {
+    // The root has been listed, and b has not.
+    if (path === "a/SKILL.md") {
+      rmSync(join(root, "b"), { recursive: true });
+      symlinkSync(outside, join(root, "b"));
+    }
+    return false;
+  };
+  const { files, refused } = await skillFolder(root, { ignore }).read();
+  deepEqual([...files.keys()], ["a/SKILL.md"]);
+  deepEqual(refused, [{ path: "b", message: "is a symbolic link, and links are not followed" }]);
+});
+
+test("a directory that cannot be read does not take the other skills along", async (t) => {
+  const root = folder(t, { "a/SKILL.md": text("a"), "b/SKILL.md": text("b"), "b/c/x.md": "x" });
+  const ignore = (path: string) => {
+    if (path === "a/SKILL.md") {
+      rmSync(join(root, "b/c"), { recursive: true, force: true });
+      rmSync(join(root, "b"), { recursive: true, force: true });
+      write(root, "b", "now a file");
+    }
+    return false;
+  };
+  const { files, refused } = await skillFolder(root, { ignore }).read();
+  deepEqual([...files.keys()], ["a/SKILL.md"]);
+  deepEqual(refused, [{ path: "b", message: "cannot be read: ENOTDIR" }]);
+});
+
+test("names that are not UTF-8 are refused", async (t) => {
+  const root = folder(t, { "a/SKILL.md": text("a"), "b/SKILL.md": text("b") });
+  const named = (path: string) => Buffer.concat([Buffer.from(join(root, path)), Buffer.from([0xff])]);
+  writeFileSync(named("a/x"), "x");
+  mkdirSync(named("b/x"));
+  const { files, emptyDirectories, refused } = await skillFolder(root).read();
+  deepEqual([...files.keys()], ["a/SKILL.md", "b/SKILL.md"]);
+  deepEqual(emptyDirectories, []);
+  deepEqual(refused, [
+    { path: "a/x\uFFFD", message: "has a name that is not UTF-8" },
+    { path: "b/x\uFFFD", message: "has a name that is not UTF-8" },
+  ]);
+});
+
 test("a folder that is missing, too large or has too many files says so", async (t) => {
   const root = folder(t, { "a/SKILL.md": text("a"), "a/b.txt": "12345" });
   await rejects(skillFolder(join(root, "none")).read(), { code: "skill_folder", message: /none: ENOENT/ });
+  const server = new McpServer({ name: "s", version: "1" });
+  t.after(() => server.close());
+  throws(() => server.extend(skills(skillFolder(join(root, "none")))), {
+    code: "skill_folder",
+    message: /none: cannot be watched: ENOENT/,
+  });
   const small = skillFolder(root, { limits: { maxFolderBytes: 20 } });
-  await rejects(small.read(), /has more than 20 bytes; raise limits.maxFolderBytes or ignore some/);
+  await rejects(small.read(), /: has more than 20 bytes; raise limits.maxFolderBytes or ignore some/);
   const few = skillFolder(root, { limits: { maxFolderFiles: 1 } });
-  await rejects(few.read(), /has more than 1 files; raise limits.maxFolderFiles or ignore some/);
+  await rejects(few.read(), /: has more than 1 files; raise limits.maxFolderFiles or ignore some/);
 });
 
 test("a file that did not change is not read again", async (t) => {
