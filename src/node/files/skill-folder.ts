@@ -49,7 +49,9 @@ export function skillFolder(folder: string | URL, options: SkillFolderOptions = 
   const limits = resolveLimits("skillFolder", options.limits, SKILL_FOLDER_LIMITS);
   const { ignore = isIgnored, watch = true } = options;
   let known: ReadonlyMap<string, KnownFile> = new Map();
+  const watches = new Set<FolderWatch>();
   const read = async (): Promise<SkillTree> => {
+    for (const watched of watches) watched.renew();
     // A folder that is a link itself may be switched to another one while it is read.
     const real = await realpath(root).catch((cause: unknown) => {
       throw failure(root, toError(cause).message, cause);
@@ -60,7 +62,18 @@ export function skillFolder(folder: string | URL, options: SkillFolderOptions = 
     const files = new Map([...walk.known].map(([path, { bytes }]) => [path, bytes]));
     return { files, emptyDirectories: walk.emptyDirectories, refused: walk.refused };
   };
-  return watch ? { read, watch: (onChange) => watchFolder(root, onChange) } : { read };
+  if (!watch) return { read };
+  return {
+    read,
+    watch(onChange) {
+      const started = new FolderWatch(root, onChange);
+      watches.add(started);
+      return () => {
+        watches.delete(started);
+        started.close();
+      };
+    },
+  };
 }
 
 /** File that was read, with the properties that change when the file does. */
@@ -188,17 +201,44 @@ function isIgnored(path: string): boolean {
   return name.startsWith(".") || name === "node_modules";
 }
 
-function watchFolder(root: string, onChange: () => void): () => void {
-  let watcher: FSWatcher;
-  try {
-    watcher = watchPath(root, { recursive: true, persistent: false }, onChange);
-  } catch (cause) {
-    throw failure(root, `cannot be watched: ${toError(cause).message}`, cause);
+/** Watch of a folder and of all directories in it. */
+class FolderWatch {
+  readonly #root: string;
+  readonly #onChange: () => void;
+  #watcher: FSWatcher;
+  /** True after a change. On Linux, Node.js does not watch a directory that replaces another one. */
+  #isStale = false;
+
+  constructor(root: string, onChange: () => void) {
+    this.#root = root;
+    this.#onChange = onChange;
+    this.#watcher = this.#start();
   }
-  watcher.on("error", () => {
-    watcher.close();
-    // The next load reports a folder that has disappeared.
-    onChange();
-  });
-  return () => watcher.close();
+
+  /** Watches the present directories. Called before they are read, so that no change is missed. */
+  renew(): void {
+    if (!this.#isStale) return;
+    const before = this.#watcher;
+    this.#watcher = this.#start();
+    this.#isStale = false;
+    before.close();
+  }
+
+  close(): void {
+    this.#watcher.close();
+  }
+
+  #start(): FSWatcher {
+    try {
+      const changed = () => {
+        this.#isStale = true;
+        this.#onChange();
+      };
+      const watcher = watchPath(this.#root, { recursive: true, persistent: false }, changed);
+      // The next load reports a folder that has disappeared.
+      return watcher.on("error", changed);
+    } catch (cause) {
+      throw failure(this.#root, `cannot be watched: ${toError(cause).message}`, cause);
+    }
+  }
 }

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -163,6 +163,34 @@ test("a change of a file is served and announced", async (t) => {
     names = (found as readonly Skill[]).map(({ frontmatter }) => frontmatter.name);
   }
   deepEqual(names, ["a", "b"]);
+});
+
+test("a directory that replaces another one is watched", async (t) => {
+  const root = folder(t, { "a/SKILL.md": text("a", "first") });
+  const server = new McpServer({ name: "s", version: "1" }).extend(skills(skillFolder(root)));
+  t.after(() => server.close());
+  const client = await connect(server);
+  t.after(() => client.close());
+  const running = setInterval(() => {}, 60_000);
+  t.after(() => clearInterval(running));
+  const watch = await client.watch({ resourcesListChanged: true });
+  const seen = watch[Symbol.asyncIterator]();
+  const reach = async (description: string) => {
+    let now: unknown;
+    while (now !== description) {
+      const { skills: found } = await client.request("skills/list");
+      now = (found as readonly Skill[])[0]?.frontmatter.description;
+      if (now !== description) await seen.next();
+    }
+  };
+  await reach("first");
+  write(root, "b/SKILL.md", text("a", "second"));
+  renameSync(join(root, "a"), join(root, ".old"));
+  renameSync(join(root, "b"), join(root, "a"));
+  rmSync(join(root, ".old"), { recursive: true });
+  await reach("second");
+  write(root, "a/SKILL.md", text("a", "third"));
+  await reach("third");
 });
 
 test("closing the server ends the watch", async (t) => {
