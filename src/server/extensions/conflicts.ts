@@ -34,6 +34,8 @@ export interface Wanted {
   /** Each result type with the method that may return it. */
   readonly results: readonly (readonly [type: string, method: string])[];
   readonly topics: readonly string[];
+  /** URIs and URI templates. */
+  readonly resources: readonly string[];
 }
 
 /**
@@ -67,6 +69,10 @@ export function claim(
   }
   for (const name of wanted.notifications) {
     assertFree(`notification ${name}`, notifications.has(name) && "already defined with server.onNotification()");
+  }
+  for (const uri of wanted.resources) {
+    const isDefined = (registry.resources.get(uri) ?? registry.templates.get(uri)) !== undefined;
+    assertFree(`resource ${uri}`, isDefined && "already defined");
   }
   for (const what of claimed) owners.set(what, extension);
   for (const [type, method] of wanted.results) owners.set(answer(method, type), extension);

@@ -154,6 +154,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
       notifications: [...this.#notifications.keys()],
       results: Object.entries(this.options.results ?? {}),
       topics: [...this.#topics.keys()],
+      resources: this.#resources.map(([uri]) => uri),
     };
     claim(registry, this.id, wanted, (method) => runtime.isSpecified(method));
     for (const [name, [options, handler]] of this.#methods) registry.addMethod(name, options, handler);

@@ -246,3 +246,18 @@ test("an extension learns of the server it belongs to", () => {
   new McpServer(me).extend(new ServerExtension(ID).onInstall(({ info }) => names.push(info.name)));
   deepEqual(names, ["harbour"]);
 });
+
+test("an extension whose resource is already defined installs nothing", async (t) => {
+  const extension = new ServerExtension("com.example/files", { serverOnly: true })
+    .method("files/count", {}, () => ({ count: 1 }))
+    .resource("files://{name}", { name: "files" }, () => "x");
+  const server = new McpServer({ name: "s", version: "1" }).resource("files://{name}", { name: "own" }, () => "own");
+  t.after(() => server.close());
+  throws(
+    () => server.extend(extension),
+    /resource files:\/\/\{name\} is claimed by com.example\/files and already defined/,
+  );
+  const client = await connect(server);
+  t.after(() => client.close());
+  await rejects(client.request("files/count"), { rpcCode: -32601 });
+});
