@@ -20,7 +20,7 @@ const MAX_DEPTH = 64;
 /** Lists in one line, each in the one before. */
 const NESTED_LINE = new RegExp(`(?:[-?:][ \\t]+){${MAX_DEPTH}}`);
 const START = /^\uFEFF?---[ \t]*\r?\n/;
-const END = /^---[ \t]*(?:\r?\n|$)/m;
+const END = /(?<=^|\n)---[ \t]*(?:\r?\n|$)/;
 
 /** Loads the optional peer dependency `yaml`. */
 export async function loadYaml(): Promise<ParseYaml> {
