@@ -1,15 +1,15 @@
 const OUTSIDE = /[^A-Za-z0-9+/]/;
 
-/** Number of bytes converted per call, a multiple of three. Engines limit the arguments of a call. */
-const AT_ONCE = 0x6000;
+/** Number of bytes converted per call of `String.fromCharCode`. Engines limit the arguments of a call. */
+const AT_ONCE = 4_000;
 
 /** Encodes bytes as base64 with padding. */
 export function toBase64(bytes: Uint8Array): string {
-  let text = "";
-  // Spreading the bytes, and encoding all of them in one call, are several times slower.
+  let binary = "";
+  // Spreading the bytes is several times slower.
   for (let at = 0; at < bytes.length; at += AT_ONCE)
-    text += btoa(Reflect.apply(String.fromCharCode, undefined, bytes.subarray(at, at + AT_ONCE)));
-  return text;
+    binary += String.fromCharCode.apply(null, bytes.subarray(at, at + AT_ONCE) as unknown as number[]);
+  return btoa(binary);
 }
 
 /**
@@ -26,7 +26,7 @@ export function isBase64(text: string): boolean {
 }
 
 export function toBase64Url(bytes: Uint8Array): string {
-  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=/g, "");
 }
 
 /**

@@ -48,7 +48,7 @@ export function claim(
   wanted: Wanted,
   isSpecified: (method: string) => boolean,
 ): void {
-  const { methods, notifications, extensions = {}, extensionOwners: owners } = registry;
+  const { methods, notifications, resources, templates, extensions = {}, extensionOwners: owners } = registry;
   const claimed = [
     extension,
     ...wanted.methods.map((name) => `method ${name}`),
@@ -71,8 +71,7 @@ export function claim(
     assertFree(`notification ${name}`, notifications.has(name) && "already defined with server.onNotification()");
   }
   for (const uri of wanted.resources) {
-    const isDefined = (registry.resources.get(uri) ?? registry.templates.get(uri)) !== undefined;
-    assertFree(`resource ${uri}`, isDefined && "already defined");
+    assertFree(`resource ${uri}`, (resources.get(uri) ?? templates.get(uri)) && "by the server");
   }
   for (const what of claimed) owners.set(what, extension);
   for (const [type, method] of wanted.results) owners.set(answer(method, type), extension);

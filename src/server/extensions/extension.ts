@@ -83,7 +83,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     assertExtensionIds("extension", { [id]: {} });
     if (options.serverOnly === true && options.results !== undefined)
       throw new DefinitionError(
-        `extension ${id}: serverOnly and results cannot be combined, because only clients that declare the extension know its result types`,
+        `extension ${id}: serverOnly and results cannot be combined, because other clients do not know its result types`,
       );
   }
 

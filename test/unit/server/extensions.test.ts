@@ -255,7 +255,7 @@ test("an extension whose resource is already defined installs nothing", async (t
   t.after(() => server.close());
   throws(
     () => server.extend(extension),
-    /resource files:\/\/\{name\} is claimed by com.example\/files and already defined/,
+    /resource files:\/\/\{name\} is claimed by com.example\/files and by the server/,
   );
   const client = await connect(server);
   t.after(() => client.close());
