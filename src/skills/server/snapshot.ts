@@ -28,6 +28,7 @@ export class Snapshot {
   readonly #pageSize: number;
   readonly #byPath = new Map<string, ServedSkill>();
   readonly #files = new Map<string, Owned<ServedFile>>();
+  /** Generated skills. A nested one is before the skill around it. */
   readonly #dynamic: readonly ServedSkill[];
   #directories: Map<string, Catalogue<Child>> | undefined;
   readonly #owners = new Map<string, ServedSkill[]>();
@@ -42,7 +43,9 @@ export class Snapshot {
       if (skill.listed) this.listing.add(skill.listing.uri, skill);
       for (const [path, item] of skill.files) own(this.#files, join(skill.path, path), item, skill);
     }
-    this.#dynamic = skills.filter(({ dynamic }) => dynamic !== undefined);
+    this.#dynamic = skills
+      .filter(({ dynamic }) => dynamic !== undefined)
+      .sort((one, other) => other.path.length - one.path.length);
   }
 
   /** Returns the skill whose SKILL.md has the URI, if the caller may use it. */
