@@ -59,12 +59,20 @@ export interface Loaded {
 /** Builds the skills of a tree. A skill with a problem is left out and does not affect the others. */
 export async function buildTree(tree: SkillTree, rules: BuildRules, parseYaml: ParseYaml): Promise<Loaded> {
   const roots = [...tree.files.keys()].filter((path) => baseOf(path) === SKILL_FILE).map(parentOf);
-  const refused = (tree.refused ?? []).filter(({ path }) => !roots.some((root) => isBelow(root, path)));
-  const problems: SkillProblem[] = [...refused];
+  const parts = new Map(roots.sort().map((root) => [root, new TreePart(root)]));
+  const partsOf = (path: string) => ancestorsOf(path).flatMap((directory) => parts.get(directory) ?? []);
+  const problems: SkillProblem[] = [];
+  for (const refused of tree.refused ?? []) {
+    const within = partsOf(refused.path);
+    for (const part of within) part.refused ??= refused;
+    if (within.length === 0) problems.push(refused);
+  }
+  for (const [path, bytes] of tree.files) for (const part of partsOf(path)) part.files.set(part.below(path), bytes);
+  for (const path of tree.emptyDirectories ?? []) for (const part of partsOf(path)) part.empty.push(part.below(path));
   const skills: ServedSkill[] = [];
-  for (const root of roots.sort()) {
+  for (const [root, part] of parts) {
     try {
-      skills.push(await buildFromTree(root, tree, rules, parseYaml));
+      skills.push(await buildPart(part, rules, parseYaml));
     } catch (error) {
       problems.push({ path: join(root, SKILL_FILE), message: messageOf(error) });
     }
@@ -72,29 +80,45 @@ export async function buildTree(tree: SkillTree, rules: BuildRules, parseYaml: P
   return { skills, problems };
 }
 
-async function buildFromTree(
-  root: string,
-  tree: SkillTree,
+/** Directory of a tree with a SKILL.md. Paths are below it. */
+class TreePart {
+  readonly files = new Map<string, Uint8Array>();
+  readonly empty: string[] = [];
+  /** First entry that cannot be served. */
+  refused: SkillProblem | undefined;
+
+  constructor(readonly root: string) {}
+
+  below(path: string): string {
+    return path.slice(this.root.length + 1);
+  }
+}
+
+async function buildPart(
+  { root, files, empty, refused }: TreePart,
   rules: BuildRules,
   parseYaml: ParseYaml,
 ): Promise<ServedSkill> {
   if (root === "") throw new Error("a skill needs a folder of its own: pass the folder that contains it");
-  const link = tree.refused?.find(({ path }) => isBelow(root, path));
-  if (link !== undefined) throw new Error(`the skill is not served because of ${link.path}: ${link.message}`);
-  const below = [...tree.files].filter(([path]) => isBelow(root, path));
-  const bytes = tree.files.get(join(root, SKILL_FILE)) as Uint8Array;
-  const { frontmatter } = readSkillText(decode(bytes), parseYaml);
+  if (refused !== undefined) throw new Error(`the skill is not served because of ${refused.path}: ${refused.message}`);
+  const frontmatter = frontmatterOf(files.get(SKILL_FILE) as Uint8Array, parseYaml);
   assertNamed(root, frontmatter);
-  const files = new Map(below.map(([path, content]) => [path.slice(root.length + 1), content]));
-  const empty = (tree.emptyDirectories ?? []).filter((path) => isBelow(root, path));
-  const path = rules.prefix + root;
-  const skill = await build(path, frontmatter, files, rules.scheme);
+  const skill = await build(rules.prefix + root, frontmatter, files, rules.scheme);
   return {
     ...skill,
     ...ruled(rules.access(skill.listing) ?? {}, skill.listing.uri),
     listed: rules.listed(skill.listing),
-    emptyDirectories: empty.map((directory) => directory.slice(root.length + 1)),
+    emptyDirectories: empty,
   };
+}
+
+/** Frontmatters by content, so that an unchanged file is parsed once. */
+const parsed = new WeakMap<Uint8Array, SkillFrontmatter>();
+
+function frontmatterOf(bytes: Uint8Array, parseYaml: ParseYaml): SkillFrontmatter {
+  const frontmatter = parsed.get(bytes) ?? readSkillText(decode(bytes), parseYaml).frontmatter;
+  parsed.set(bytes, frontmatter);
+  return frontmatter;
 }
 
 /** Throws for a mistake in a definition. */
@@ -248,6 +272,8 @@ export function parentOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
-function isBelow(directory: string, path: string): boolean {
-  return directory === "" || path.startsWith(`${directory}/`);
+/** Returns the directories that contain a path, the innermost first and the root last. */
+function ancestorsOf(path: string): readonly string[] {
+  const parent = parentOf(path);
+  return parent === "" ? [""] : [parent, ...ancestorsOf(parent)];
 }

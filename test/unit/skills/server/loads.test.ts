@@ -1,4 +1,4 @@
-import { deepEqual, equal, match, rejects, throws } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { connect } from "bowline/client";
 import { McpServer } from "bowline/server";
@@ -202,4 +202,39 @@ test("a nested skill that the skill around it cannot contain is left out", async
       "outer/clash: is in the skill skill://outer/SKILL.md, which has another file clash/x.md; choose another path",
     ],
   );
+});
+
+test("many skills that did not change are loaded again in a short time", async () => {
+  const files = Object.fromEntries(
+    Array.from({ length: 4_000 }, (_, index) => [`g${index % 50}/s${index}/SKILL.md`, text(`s${index}`)]),
+  );
+  const extension = skills(skillFiles(files));
+  await extension.reload();
+  const times: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    const start = performance.now();
+    await extension.reload();
+    times.push(performance.now() - start);
+  }
+  // The fastest of several, since other tests run at the same time. Time in the square of the number takes seconds.
+  const best = Math.min(...times);
+  ok(best < 700, `${best} ms`);
+});
+
+test("a generated skill in a generated one answers for its own files", async (t) => {
+  const outer: AnySkill = { frontmatter: { name: "outer", description: "o" }, read: () => "of outer" };
+  const inner: AnySkill = {
+    path: "outer/inner",
+    frontmatter: { name: "inner", description: "i" },
+    read: (path) => (path === "SKILL.md" ? "of inner" : undefined),
+    list: () => ["SKILL.md", "inner.md"],
+  };
+  const server = new McpServer(me).extend(skills([{ ...outer, list: () => ["SKILL.md"] }, inner]));
+  t.after(() => server.close());
+  const client = await connect(server);
+  t.after(() => client.close());
+  const [content] = (await client.readResource("skill://outer/inner/SKILL.md")).contents;
+  match((content as { text: string }).text, /name: "inner"\n[\s\S]*of inner$/);
+  const { resources } = await client.request("resources/directory/read", { uri: "skill://outer/inner" });
+  equal((resources as readonly unknown[]).length, 2);
 });
