@@ -65,6 +65,12 @@ function parseYaml(text: string, { LineCounter, parseDocument, visit }: typeof i
 
 /** Splits a SKILL.md and parses its frontmatter. Throws an error without the file's name for an invalid one. */
 export function readSkillText(text: string, parser: ParseYaml): SkillText {
+  const { yaml, body } = splitSkillText(text);
+  return { frontmatter: assertFrontmatter(parse(yaml, parser)), body };
+}
+
+/** Splits a SKILL.md. Throws unless it has a frontmatter of a size that is parsed in a short time. */
+export function splitSkillText(text: string): { readonly yaml: string; readonly body: string } {
   const start = START.exec(text);
   if (start === null) throw new Error("line 1: must begin with YAML frontmatter between lines of ---");
   const rest = text.slice(start[0].length);
@@ -73,7 +79,7 @@ export function readSkillText(text: string, parser: ParseYaml): SkillText {
   if (end.index > MAX_CHARS) throw new Error(`the frontmatter has more than ${MAX_CHARS} characters`);
   const yaml = rest.slice(0, end.index);
   if (isDeep(yaml)) throw new Error("the frontmatter is nested too deeply");
-  return { frontmatter: assertFrontmatter(parse(yaml, parser)), body: rest.slice(end.index + end[0].length) };
+  return { yaml, body: rest.slice(end.index + end[0].length) };
 }
 
 /** True if the text has so many brackets in brackets, or lists in lists, that parsing it takes long. */

@@ -4,7 +4,7 @@ import { messageOf } from "../../protocol/text.js";
 import type { Resource } from "../../protocol/types/index.js";
 import { type Access, type AccessOptions, scopesOf, toAccess } from "../../server/definitions/access.js";
 import { digestOf } from "../digest.js";
-import { assertFrontmatter, type ParseYaml, readSkillText, writeSkillText } from "../frontmatter.js";
+import { assertFrontmatter, type ParseYaml, readSkillText, splitSkillText, writeSkillText } from "../frontmatter.js";
 import { mimeTypeOf } from "../mime.js";
 import { textOf, toBytes } from "../text.js";
 import { SKILL_FILE, type Skill, type SkillFrontmatter } from "../types.js";
@@ -126,6 +126,7 @@ export function assertSkill(skill: AnySkill): void {
   const where = `skill ${JSON.stringify(skill?.path ?? skill?.frontmatter?.name)}`;
   try {
     const { name } = assertFrontmatter(skill.frontmatter);
+    splitSkillText(writeSkillText(skill.frontmatter, ""));
     const { path = name } = skill;
     assertNamed(path, skill.frontmatter);
     for (const file of [path, ...("files" in skill ? Object.keys(skill.files ?? {}) : [])]) assertSafe(file);

@@ -238,3 +238,13 @@ test("a generated skill in a generated one answers for its own files", async (t)
   const { resources } = await client.request("resources/directory/read", { uri: "skill://outer/inner" });
   equal((resources as readonly unknown[]).length, 2);
 });
+
+test("a skill in code whose frontmatter clients cannot read is refused", () => {
+  const define = (note: unknown) => skills({ frontmatter: { name: "a", description: "d", note }, body: "" });
+  throws(() => define("x".repeat(20_000)), /skill "a": the frontmatter has more than 16384 characters/);
+  let deep: unknown = "x";
+  for (let depth = 0; depth < 70; depth++) deep = [deep];
+  throws(() => define(deep), /skill "a": the frontmatter is nested too deeply/);
+  throws(() => define(1n), /skill "a": .*BigInt/);
+  define("x".repeat(16_000));
+});
