@@ -29,6 +29,9 @@ const INTERNAL = new Set([
   "ServerWire",
 ]);
 
+/** Entries of extensions, with the entry that every program with the extension imports too. */
+const EXTENDED = { "bowline/skills/server": "bowline/server", "bowline/skills/client": "bowline/client" };
+
 const settings = {
   compilerOptions: {
     target: "es2023",
@@ -60,8 +63,8 @@ export const declarations = {
 };
 
 /**
- * Finds types that a program cannot import. A function or class may name only types of its own entry. Interfaces and
- * aliases may name types of any entry.
+ * Finds types that a program cannot import. A function or class may name only types of its own entry, or of the entry
+ * that this one extends. Interfaces and aliases may name types of any entry.
  */
 function unnameable() {
   const declarations = new Declarations();
@@ -74,7 +77,9 @@ function unnameable() {
     declarations.signatureReferencesOf(origin).filter((used) => !exported.has(key(used)) && !INTERNAL.has(used.name));
   const all = new Set(entries.flatMap(({ keys }) => [...keys]));
   const problems = new Set();
-  for (const { specifier, origins, keys } of entries) {
+  const keysOf = (specifier) => entries.find((entry) => entry.specifier === specifier)?.keys ?? [];
+  for (const { specifier, origins, keys: own } of entries) {
+    const keys = new Set([...own, ...keysOf(EXTENDED[specifier])]);
     for (const origin of origins) {
       for (const used of missing(origin, declarations.isValue(origin) ? keys : all)) {
         problems.add(`${specifier}: ${origin.name} names ${used.name} (${shown(used.file)}), which is not exported`);

@@ -41,3 +41,4 @@ export { type ChannelServer, type ServeStdioOptions, serveStdio } from "../node/
 export { createStdioServerChannel, type StdioServerOptions } from "../node/stdio/server.js";
 export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 export type { ServerOptions } from "../server/options.js";
+export type { SkillFiles, SkillProblem, SkillTree } from "../skills/server/source.js";

@@ -4,6 +4,7 @@ export type { SkillsLimits, SkillsOptions } from "../skills/server/options.js";
 export { SkillsExtension, skills } from "../skills/server/skills.js";
 export {
   type AnySkill,
+  type CommonSkill,
   type DynamicSkill,
   type SkillDefinition,
   type SkillFiles,
@@ -13,4 +14,10 @@ export {
   type SkillTree,
   skillFiles,
 } from "../skills/server/source.js";
-export { SKILLS_EXTENSION, type Skill, type SkillFrontmatter, type SkillResource } from "../skills/types.js";
+export {
+  SKILLS_EXTENSION,
+  type Skill,
+  type SkillDifference,
+  type SkillFrontmatter,
+  type SkillResource,
+} from "../skills/types.js";

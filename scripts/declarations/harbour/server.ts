@@ -4,7 +4,7 @@ import { createIssuer } from "bowline/auth/issuer";
 import { authOf, introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
 import { McpServer as CompatServer, completable, Server as LowLevelServer, ResourceTemplate } from "bowline/compat";
 import { createValidator } from "bowline/json-schema";
-import { fileResource, serveHttp, serveStdio, toNodeListener } from "bowline/node";
+import { fileResource, serveHttp, serveStdio, skillFolder, toNodeListener } from "bowline/node";
 import { traceServer } from "bowline/otel";
 import {
   type Context,
@@ -16,6 +16,7 @@ import {
   withJsonSchema,
 } from "bowline/server";
 import { McpServer as ModernServer } from "bowline/server/modern";
+import { skills } from "bowline/skills/server";
 import { createArrayExchange, createChannelPair, FakeClock, WireRecorder } from "bowline/testing";
 import * as v from "valibot";
 import * as z from "zod";
@@ -128,3 +129,14 @@ export const movedParts = {
   sample: () => moved.server.createMessage({ messages: [], maxTokens: 1 }),
 };
 export const low = new LowLevelServer({ name: "low", version: "1.0.0" });
+
+export const offered = skills([
+  skillFolder("./skills"),
+  { frontmatter: { name: "a", description: "b" }, body: "" },
+  () => [],
+]);
+export const skilled = {
+  server: new McpServer({ name: "skilled", version: "1.0.0" }).extend(offered),
+  entries: () => offered.entries,
+  reload: () => offered.reload(),
+};

@@ -1,6 +1,7 @@
 import { clientCredentials, createAuthSteps, createBearer, createOAuth } from "bowline/auth/client";
 import { connect, createGroup, MemoryCacheStore, retry } from "bowline/client";
 import { traceClient } from "bowline/otel";
+import { SkillCatalogue, SkillsClient } from "bowline/skills/client";
 import { withFaults } from "bowline/testing";
 import { Harbour, type modern, server } from "harbour";
 import * as z from "zod";
@@ -59,4 +60,13 @@ export const uses = {
   server: () => client.server,
   saved: () => ({ prior: client.prior, session: client.session, stats: client.cacheStats }),
   group: () => ({ tools: group.tools(), watch: group.watch(), status: group.status() }),
+};
+
+export const skills = new SkillsClient(client);
+export const catalogue = new SkillCatalogue(group, { approve: () => true });
+export const loaded = {
+  list: () => skills.list(),
+  held: () => skills.load("skill://a/SKILL.md"),
+  approved: () => catalogue.load({ server: "a", uri: "skill://a/SKILL.md" }),
+  everything: () => catalogue.list(),
 };

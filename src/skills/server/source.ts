@@ -28,7 +28,8 @@ export interface SkillProblem {
   readonly message: string;
 }
 
-interface AnySkillDefinition extends AccessOptions {
+/** Members that all skills in code have. */
+export interface CommonSkill extends AccessOptions {
   /**
    * Path of the skill on the server. Its last segment must be the name of the skill.
    * @default the name of the skill
@@ -44,7 +45,7 @@ interface AnySkillDefinition extends AccessOptions {
 }
 
 /** Skill with constant content. */
-export interface SkillDefinition extends AnySkillDefinition {
+export interface SkillDefinition extends CommonSkill {
   /** Markdown of the SKILL.md after the frontmatter. */
   readonly body: string;
   /** Other files by path. */
@@ -52,7 +53,7 @@ export interface SkillDefinition extends AnySkillDefinition {
 }
 
 /** Skill whose content is generated for each request. It has no digests. */
-export interface DynamicSkill extends AnySkillDefinition {
+export interface DynamicSkill extends CommonSkill {
   /**
    * Returns a file of the skill, or undefined if it does not exist. For `SKILL.md`, returns the Markdown after the
    * frontmatter.
