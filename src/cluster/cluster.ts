@@ -1,0 +1,183 @@
+import type { MaybePromise } from "../call/maybe-promise.js";
+
+/**
+ * State that the processes of a deployment share: values, logs, messages, leases, jobs and rates. An engine such as Redis
+ * or PostgreSQL stores it; without one it is in memory.
+ *
+ * Each method returns a value or a promise. The memory form returns values, so that a single process waits for nothing.
+ * A failed operation throws or rejects with a {@link ClusterError}, whose `failure` tells if the engine may have carried
+ * it out. Durations are judged by the clock of the engine.
+ */
+export interface Cluster {
+  /** Random name of this process. It is new for each start. */
+  readonly node: string;
+  readonly records: Records;
+  readonly logs: Logs;
+  readonly bus: Bus;
+  readonly leases: Leases;
+  readonly queue: Queue;
+  readonly buckets: ClusterBuckets;
+  /** True while the engine can be reached, as far as is known. */
+  readonly available: boolean;
+  /** Releases the leases of this process and its connections. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Value with its version. */
+export interface Stored {
+  readonly key: string;
+  readonly value: string;
+  /** Changes with each `put`. Two values of one key never have the same version. */
+  readonly version: string;
+}
+
+/** Entry of a record in an index. Entries of an index are ordered by score, then by key. */
+export interface IndexEntry {
+  readonly index: string;
+  readonly score: number;
+}
+
+export interface PutOptions {
+  /** Time after which the record and its index entries are gone. Without it they stay until they are deleted. */
+  readonly ttlMs?: number;
+  /** Stores the value only if the record has this version, or, with null, only if there is no record. */
+  readonly ifVersion?: string | null;
+  /** Index entries of the record. They replace the former ones. */
+  readonly index?: readonly IndexEntry[];
+}
+
+/** Small values with a version, a life and index entries. */
+export interface Records {
+  get(key: string): MaybePromise<Stored | undefined>;
+  /** Stores a value. Returns its version, or undefined if `ifVersion` did not match and nothing was stored. */
+  put(key: string, value: string, options?: PutOptions): MaybePromise<string | undefined>;
+  /** Extends the life of a record. Does not change its version. Returns false if there is no record. */
+  touch(key: string, ttlMs: number): MaybePromise<boolean>;
+  /** Deletes a record, with `ifVersion` only one of that version. Returns true if a record was deleted. */
+  delete(key: string, ifVersion?: string): MaybePromise<boolean>;
+  /**
+   * Returns the records of an index in the order of their scores. `after` is the place of a record
+   * that an earlier call returned. The listing continues after it, even if the record is gone.
+   */
+  list(index: string, options: { readonly after?: IndexPlace; readonly limit: number }): MaybePromise<readonly Listed[]>;
+  count(index: string): MaybePromise<number>;
+}
+
+/** Place in an index. */
+export interface IndexPlace {
+  readonly score: number;
+  readonly key: string;
+}
+
+/** Record of an index with its place. */
+export interface Listed extends Stored {
+  readonly score: number;
+}
+
+/** Entry of a log. */
+export interface LogEntry {
+  /** Unique in its log. Contains letters, digits, `-` and `.` only. */
+  readonly id: string;
+  readonly data: string;
+  /** True for the entry that ends its stream. */
+  readonly last: boolean;
+}
+
+export interface LogOptions {
+  /** Time that an entry is kept after it was appended. */
+  readonly keepMs: number;
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+}
+
+/** Ordered entries in streams. The streams of one log are limited and dropped together. */
+export interface Logs {
+  /** Creates a log. Does nothing if it exists. */
+  create(log: string, options: LogOptions): MaybePromise<void>;
+  /**
+   * Makes this process the writer of a stream. From this moment, each earlier writer of the stream is refused with a
+   * {@link ClusterError} of failure `fenced`. Fails with `dropped` if the log does not exist.
+   */
+  claim(log: string, stream: string): MaybePromise<Writer>;
+  /** Returns the stream of an entry, or undefined if the entry is unknown or no longer kept. */
+  find(log: string, id: string): MaybePromise<string | undefined>;
+  /**
+   * Returns the entries of a stream after an entry, or all that are kept. Returns undefined if that entry is not kept,
+   * so that entries after it may be missing.
+   */
+  readAfter(log: string, stream: string, id?: string): MaybePromise<readonly LogEntry[] | undefined>;
+  /**
+   * Yields the entries of a stream after an entry, each once and in order, and waits for more. Ends after the last entry
+   * of the stream, when the log is dropped, or when the signal fires. Throws with failure `missed` if entries are missing.
+   */
+  follow(log: string, stream: string, after: string | undefined, signal: AbortSignal): AsyncIterable<LogEntry>;
+  /** Yields the streams that a node claimed last and that have no end mark. */
+  openOf(node: string): AsyncIterable<{ readonly log: string; readonly stream: string }>;
+  /** Deletes a log with its streams. An append after it fails with `dropped`, and nothing comes back. */
+  drop(log: string): MaybePromise<void>;
+}
+
+/** Writer of a stream. */
+export interface Writer {
+  /**
+   * Appends an entry. `seq` counts the entries of this writer from 0. A repeated `seq` appends nothing and returns the
+   * id of the first attempt, so that an append with an unknown outcome can be repeated.
+   */
+  append(seq: number, data: string, options?: { readonly last?: boolean }): MaybePromise<string>;
+}
+
+/**
+ * Messages to all processes, each delivered at most once and, from one sender, in order. A process that may have missed
+ * a message is told by `onGap`.
+ */
+export interface Bus {
+  publish(topic: string, text: string): MaybePromise<void>;
+  /**
+   * Calls the listener for each message of a topic, those of this process included. `from` is the node of the sender.
+   * Resolves when messages that are published from now on will arrive.
+   */
+  subscribe(topic: string, listener: (text: string, from: string) => void): MaybePromise<() => MaybePromise<void>>;
+  /** Calls the listener when messages may have been missed. Returns a function that removes the listener. */
+  onGap(listener: () => void): () => void;
+}
+
+/** Exclusive rights with a life. */
+export interface Leases {
+  /** Returns undefined if another holder has the lease. A lease renews itself until it is released or lost. */
+  acquire(name: string, ttlMs: number): MaybePromise<Lease | undefined>;
+}
+
+export interface Lease {
+  /** Aborted before another holder can have acquired the lease. */
+  readonly lost: AbortSignal;
+  release(): MaybePromise<void>;
+}
+
+/** Jobs for workers. A job that a worker does not finish goes to another one. */
+export interface Queue {
+  /** Adds a job. Returns false if there is a job with this id already. */
+  add(id: string, job: string, options?: { readonly delayMs?: number }): MaybePromise<boolean>;
+  /** Yields jobs, one at a time, until the signal fires. */
+  take(signal: AbortSignal, options?: { readonly leaseMs?: number }): AsyncIterable<Job>;
+}
+
+/** Job that this process works on. Its lease renews itself until `done` or `later`. */
+export interface Job {
+  readonly id: string;
+  readonly job: string;
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+  /** Aborted before another worker can get the job. */
+  readonly lost: AbortSignal;
+  done(): MaybePromise<void>;
+  /** Returns the job to the queue. */
+  later(delayMs: number): MaybePromise<void>;
+}
+
+/** Token buckets that all processes share. */
+export interface ClusterBuckets {
+  take(
+    key: string,
+    limit: { readonly burst: number; readonly perMs: number },
+  ): MaybePromise<{ readonly ok: boolean; readonly retryInMs: number }>;
+}

@@ -1,0 +1,30 @@
+import { McpError } from "../protocol/errors.js";
+
+/** Reason of a {@link ClusterError}. */
+export type ClusterFailure =
+  /** The engine cannot be reached, and did not carry out the operation. */
+  | "unavailable"
+  /** The connection failed during the operation. The engine may have carried it out. */
+  | "unknown_outcome"
+  /** Another process has claimed the stream. */
+  | "fenced"
+  /** The log does not exist any more. */
+  | "dropped"
+  /** Entries of a stream are not kept any more. */
+  | "missed"
+  /** The engine refused the operation. */
+  | "refused";
+
+/** Failure of the state that processes share. */
+export class ClusterError extends McpError {
+  protected static override readonly bowline: string = "ClusterError";
+  override readonly name = "ClusterError";
+
+  constructor(
+    readonly failure: ClusterFailure,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(`cluster_${failure}`, message, options);
+  }
+}
