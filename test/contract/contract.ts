@@ -1,0 +1,25 @@
+import { bucketsContract } from "./buckets.js";
+import { busContract } from "./bus.js";
+import { closeContract } from "./close.js";
+import { followContract } from "./follow.js";
+import { leasesContract } from "./leases.js";
+import { logsContract } from "./logs.js";
+import { queueContract } from "./queue.js";
+import { recordsContract } from "./records.js";
+import { casesOf, type Open } from "./world.js";
+
+export { engineContract } from "./engine.js";
+export type { Engine, Open, World } from "./world.js";
+
+/** Registers the tests of what each form of a cluster promises. `open` creates the state of one test. */
+export function contract(name: string, open: Open): void {
+  const add = casesOf(name, open);
+  recordsContract(add);
+  logsContract(add);
+  followContract(add);
+  busContract(add);
+  leasesContract(add);
+  queueContract(add);
+  bucketsContract(add);
+  closeContract(add);
+}
