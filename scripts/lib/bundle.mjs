@@ -46,8 +46,8 @@ export async function bundle(outdir) {
   proveOutside(graph, output);
 }
 
-/** Extensions of the protocol, by the name of their folder, with which the names of their entries begin. */
-const EXTENSIONS = ["skills"];
+/** Parts with entries of their own, by the name of their folder, with which the names of these entries begin. */
+const EXTENSIONS = ["skills", "cluster"];
 
 const sources = at("src");
 const sourceOf = (code) => join(sources, relative(at("dist"), code)).replace(/\.js$/, ".ts");

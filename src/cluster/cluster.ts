@@ -19,7 +19,10 @@ export interface Cluster {
   readonly buckets: ClusterBuckets;
   /** True while the engine can be reached, as far as is known. */
   readonly available: boolean;
-  /** Releases the leases of this process and its connections. Idempotent. */
+  /**
+   * Releases the leases and jobs of this process and its connections. Iterations end, and later operations fail as
+   * `unavailable`. Idempotent.
+   */
   close(): Promise<void>;
 }
 
@@ -42,7 +45,7 @@ export interface PutOptions {
   readonly ttlMs?: number;
   /** Stores the value only if the record has this version, or, with null, only if there is no record. */
   readonly ifVersion?: string | null;
-  /** Index entries of the record. They replace the former ones. */
+  /** Index entries of the record, at most one for each index. They replace the former ones. Without them it has none. */
   readonly index?: readonly IndexEntry[];
 }
 
@@ -59,7 +62,10 @@ export interface Records {
    * Returns the records of an index in the order of their scores. `after` is the place of a record
    * that an earlier call returned. The listing continues after it, even if the record is gone.
    */
-  list(index: string, options: { readonly after?: IndexPlace; readonly limit: number }): MaybePromise<readonly Listed[]>;
+  list(
+    index: string,
+    options: { readonly after?: IndexPlace; readonly limit: number },
+  ): MaybePromise<readonly Listed[]>;
   count(index: string): MaybePromise<number>;
 }
 
@@ -86,7 +92,9 @@ export interface LogEntry {
 export interface LogOptions {
   /** Time that an entry is kept after it was appended. */
   readonly keepMs: number;
+  /** Maximum number of entries of all streams together. The oldest are evicted first, the newest stays. */
   readonly maxEntries: number;
+  /** Maximum size of the entries. The memory form counts a UTF-16 code unit as a byte. */
   readonly maxBytes: number;
 }
 
@@ -102,13 +110,15 @@ export interface Logs {
   /** Returns the stream of an entry, or undefined if the entry is unknown or no longer kept. */
   find(log: string, id: string): MaybePromise<string | undefined>;
   /**
-   * Returns the entries of a stream after an entry, or all that are kept. Returns undefined if that entry is not kept,
-   * so that entries after it may be missing.
+   * Returns the entries of a stream after an entry or, without an id, all that are kept. Returns undefined if that entry
+   * is not kept, so that entries after it may be missing.
    */
   readAfter(log: string, stream: string, id?: string): MaybePromise<readonly LogEntry[] | undefined>;
   /**
-   * Yields the entries of a stream after an entry, each once and in order, and waits for more. Ends after the last entry
-   * of the stream, when the log is dropped, or when the signal fires. Throws with failure `missed` if entries are missing.
+   * Yields the entries of a stream after an entry or, without one, from the oldest that is kept, each once and in order,
+   * and waits for more, also while the engine is away. Ends after the last entry of the stream, when the log is dropped or
+   * does not exist, or when the signal fires. Throws with failure `missed` if entries are missing, and with
+   * `unavailable` when the cluster is closed.
    */
   follow(log: string, stream: string, after: string | undefined, signal: AbortSignal): AsyncIterable<LogEntry>;
   /** Yields the streams that a node claimed last and that have no end mark. */
@@ -121,7 +131,8 @@ export interface Logs {
 export interface Writer {
   /**
    * Appends an entry. `seq` counts the entries of this writer from 0. A repeated `seq` appends nothing and returns the
-   * id of the first attempt, so that an append with an unknown outcome can be repeated.
+   * id of the first attempt, so that an append with an unknown outcome can be repeated. Fails with `refused` if a `seq`
+   * was skipped or the stream has ended.
    */
   append(seq: number, data: string, options?: { readonly last?: boolean }): MaybePromise<string>;
 }
@@ -143,13 +154,17 @@ export interface Bus {
 
 /** Exclusive rights with a life. */
 export interface Leases {
-  /** Returns undefined if another holder has the lease. A lease renews itself until it is released or lost. */
+  /**
+   * Returns undefined if the lease is held, by another process or by this one. A lease renews itself until it is
+   * released or lost.
+   */
   acquire(name: string, ttlMs: number): MaybePromise<Lease | undefined>;
 }
 
 export interface Lease {
-  /** Aborted before another holder can have acquired the lease. */
+  /** Aborted before another holder can have acquired the lease, but not by `release`. `close` of the cluster aborts it. */
   readonly lost: AbortSignal;
+  /** Makes the lease available. Does nothing if it was released or lost. */
   release(): MaybePromise<void>;
 }
 
@@ -157,7 +172,10 @@ export interface Lease {
 export interface Queue {
   /** Adds a job. Returns false if there is a job with this id already. */
   add(id: string, job: string, options?: { readonly delayMs?: number }): MaybePromise<boolean>;
-  /** Yields jobs, one at a time, until the signal fires. */
+  /**
+   * Yields jobs, one at a time, until the signal fires or the cluster is closed. A job that was yielded stays with this
+   * process. `leaseMs` is the time after which the job of a process that is lost goes to another one.
+   */
   take(signal: AbortSignal, options?: { readonly leaseMs?: number }): AsyncIterable<Job>;
 }
 
@@ -165,17 +183,22 @@ export interface Queue {
 export interface Job {
   readonly id: string;
   readonly job: string;
-  /** 1 for the first attempt. */
+  /** 1 for the first attempt. It counts lost workers and `later`. */
   readonly attempt: number;
   /** Aborted before another worker can get the job. */
   readonly lost: AbortSignal;
+  /** Removes the job. Fails with `fenced` if the job was lost. A repeated call does nothing. */
   done(): MaybePromise<void>;
-  /** Returns the job to the queue. */
+  /** Returns the job to the queue. Fails with `fenced` if the job was lost. */
   later(delayMs: number): MaybePromise<void>;
 }
 
 /** Token buckets that all processes share. */
 export interface ClusterBuckets {
+  /**
+   * Takes a token, or returns the time until one is available. `burst` is the capacity of a bucket, `perMs` the
+   * milliseconds in which one token is refilled.
+   */
   take(
     key: string,
     limit: { readonly burst: number; readonly perMs: number },

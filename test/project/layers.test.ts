@@ -80,6 +80,8 @@ const arrows: readonly (readonly [file: string, may: readonly string[], mayNot: 
   ["protocol/a.ts", [], "call"],
   ["protocol/types/a.ts", [], "schema"],
   ["call/a.ts", ["protocol"], "schema"],
+  ["cluster/a.ts", ["protocol", "call"], "store"],
+  ["cluster/memory/a.ts", ["protocol", "call"], "node"],
   ["schema/a.ts", ["protocol", "call"], "http"],
   ["schema/json-schema/a.ts", ["protocol", "call"], "store"],
   ["http/a.ts", ["protocol", "call", "schema"], "client"],

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ISSUER_LIMITS } from "#src/auth/issuer/limits.js";
 import { GATE_LIMITS } from "#src/auth/server/limits.js";
+import { MEMORY_CLUSTER_LIMITS } from "#src/cluster/memory/options.js";
 import { CLIENT_LIMITS } from "#src/era/client-limits.js";
 import { SERVER_LIMITS } from "#src/era/server-limits.js";
 import { SKILL_CACHE_LIMITS } from "#src/node/files/skill-cache.js";
@@ -39,6 +40,7 @@ const TABLES = [
   ["Gate", GATE_LIMITS, ["auth/server/limits", ...AUTH]],
   ["Issuer", ISSUER_LIMITS, ["auth/issuer/limits", ...AUTH]],
   ["Skills", SKILLS, SKILL_FILES],
+  ["Cluster in memory", MEMORY_CLUSTER_LIMITS, ["cluster/memory/options"]],
 ] as const;
 
 const TIMES = [

@@ -1,0 +1,153 @@
+import type { LogEntry, LogOptions, Logs, Writer } from "../cluster.js";
+import { ClusterError } from "../error.js";
+import type { Link } from "./link.js";
+import type { Entry, LogTable, Stream } from "./log-table.js";
+import { Waiter } from "./waiter.js";
+
+export class MemoryLogs implements Logs {
+  readonly #link: Link;
+  readonly #table: LogTable;
+
+  constructor(link: Link, table: LogTable) {
+    this.#link = link;
+    this.#table = table;
+  }
+
+  create(log: string, options: LogOptions): void {
+    this.#begin();
+    this.#table.create(log, options);
+  }
+
+  claim(log: string, stream: string): Writer {
+    this.#begin();
+    const found = this.#table.logs.get(log);
+    if (found === undefined) throw dropped(log);
+    return new MemoryWriter(this.#link, this.#table, found.stream(stream));
+  }
+
+  find(log: string, id: string): string | undefined {
+    this.#begin();
+    return this.#table.logs.get(log)?.find(id)?.stream.name;
+  }
+
+  readAfter(log: string, stream: string, id?: string): readonly LogEntry[] | undefined {
+    this.#begin();
+    const found = this.#table.logs.get(log);
+    const after = id === undefined ? undefined : found?.find(id);
+    if (id !== undefined && after?.stream.name !== stream) return undefined;
+    return (
+      found?.streams
+        .get(stream)
+        ?.entries.from(after === undefined ? 0 : after.number + 1)
+        .map(shown) ?? []
+    );
+  }
+
+  async *follow(log: string, stream: string, after: string | undefined, signal: AbortSignal): AsyncIterable<LogEntry> {
+    this.#begin();
+    const found = this.#table.logs.get(log);
+    if (found === undefined || signal.aborted) return;
+    const place = after === undefined ? undefined : found.find(after);
+    if (after !== undefined && place?.stream.name !== stream) throw missed(log, stream);
+    const followed = found.stream(stream);
+    const waiter = new Waiter(this.#link, signal);
+    followed.followers.add(waiter);
+    try {
+      yield* this.#entriesOf(followed, place === undefined ? followed.entries.first : place.number + 1, waiter);
+      if (!signal.aborted) this.#link.check();
+    } finally {
+      waiter.leave();
+      followed.followers.delete(waiter);
+      found.tidy(followed);
+    }
+  }
+
+  async *openOf(node: string): AsyncIterable<{ readonly log: string; readonly stream: string }> {
+    this.#begin();
+    for (const { log, name } of this.#table.openOf(node)) yield { log: log.name, stream: name };
+  }
+
+  drop(log: string): void {
+    this.#begin();
+    this.#table.drop(log);
+  }
+
+  async *#entriesOf(stream: Stream, from: number, waiter: Waiter): AsyncIterable<LogEntry> {
+    for (let number = from; waiter.goesOn && !stream.log.isDropped; ) {
+      this.#table.expiries.catchUp();
+      const { entries } = stream;
+      if (number < entries.first) throw missed(stream.log.name, stream.name);
+      const entry = this.#link.isUp ? entries.at(number) : undefined;
+      if (entry !== undefined) {
+        number++;
+        yield shown(entry);
+        if (entry.last) return;
+      } else if (stream.isEnded && number === entries.end) return;
+      else await waiter.wait();
+    }
+  }
+
+  #begin(): void {
+    this.#link.check();
+    this.#table.expiries.catchUp();
+  }
+}
+
+/** Writer of a stream. The id of an entry is made of its claim and its sequence number, so that it can be repeated. */
+class MemoryWriter implements Writer {
+  readonly #link: Link;
+  readonly #stream: Stream;
+  readonly #table: LogTable;
+  readonly #claim: number;
+
+  constructor(link: Link, table: LogTable, stream: Stream) {
+    this.#link = link;
+    this.#table = table;
+    this.#stream = stream;
+    this.#claim = table.nextClaim();
+    stream.claim = this.#claim;
+    stream.seq = 0;
+    if (!stream.isEnded) table.setOwner(stream, link.node);
+  }
+
+  append(seq: number, data: string, options?: { readonly last?: boolean }): string {
+    this.#link.check();
+    const stream = this.#stream;
+    const { log } = stream;
+    if (log.isDropped) throw dropped(log.name);
+    if (stream.claim !== this.#claim) throw fenced(log.name, stream.name);
+    const id = `${this.#claim.toString(36)}.${seq}`;
+    if (seq < stream.seq) return id;
+    if (stream.isEnded) throw refused(stream, "has ended; append nothing after its last entry");
+    if (seq > stream.seq) throw refused(stream, `expects sequence number ${stream.seq}, not ${seq}; append in order`);
+    stream.seq++;
+    const last = options?.last === true;
+    if (last) {
+      stream.isEnded = true;
+      this.#table.setOwner(stream, undefined);
+    }
+    log.append(stream, id, data, last);
+    return id;
+  }
+}
+
+function shown({ id, data, last }: Entry): LogEntry {
+  return { id, data, last };
+}
+
+function dropped(log: string): ClusterError {
+  return new ClusterError("dropped", `log "${log}" does not exist; it was dropped or never created`);
+}
+
+function missed(log: string, stream: string): ClusterError {
+  const text = `entries of stream "${stream}" in log "${log}" are no longer kept`;
+  return new ClusterError("missed", `${text}; raise keepMs, maxEntries or maxBytes of the log, or read from the start`);
+}
+
+function fenced(log: string, stream: string): ClusterError {
+  return new ClusterError("fenced", `stream "${stream}" of log "${log}" has a newer writer; stop writing to it`);
+}
+
+function refused({ log, name }: Stream, problem: string): ClusterError {
+  return new ClusterError("refused", `stream "${name}" of log "${log.name}" ${problem}`);
+}

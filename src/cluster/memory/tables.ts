@@ -1,0 +1,34 @@
+import { systemClock } from "../../call/clock.js";
+import { BucketTable } from "./buckets.js";
+import { TopicTable } from "./bus.js";
+import { Expiries } from "./expiries.js";
+import { LeaseTable } from "./leases.js";
+import { LogTable } from "./log-table.js";
+import { limitsOf, type MemoryClusterOptions } from "./options.js";
+import { JobTable } from "./queue.js";
+import { RecordTable } from "./records.js";
+
+/** Parts of the state that the nodes of a process share. */
+export interface Tables {
+  readonly expiries: Expiries;
+  readonly records: RecordTable;
+  readonly logs: LogTable;
+  readonly topics: TopicTable;
+  readonly leases: LeaseTable;
+  readonly jobs: JobTable;
+  readonly buckets: BucketTable;
+}
+
+export function createTables(options: MemoryClusterOptions): Tables {
+  const limits = limitsOf(options);
+  const expiries = new Expiries(options.clock ?? systemClock);
+  return {
+    expiries,
+    records: new RecordTable(expiries, limits.maxRecords),
+    logs: new LogTable(expiries, limits.maxLogs, limits.maxLoggedChars),
+    topics: new TopicTable(),
+    leases: new LeaseTable(expiries, limits.maxLeases),
+    jobs: new JobTable(expiries, limits.maxJobs),
+    buckets: new BucketTable(expiries, limits.maxBuckets),
+  };
+}

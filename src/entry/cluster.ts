@@ -1,0 +1,24 @@
+export type { Clock } from "../call/clock.js";
+export type { MaybePromise } from "../call/maybe-promise.js";
+export type {
+  Bus,
+  Cluster,
+  ClusterBuckets,
+  IndexEntry,
+  IndexPlace,
+  Job,
+  Lease,
+  Leases,
+  Listed,
+  LogEntry,
+  LogOptions,
+  Logs,
+  PutOptions,
+  Queue,
+  Records,
+  Stored,
+  Writer,
+} from "../cluster/cluster.js";
+export { ClusterError, type ClusterFailure } from "../cluster/error.js";
+export type { MemoryClusterLimits, MemoryClusterOptions } from "../cluster/memory/options.js";
+export { createMemoryState, type MemoryState, memoryCluster } from "../cluster/memory/state.js";

@@ -1,0 +1,29 @@
+import type { Cluster } from "#src/cluster/cluster.js";
+import { createMemoryState } from "#src/cluster/memory/state.js";
+import { contract, engineContract, type Open } from "../../contract/contract.js";
+import { FakeClock } from "../../support/fake-clock.js";
+
+/** World on a fake clock. The engine is the connection of all nodes. */
+const open: Open = () => {
+  const clock = new FakeClock();
+  const state = createMemoryState({ clock });
+  const nodes: Cluster[] = [];
+  const each = (change: (node: Cluster) => void) => () => nodes.forEach(change);
+  return {
+    node: () => {
+      const node = state.node();
+      nodes.push(node);
+      return node;
+    },
+    crash: state.cut,
+    elapse: async (ms) => {
+      clock.advance(ms);
+      // Iterations that the timers woke go on.
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+    engine: { kill: each(state.cut), start: each(state.mend) },
+  };
+};
+
+contract("memory", open);
+engineContract("memory", open);
