@@ -6,10 +6,11 @@ import { leasesContract } from "./leases.js";
 import { logsContract } from "./logs.js";
 import { queueContract } from "./queue.js";
 import { recordsContract } from "./records.js";
+import { textsContract } from "./texts.js";
 import { casesOf, type Open } from "./world.js";
 
 export { engineContract } from "./engine.js";
-export type { Engine, Open, World } from "./world.js";
+export type { Open } from "./world.js";
 
 /** Registers the tests of what each form of a cluster promises. `open` creates the state of one test. */
 export function contract(name: string, open: Open): void {
@@ -21,5 +22,6 @@ export function contract(name: string, open: Open): void {
   leasesContract(add);
   queueContract(add);
   bucketsContract(add);
+  textsContract(add);
   closeContract(add);
 }

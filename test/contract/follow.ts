@@ -32,6 +32,21 @@ function following(add: Case): void {
     equal(early.items.at(-1)?.last, true);
   });
 
+  add("a follower gets many entries that were there before it, while more come", async ({ node }) => {
+    const [a, b] = [await node(), await node()];
+    await a.logs.create("l", LOG);
+    const writer = await a.logs.claim("l", "s");
+    await write(writer, numbers(0, 400));
+    const followed = collect(b.logs.follow("l", "s", undefined, new AbortController().signal));
+    await write(writer, numbers(400, 500), 400);
+    await writer.append(500, "bye", { last: true });
+    await followed.end;
+    deepEqual(
+      followed.items.map(({ data }) => data),
+      [...numbers(0, 500), "bye"],
+    );
+  });
+
   add("a follower of one stream gets no entry of another", async ({ node }) => {
     const [a, b] = [await node(), await node()];
     await a.logs.create("l", LOG);

@@ -66,6 +66,12 @@ function jobs(add: Case): void {
     ]);
   });
 
+  add("one of many nodes that add a job adds it", async (stage) => {
+    const nodes = [await stage.node(), await stage.node(), await stage.node()];
+    const added = await Promise.all(nodes.map(async ({ queue, node }) => queue.add("j", node)));
+    equal(added.filter(Boolean).length, 1);
+  });
+
   add("a worker takes no more jobs after its signal fired, and keeps the one that it has", async (stage) => {
     const [a, b] = [await stage.node(), await stage.node()];
     const first = worker(stage, a);

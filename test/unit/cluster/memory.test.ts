@@ -1,0 +1,148 @@
+import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
+import { test } from "node:test";
+import {
+  ClusterError,
+  createMemoryState,
+  type Lease,
+  type LogEntry,
+  memoryCluster,
+  type Writer,
+} from "bowline/cluster";
+import { FakeClock } from "../../support/fake-clock.js";
+
+const LOG = { keepMs: 60_000, maxEntries: 10, maxBytes: 1_000 };
+
+function refusal(limit: string) {
+  return (error: unknown) => {
+    ok(error instanceof ClusterError);
+    equal(error.failure, "refused");
+    match(error.message, new RegExp(`raise limits\\.${limit} of memoryCluster`));
+    return true;
+  };
+}
+
+test("methods return values, not promises", async (t) => {
+  const a = memoryCluster();
+  t.after(() => a.close());
+  const lease = a.leases.acquire("l", 1_000) as Lease;
+  a.logs.create("l", LOG);
+  const writer = a.logs.claim("l", "s") as Writer;
+  const leave = a.bus.subscribe("t", () => undefined);
+  const values = {
+    put: a.records.put("k", "v", { ttlMs: 1_000, index: [{ index: "i", score: 1 }] }),
+    get: a.records.get("k"),
+    touch: a.records.touch("k", 1_000),
+    list: a.records.list("i", { limit: 1 }),
+    count: a.records.count("i"),
+    delete: a.records.delete("k"),
+    append: writer.append(0, "1"),
+    find: a.logs.find("l", "1.0"),
+    readAfter: a.logs.readAfter("l", "s"),
+    publish: a.bus.publish("t", "1"),
+    leave: (leave as () => unknown)(),
+    release: lease.release(),
+    add: a.queue.add("j", ""),
+    take: a.buckets.take("k", { burst: 1, perMs: 1 }),
+    drop: a.logs.drop("l"),
+  };
+  for (const [name, value] of Object.entries(values)) ok(!(value instanceof Promise), name);
+});
+
+test("each limit refuses or evicts", (t) => {
+  const limits = { maxRecords: 1, maxLogs: 1, maxLeases: 1, maxJobs: 1 };
+  const a = memoryCluster({ limits });
+  t.after(() => a.close());
+  a.records.put("k", "1");
+  a.records.put("k", "2");
+  throws(() => a.records.put("other", "1"), refusal("maxRecords"));
+  a.logs.create("l", LOG);
+  a.logs.create("l", LOG);
+  throws(() => a.logs.create("other", LOG), refusal("maxLogs"));
+  a.leases.acquire("l", 1_000);
+  equal(a.leases.acquire("l", 1_000), undefined);
+  throws(() => a.leases.acquire("other", 1_000), refusal("maxLeases"));
+  a.queue.add("j", "");
+  equal(a.queue.add("j", ""), false);
+  throws(() => a.queue.add("other", ""), refusal("maxJobs"));
+  throws(() => memoryCluster({ limits: { maxRecord: 1 } as object }), /maxRecords/);
+});
+
+test("maxLoggedChars evicts from the log without an entry for the longest time", (t) => {
+  const a = memoryCluster({ limits: { maxLoggedChars: 100 } });
+  t.after(() => a.close());
+  const data = (log: string) => (a.logs.readAfter(log, "s") as readonly LogEntry[]).map(({ data }) => data[0]).join("");
+  const writers = ["old", "new"].map((log) => {
+    a.logs.create(log, LOG);
+    return a.logs.claim(log, "s") as Writer;
+  });
+  const [old, fresh] = writers as [Writer, Writer];
+  for (const [seq, text] of ["a", "b"].entries()) old.append(seq, text.repeat(30));
+  for (const [seq, text] of ["c", "d"].entries()) fresh.append(seq, text.repeat(30));
+  deepEqual([data("old"), data("new")], ["b", "cd"]);
+  old.append(2, "e".repeat(30));
+  deepEqual([data("old"), data("new")], ["be", "d"]);
+  fresh.append(2, "f".repeat(200));
+  deepEqual([data("old"), data("new")], ["", "f"]);
+  a.logs.drop("new");
+  old.append(3, "g".repeat(60));
+  old.append(4, "h".repeat(40));
+  deepEqual(data("old"), "gh");
+});
+
+test("the least recently used bucket that will be full first is evicted", async (t) => {
+  const a = memoryCluster({ limits: { maxBuckets: 2 }, clock: new FakeClock() });
+  t.after(() => a.close());
+  const take = (key: string, perMs: number) => (a.buckets.take(key, { burst: 1, perMs }) as { ok: boolean }).ok;
+  deepEqual([take("slow", 1_000), take("fast", 10), take("third", 100)], [true, true, true]);
+  deepEqual([take("slow", 1_000), take("fast", 10)], [false, true]);
+});
+
+test("all lives share one timer, and a closed cluster leaves none", async () => {
+  const clock = new FakeClock();
+  const state = createMemoryState({ clock });
+  const [a, b] = [state.node(), state.node()];
+  for (let ms = 100; ms > 0; ms--) a.records.put(`k${ms}`, "", { ttlMs: 1_000 * ms });
+  a.logs.create("l", LOG);
+  (a.logs.claim("l", "s") as Writer).append(0, "1");
+  a.queue.add("j", "", { delayMs: 500 });
+  a.leases.acquire("l", 1_000);
+  state.cut(a);
+  equal(clock.pending, 1);
+  await a.close();
+  equal(clock.pending, 1);
+  await b.close();
+  equal(clock.pending, 0);
+});
+
+test("a message of a cut node is not sent, and a gap is told when it is connected again", (t) => {
+  const state = createMemoryState();
+  const [a, b] = [state.node(), state.node()];
+  t.after(() => Promise.all([a.close(), b.close()]));
+  const heard: string[] = [];
+  b.bus.subscribe("t", (text) => heard.push(text));
+  b.bus.onGap(() => heard.push("gap"));
+  state.cut(b);
+  state.cut(b);
+  a.bus.publish("t", "missed");
+  state.mend(b);
+  state.mend(b);
+  a.bus.publish("t", "heard");
+  deepEqual(heard, ["gap", "heard"]);
+});
+
+test("an error of a listener is reported and keeps no message from others", (t) => {
+  const a = memoryCluster();
+  t.after(() => a.close());
+  const reports: (() => void)[] = [];
+  t.mock.method(globalThis, "queueMicrotask", (report: () => void) => reports.push(report));
+  const heard: string[] = [];
+  a.bus.subscribe("t", () => {
+    throw new Error("wrong");
+  });
+  a.bus.subscribe("t", (text) => heard.push(text));
+  a.bus.publish("t", "1");
+  a.bus.publish("t", "2");
+  deepEqual(heard, ["1", "2"]);
+  equal(reports.length, 2);
+  throws(() => reports[0]?.(), /wrong/);
+});
