@@ -143,12 +143,12 @@ function messages(add: Case): void {
 function rights(add: Case): void {
   add("a lease outlives a short absence of the engine", async ({ node, engine, elapse }) => {
     const [a, b] = [await node(), await node()];
-    const lease = await a.leases.acquire("l", 20 * LIFE_MS);
+    const lease = await a.leases.acquire("l", 8 * LIFE_MS);
     await engine.kill();
     await notices(a);
     await engine.start();
     await Promise.all([returns(a), returns(b)]);
-    await elapse(LIFE_MS);
+    await elapse(9 * LIFE_MS);
     equal(lease?.lost.aborted, false);
     equal(await b.leases.acquire("l", LIFE_MS), undefined);
   });

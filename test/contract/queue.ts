@@ -1,6 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
 import type { Cluster, Job } from "#src/cluster/cluster.js";
-import { type Case, collect, failsWith, LIFE_MS, PAST_LIFE_MS, type Stage, until } from "./world.js";
+import { type Case, collect, failsWith, failureOf, LIFE_MS, PAST_LIFE_MS, type Stage, until } from "./world.js";
 
 /** Takes jobs of a node until the test ends. Each job waits for the test. */
 export function worker({ t }: Stage, { queue }: Cluster, leaseMs = LIFE_MS) {
@@ -59,6 +59,8 @@ function jobs(add: Case): void {
     await jobs[0]?.done();
     await jobs[0]?.done();
     equal(await a.queue.add("j", "4"), true);
+    await failureOf(() => jobs[0]?.done());
+    equal(await a.queue.add("j", "5"), false);
     await reaches(2);
     deepEqual(jobs.map(told), [
       { id: "j", job: "1", attempt: 1 },
@@ -120,6 +122,9 @@ function delays(add: Case): void {
     await reaches(2);
     await jobs[1]?.later(0);
     await reaches(3);
+    await failsWith("fenced", () => jobs[0]?.done());
+    await failsWith("fenced", () => jobs[1]?.later(0));
+    equal(await a.queue.add("j", "other"), false);
     deepEqual(jobs.map(told), [
       { id: "j", job: "text", attempt: 1 },
       { id: "j", job: "text", attempt: 2 },

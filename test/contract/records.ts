@@ -174,7 +174,10 @@ function indexes(add: Case): void {
     equal(await a.records.count("two"), 0);
     equal(await a.records.put("k", "3", { ifVersion: null, index: both }), undefined);
     deepEqual(await keysOf(a, "two"), []);
-    await a.records.put("k", "4");
+    await a.records.put("k", "4", { index: [...at(3, "one"), ...at(5, "two")] });
+    deepEqual([await keysOf(a, "one"), await keysOf(a, "two")], [["other", "k"], ["k"]]);
+    equal(await a.records.count("one"), 2);
+    await a.records.put("k", "5");
     deepEqual(await keysOf(a, "one"), ["other"]);
     await a.records.delete("other");
     deepEqual([await keysOf(a, "one"), await a.records.count("one")], [[], 0]);

@@ -24,6 +24,10 @@ export class TopicTable {
   readonly #waiting = new Window<Message>();
   #isDelivering = false;
 
+  get size(): number {
+    return this.#topics.size;
+  }
+
   add(topic: string, subscription: Subscription): void {
     this.#topics.set(topic, [...(this.#topics.get(topic) ?? []), subscription]);
   }

@@ -13,6 +13,11 @@ interface Entry extends IndexPlace {
 export class IndexTable {
   readonly #indexes = new Map<string, Entry[]>();
 
+  /** Number of indexes. */
+  get size(): number {
+    return this.#indexes.size;
+  }
+
   count(index: string): number {
     return this.#indexes.get(index)?.length ?? 0;
   }

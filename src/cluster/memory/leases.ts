@@ -13,6 +13,10 @@ export class LeaseTable {
     readonly maxLeases: number,
   ) {}
 
+  get size(): number {
+    return this.#held.size;
+  }
+
   /** Returns undefined if the lease is held. */
   acquire(name: string, ttlMs: number, holdings: Holdings): Holding | undefined {
     this.expiries.catchUp();
@@ -23,9 +27,7 @@ export class LeaseTable {
     return holding;
   }
 
-  /** Frees a lease, unless its holder has lost it. */
   release(name: string, holding: Holding): void {
-    if (this.#held.get(name) !== holding) return;
     holding.end();
     this.#held.delete(name);
   }

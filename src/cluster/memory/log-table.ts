@@ -125,6 +125,11 @@ export class LogTable {
     readonly maxLoggedChars: number,
   ) {}
 
+  /** Number of nodes with streams that have no end. */
+  get openSize(): number {
+    return this.#open.size;
+  }
+
   create(name: string, options: LogOptions): void {
     if (this.logs.has(name)) return;
     assertRoom(this.logs.size, this.maxLogs, `log "${name}"`, "maxLogs");

@@ -81,7 +81,6 @@ export class MemoryLogs implements Logs {
       if (entry !== undefined) {
         number++;
         yield shown(entry);
-        if (entry.last) return;
       } else if (stream.isEnded && number === entries.end) return;
       else await waiter.wait();
     }

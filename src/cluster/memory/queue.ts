@@ -39,6 +39,10 @@ export class JobTable {
     readonly maxJobs: number,
   ) {}
 
+  get size(): number {
+    return this.#rows.size;
+  }
+
   add(id: string, job: string, delayMs: number): boolean {
     if (this.#rows.has(id)) return false;
     assertRoom(this.#rows.size, this.maxJobs, `job "${id}"`, "maxJobs");

@@ -87,6 +87,8 @@ test("maxLoggedChars evicts from the log without an entry for the longest time",
   old.append(3, "g".repeat(60));
   old.append(4, "h".repeat(40));
   deepEqual(data("old"), "gh");
+  old.append(5, "i".repeat(40));
+  deepEqual(data("old"), "hi");
 });
 
 test("the least recently used bucket that will be full first is evicted", async (t) => {
@@ -145,4 +147,80 @@ test("an error of a listener is reported and keeps no message from others", (t) 
   deepEqual(heard, ["1", "2"]);
   equal(reports.length, 2);
   throws(() => reports[0]?.(), /wrong/);
+});
+
+test("a listener that another one removes during a delivery hears nothing", (t) => {
+  const a = memoryCluster();
+  t.after(() => a.close());
+  const heard: string[] = [];
+  let leave: unknown;
+  a.bus.subscribe("t", () => (leave as () => void)());
+  leave = a.bus.subscribe("t", (text) => heard.push(text));
+  a.bus.publish("t", "1");
+  deepEqual(heard, []);
+});
+
+test("a follower of a cut node waits, and goes on when the node is connected again", async (t) => {
+  const state = createMemoryState();
+  const [a, b] = [state.node(), state.node()];
+  t.after(() => Promise.all([a.close(), b.close()]));
+  a.logs.create("l", LOG);
+  const writer = a.logs.claim("l", "s") as Writer;
+  const entries = b.logs.follow("l", "s", undefined, new AbortController().signal)[Symbol.asyncIterator]();
+  writer.append(0, "1");
+  equal((await entries.next()).value?.data, "1");
+  state.cut(b);
+  writer.append(1, "2");
+  let isThere = false;
+  const next = entries.next().then(({ value }) => {
+    isThere = true;
+    return value?.data;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  equal(isThere, false);
+  state.mend(b);
+  equal(await next, "2");
+});
+
+test("a worker that was cut off for too long cannot end its job", async (t) => {
+  const clock = new FakeClock();
+  const state = createMemoryState({ clock });
+  const [a, b] = [state.node(), state.node()];
+  t.after(() => Promise.all([a.close(), b.close()]));
+  const { signal } = new AbortController();
+  const take = (node: typeof a) => node.queue.take(signal, { leaseMs: 100 })[Symbol.asyncIterator]().next();
+  a.queue.add("j", "");
+  const { value: lost } = await take(a);
+  state.cut(a);
+  clock.advance(99);
+  equal(lost.lost.aborted, false);
+  clock.advance(1);
+  equal(lost.lost.aborted, true);
+  state.mend(a);
+  throws(() => lost.done(), { failure: "fenced" });
+  const { value: job } = await take(b);
+  equal(job.attempt, 2);
+  throws(() => lost.done(), { failure: "fenced" });
+});
+
+test("what is over is not found, although its timer is late", async (t) => {
+  let now = 0;
+  const clock = { now: () => now, schedule: () => ({}), cancel: () => undefined };
+  const state = createMemoryState({ clock });
+  const [a, b] = [state.node(), state.node()];
+  t.after(() => Promise.all([a.close(), b.close()]));
+  a.records.put("k", "", { ttlMs: 10, index: [{ index: "i", score: 1 }] });
+  a.logs.create("l", { ...LOG, keepMs: 10 });
+  const id = (a.logs.claim("l", "s") as Writer).append(0, "1") as string;
+  const lease = a.leases.acquire("l", 10) as Lease;
+  state.cut(a);
+  now = 10;
+  equal(b.records.count("i"), 0);
+  equal(b.records.get("k"), undefined);
+  equal(b.logs.find("l", id), undefined);
+  const next = b.leases.acquire("l", 10) as Lease;
+  equal(lease.lost.aborted, true);
+  state.mend(a);
+  await b.close();
+  equal(next.lost.aborted, true);
 });
