@@ -12,7 +12,7 @@ export const engines = {
 };
 
 /** Debian installs PostgreSQL outside of PATH, in a folder for each version. */
-function postgresFolders(base = "/usr/lib/postgresql") {
+export function postgresFolders(base = "/usr/lib/postgresql") {
   if (!existsSync(base)) return [];
   const versions = readdirSync(base).sort((one, other) => Number(other) - Number(one));
   return versions.map((version) => join(base, version, "bin"));

@@ -1,4 +1,5 @@
 import type { IndexEntry, IndexPlace, Listed, Stored } from "../cluster.js";
+import { Sorted } from "./sorted.js";
 
 /** Record as an index sees it. */
 export interface Indexed {
@@ -6,12 +7,12 @@ export interface Indexed {
 }
 
 interface Entry extends IndexPlace {
-  readonly record: Indexed;
+  readonly record?: Indexed;
 }
 
-/** Indexes of the records in memory: sorted arrays, in which an entry is found by a binary search. */
+/** Indexes of the records in memory. */
 export class IndexTable {
-  readonly #indexes = new Map<string, Entry[]>();
+  readonly #indexes = new Map<string, Sorted<Entry>>();
 
   /** Number of indexes. */
   get size(): number {
@@ -19,13 +20,12 @@ export class IndexTable {
   }
 
   count(index: string): number {
-    return this.#indexes.get(index)?.length ?? 0;
+    return this.#indexes.get(index)?.size ?? 0;
   }
 
   list(index: string, after: IndexPlace | undefined, limit: number): Listed[] {
-    const entries = this.#indexes.get(index) ?? [];
-    const from = after === undefined ? 0 : placeAfter(entries, after.score, after.key);
-    return entries.slice(from, from + limit).map(({ record, score }) => ({ ...record.stored, score }));
+    const entries = this.#indexes.get(index)?.list(after, limit) ?? [];
+    return entries.map(({ record, score }) => ({ ...(record as Indexed).stored, score }));
   }
 
   /** Replaces the entries of a record. */
@@ -36,17 +36,18 @@ export class IndexTable {
   }
 
   #add(record: Indexed, { index, score }: IndexEntry): void {
-    const { key } = record.stored;
-    const entries = this.#indexes.get(index);
-    if (entries === undefined) this.#indexes.set(index, [{ record, score, key }]);
-    else entries.splice(placeAfter(entries, score, key), 0, { record, score, key });
+    let entries = this.#indexes.get(index);
+    if (entries === undefined) {
+      entries = new Sorted<Entry>(isAfter);
+      this.#indexes.set(index, entries);
+    }
+    entries.add({ score, key: record.stored.key, record });
   }
 
   #remove(record: Indexed, { index, score }: IndexEntry): void {
-    const entries = this.#indexes.get(index) ?? [];
-    const place = placeAfter(entries, score, record.stored.key) - 1;
-    if (entries[place]?.record === record) entries.splice(place, 1);
-    if (entries.length === 0) this.#indexes.delete(index);
+    const entries = this.#indexes.get(index);
+    entries?.remove({ score, key: record.stored.key });
+    if (entries?.size === 0) this.#indexes.delete(index);
   }
 }
 
@@ -54,19 +55,6 @@ function has(entries: readonly IndexEntry[], { index, score }: IndexEntry): bool
   return entries.some((entry) => entry.index === index && entry.score === score);
 }
 
-/** Returns the number of entries up to a place. */
-function placeAfter(entries: readonly IndexPlace[], score: number, key: string): number {
-  let [from, to] = [0, entries.length];
-  // A new entry is usually the last one.
-  if (!isAfter(entries[to - 1], score, key)) return to;
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if (isAfter(entries[middle], score, key)) to = middle;
-    else from = middle + 1;
-  }
-  return from;
-}
-
-function isAfter(entry: IndexPlace | undefined, score: number, key: string): boolean {
-  return entry !== undefined && (entry.score > score || (entry.score === score && entry.key > key));
+function isAfter(one: IndexPlace, other: IndexPlace): boolean {
+  return one.score > other.score || (one.score === other.score && one.key > other.key);
 }

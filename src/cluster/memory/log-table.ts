@@ -14,7 +14,8 @@ export interface Entry extends LogEntry {
 /** Stream of a log. */
 export class Stream {
   readonly entries = new Window<Entry>();
-  readonly followers = new Set<Waiter>();
+  /** Created for the first follower. */
+  followers: Set<Waiter> | undefined;
   /** Node that claimed the stream last. */
   owner: string | undefined;
   /** Number of the last claim. */
@@ -29,7 +30,18 @@ export class Stream {
   ) {}
 
   wake(): void {
-    for (const follower of this.followers) follower.wake();
+    if (this.followers !== undefined) for (const follower of this.followers) follower.wake();
+  }
+
+  follow(waiter: Waiter): void {
+    this.followers ??= new Set();
+    this.followers.add(waiter);
+  }
+
+  leave(waiter: Waiter): void {
+    this.followers?.delete(waiter);
+    if (this.followers?.size === 0) this.followers = undefined;
+    this.log.tidy(this);
   }
 }
 
@@ -96,7 +108,7 @@ export class Log extends Expiring {
 
   /** Forgets a stream of which nothing is left to know. */
   tidy(stream: Stream): void {
-    const isUsed = stream.followers.size > 0 || stream.entries.size > 0 || (stream.claim > 0 && !stream.isEnded);
+    const isUsed = stream.followers !== undefined || stream.entries.size > 0 || (stream.claim > 0 && !stream.isEnded);
     if (!isUsed) this.streams.delete(stream.name);
   }
 

@@ -51,14 +51,13 @@ export class MemoryLogs implements Logs {
     if (after !== undefined && place?.stream.name !== stream) throw missed(log, stream);
     const followed = found.stream(stream);
     const waiter = new Waiter(this.#link, signal);
-    followed.followers.add(waiter);
+    followed.follow(waiter);
     try {
       yield* this.#entriesOf(followed, place === undefined ? followed.entries.first : place.number + 1, waiter);
       if (!signal.aborted) this.#link.check();
     } finally {
       waiter.leave();
-      followed.followers.delete(waiter);
-      found.tidy(followed);
+      followed.leave(waiter);
     }
   }
 

@@ -215,12 +215,14 @@ test("what is over is not found, although its timer is late", async (t) => {
   const lease = a.leases.acquire("l", 10) as Lease;
   state.cut(a);
   now = 10;
-  equal(b.records.count("i"), 0);
-  equal(b.records.get("k"), undefined);
-  equal(b.logs.find("l", id), undefined);
   const next = b.leases.acquire("l", 10) as Lease;
   equal(lease.lost.aborted, true);
   state.mend(a);
+  a.records.put("k", "", { ttlMs: 10, index: [{ index: "i", score: 1 }] });
+  now = 20;
+  equal(b.records.count("i"), 0);
+  equal(b.records.get("k"), undefined);
+  equal(b.logs.find("l", id), undefined);
   await b.close();
   equal(next.lost.aborted, true);
 });

@@ -1,0 +1,60 @@
+import { equal, match } from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { loadScript } from "./load-script.js";
+
+interface Engine {
+  readonly program: string;
+  readonly folders: () => readonly string[];
+  readonly variable: string;
+  readonly debian: string;
+}
+
+const { absence, engineOf, engines, install, placeOf, postgresFolders } = await loadScript<{
+  absence(name: string, engine: Engine): string;
+  engineOf(path: string): string | undefined;
+  engines: Readonly<Record<"redis" | "postgres", Engine>>;
+  install(packages: readonly string[], options: { readonly isRoot: boolean }): Promise<string | undefined>;
+  placeOf(engine: Engine, env: Readonly<Record<string, string>>): string | undefined;
+  postgresFolders(base: string): readonly string[];
+}>("scripts/lib/engines.mjs");
+
+function folderWith(t: TestContext, ...paths: readonly string[]): string {
+  const folder = mkdtempSync(join(tmpdir(), "bowline-engines-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const path of paths) {
+    mkdirSync(join(folder, path, ".."), { recursive: true });
+    writeFileSync(join(folder, path), "");
+  }
+  return folder;
+}
+
+test("an engine is the one at its address, or else a program of PATH", (t) => {
+  const folder = folderWith(t, "redis-server");
+  const env = { PATH: `/nowhere:${folder}` };
+  equal(placeOf(engines.redis, env), join(folder, "redis-server"));
+  equal(placeOf(engines.redis, { ...env, REDIS_URL: "redis://127.0.0.1:1" }), "REDIS_URL");
+  equal(placeOf(engines.redis, { PATH: "/nowhere" }), undefined);
+});
+
+test("the newest PostgreSQL of Debian's folders is chosen", (t) => {
+  const folder = folderWith(t, "9/bin/postgres", "15/bin/postgres", "13/bin/postgres");
+  const engine = { ...engines.postgres, folders: () => postgresFolders(folder) };
+  equal(placeOf(engine, { PATH: "" }), join(folder, "15/bin/postgres"));
+  equal(postgresFolders(join(folder, "none")).length, 0);
+});
+
+test("a test file needs the engine of its folder", () => {
+  equal(engineOf("build/test/engines/redis/contract.test.js"), "redis");
+  equal(engineOf("build\\test\\engines\\postgres\\start.test.js"), "postgres");
+  equal(engineOf("build/test/engines/postgres.test.js"), "postgres");
+  equal(engineOf("build/test/engines/nginx/routes.test.js"), undefined);
+});
+
+test("an engine that is missing is told in one line with its remedies", async () => {
+  match(absence("redis", engines.redis), /^redis: not tested, .*apt-get install redis-server.*--install.*REDIS_URL$/);
+  match((await install(["postgresql"], { isRoot: false })) ?? "", /needs root to install postgresql/);
+  equal(await install([], { isRoot: false }), undefined);
+});
