@@ -16,13 +16,18 @@ interface Message {
   readonly from: string;
 }
 
+/** Maximum number of messages that wait during a delivery. Above it messages are lost, and all nodes are told of a gap. */
+const MAX_WAITING = 10_000;
+
 /** Topics that the nodes of a process share. */
 export class TopicTable {
   /** Subscriptions by topic. An array is replaced, not changed, since a delivery may be reading it. */
   readonly #topics = new Map<string, readonly Subscription[]>();
   /** Messages that listeners published during a delivery. They come after the message that is delivered. */
   readonly #waiting = new Window<Message>();
+  readonly buses = new Set<MemoryBus>();
   #isDelivering = false;
+  #hasLost = false;
 
   get size(): number {
     return this.#topics.size;
@@ -40,11 +45,15 @@ export class TopicTable {
   }
 
   publish(message: Message): void {
-    this.#waiting.push(message);
+    if (this.#waiting.size < MAX_WAITING) this.#waiting.push(message);
+    else this.#hasLost = true;
     if (this.#isDelivering) return;
     this.#isDelivering = true;
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) this.#deliver(next);
     this.#isDelivering = false;
+    if (!this.#hasLost) return;
+    this.#hasLost = false;
+    for (const bus of this.buses) bus.tellGap();
   }
 
   #deliver({ topic, text, from }: Message): void {
@@ -69,6 +78,7 @@ export class MemoryBus implements Bus {
   constructor(link: Link, table: TopicTable) {
     this.#link = link;
     this.#table = table;
+    table.buses.add(this);
   }
 
   publish(topic: string, text: string): void {
@@ -107,6 +117,7 @@ export class MemoryBus implements Bus {
   }
 
   close(): void {
+    this.#table.buses.delete(this);
     for (const leave of this.#leave) leave();
     this.#gapListeners.clear();
   }

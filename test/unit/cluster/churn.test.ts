@@ -14,6 +14,7 @@ const NONE = {
   open: 0,
   chars: 0,
   topics: 0,
+  buses: 0,
   leases: 0,
   jobs: 0,
   takers: 0,
@@ -29,6 +30,7 @@ function sizesOf({ expiries, records, logs, topics, leases, jobs }: Tables): typ
     open: logs.openSize,
     chars: logs.chars,
     topics: topics.size,
+    buses: topics.buses.size,
     leases: leases.size,
     jobs: jobs.size,
     takers: jobs.takers.size,
@@ -53,6 +55,7 @@ test("what is deleted, released, done or left keeps nothing", async () => {
       stop.abort();
     }
   }
+  await node.close();
   deepEqual(sizesOf(tables), NONE);
 });
 
@@ -72,7 +75,7 @@ test("streams that have ended are forgotten with their last entry", async () => 
   await next;
   clock.advance(LOG.keepMs);
   equal(log?.streams.size, 0);
-  deepEqual(sizesOf(tables), { ...NONE, logs: 1 });
+  deepEqual(sizesOf(tables), { ...NONE, logs: 1, buses: 1 });
 });
 
 test("a closed node leaves what others may need, and nothing of its own", async () => {

@@ -226,3 +226,19 @@ test("what is over is not found, although its timer is late", async (t) => {
   await b.close();
   equal(next.lost.aborted, true);
 });
+
+test("too many messages of a listener are lost, and a gap is told to all nodes", (t) => {
+  const state = createMemoryState();
+  const [a, b] = [state.node(), state.node()];
+  t.after(() => Promise.all([a.close(), b.close()]));
+  let [heard, gaps] = [0, 0];
+  for (const node of [a, b]) node.bus.onGap(() => gaps++);
+  b.bus.subscribe("many", () => heard++);
+  a.bus.subscribe("t", () => {
+    for (let at = 0; at < 20_000; at++) a.bus.publish("many", "");
+  });
+  a.bus.publish("t", "");
+  deepEqual([heard, gaps], [10_000, 2]);
+  a.bus.publish("many", "");
+  deepEqual([heard, gaps], [10_001, 2]);
+});
