@@ -96,6 +96,20 @@ function listeners(add: Case): void {
     deepEqual([stays.texts, again.texts], [["1", "2"], ["4"]]);
   });
 
+  add("a listener that comes while the last one leaves hears everything", async ({ node }) => {
+    const [a, b] = [await node(), await node()];
+    for (let round = 0; round < 10; round++) {
+      const gone = await listen(b, "t");
+      const leaving = gone.leave();
+      const next = await listen(b, "t");
+      await leaving;
+      await a.bus.publish("t", `round ${round}`);
+      await arrival(next, `round ${round}`);
+      deepEqual([gone.texts, next.texts], [[], [`round ${round}`]]);
+      await next.leave();
+    }
+  });
+
   add("no gap is told while nothing is lost", async ({ node }) => {
     const [a, b] = [await node(), await node()];
     let gaps = 0;

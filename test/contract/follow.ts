@@ -64,6 +64,26 @@ function following(add: Case): void {
     );
   });
 
+  add("followers of a stream on one node do not disturb each other", async ({ node }) => {
+    const [a, b] = [await node(), await node()];
+    await a.logs.create("l", LOG);
+    const writer = await a.logs.claim("l", "s");
+    const [stop, go] = [new AbortController(), new AbortController()];
+    const gone = collect(b.logs.follow("l", "s", undefined, stop.signal));
+    const stays = collect(b.logs.follow("l", "s", undefined, go.signal));
+    await write(writer, ["1"]);
+    await Promise.all([gone.reaches(1), stays.reaches(1)]);
+    stop.abort();
+    await gone.end;
+    const next = collect(b.logs.follow("l", "s", gone.items[0]?.id, go.signal));
+    await write(writer, ["2"], 1);
+    await Promise.all([stays.reaches(2), next.reaches(1)]);
+    await writer.append(2, "bye", { last: true });
+    await Promise.all([stays.end, next.end]);
+    const dataOf = (items: typeof gone.items) => items.map(({ data }) => data);
+    deepEqual([dataOf(gone.items), dataOf(stays.items), dataOf(next.items)], [["1"], ["1", "2", "bye"], ["2", "bye"]]);
+  });
+
   add("a follower may begin before the stream is claimed", async ({ node }) => {
     const [a, b] = [await node(), await node()];
     await a.logs.create("l", LOG);

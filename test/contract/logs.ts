@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
 import type { Cluster, Writer } from "#src/cluster/cluster.js";
-import { type Case, failsWith, LIFE_MS, PAST_LIFE_MS } from "./world.js";
+import { type Case, failsWith, failureOf, LIFE_MS, PAST_LIFE_MS, until, wait } from "./world.js";
 
 export const LOG = { keepMs: 100 * LIFE_MS, maxEntries: 1_000, maxBytes: 1_000_000 };
 
@@ -19,6 +19,16 @@ export async function openOf(node: Cluster, of: string): Promise<string[]> {
   const found: string[] = [];
   for await (const { log, stream } of node.logs.openOf(of)) found.push(`${log}/${stream}`);
   return found.sort();
+}
+
+/** Appends until an append fails. Returns the number of entries and the failure. */
+async function appendUntilRefused(writer: Writer) {
+  for (let count = 0; count < 900; count++) {
+    const failure = await failureOf(() => writer.append(count, String(count)));
+    if (failure !== undefined) return { count, failure };
+    await wait(1);
+  }
+  return { count: 900, failure: undefined };
 }
 
 export function logsContract(add: Case): void {
@@ -107,6 +117,21 @@ function claims(add: Case): void {
     await failsWith("fenced", () => first.append(0, "late"));
     await write(second, ["1"]);
     deepEqual(await dataOf(a, "l", "s"), ["1"]);
+  });
+
+  add("no append of an earlier writer lands after a claim", async ({ node }) => {
+    const [a, b] = [await node(), await node()];
+    await a.logs.create("l", LOG);
+    for (let round = 0; round < 5; round++) {
+      const stream = `s${round}`;
+      const first = await a.logs.claim("l", stream);
+      const appends = appendUntilRefused(first);
+      await until(async () => ((await dataOf(b, "l", stream))?.length ?? 0) >= 3, "the first writer writes");
+      await b.logs.claim("l", stream);
+      const kept = await dataOf(b, "l", stream);
+      deepEqual(await appends, { count: kept?.length, failure: "fenced" });
+      deepEqual(await dataOf(b, "l", stream), kept);
+    }
   });
 
   add("a repeated seq appends nothing and returns the id of the first attempt", async ({ node }) => {

@@ -65,6 +65,19 @@ function versions(add: Case): void {
     equal((await Promise.all(firsts)).filter((won) => won !== undefined).length, 1);
   });
 
+  add("increments of many nodes by compare and set are all counted", async ({ node }) => {
+    const nodes = await Promise.all([node(), node(), node()]);
+    await nodes[0]?.records.put("k", "0");
+    const increment = async ({ records }: Cluster) => {
+      for (let done = 0; done < 10; ) {
+        const { value, version } = (await records.get("k")) ?? { value: "", version: "" };
+        if ((await records.put("k", String(Number(value) + 1), { ifVersion: version })) !== undefined) done++;
+      }
+    };
+    await Promise.all(nodes.map(increment));
+    equal((await nodes[0]?.records.get("k"))?.value, "30");
+  });
+
   add("delete removes a record, with ifVersion only that version", async ({ node }) => {
     const { records } = await node();
     const first = (await records.put("k", "1")) ?? "";
