@@ -1,0 +1,116 @@
+import { type Clock, pause, systemClock } from "../call/clock.js";
+import type { Cluster, Lease, Records } from "./cluster.js";
+
+/**
+ * Stores of other parts of the package over the records of a cluster. Their types are those of the options that they are
+ * for; they are written out, since this layer is below these parts.
+ */
+
+const DAY_MS = 86_400_000;
+
+/** Store of `createIssuer`: `createIssuer({ store: issuerStore(cluster), ... })`. */
+export function issuerStore({ records }: Pick<Cluster, "records">, clock: Clock = systemClock) {
+  const keyOf = (key: string) => `issuer/${key}`;
+  const put = (key: string, value: unknown, expiresAt: number, ifVersion?: null) => {
+    const ttlMs = Math.max(1, Math.ceil(expiresAt - timeOfDay(clock)));
+    return records.put(keyOf(key), JSON.stringify(value), { ttlMs, ...(ifVersion === null && { ifVersion }) });
+  };
+  return {
+    get: async (key: string): Promise<unknown> => parse(await records.get(keyOf(key))),
+    put: async (key: string, value: unknown, expiresAt: number): Promise<void> => {
+      await put(key, value, expiresAt);
+    },
+    add: async (key: string, value: unknown, expiresAt: number): Promise<boolean> =>
+      (await put(key, value, expiresAt, null)) !== undefined,
+    delete: async (key: string): Promise<void> => {
+      await records.delete(keyOf(key));
+    },
+  };
+}
+
+/** Options of {@link authStore}. */
+export interface AuthStoreOptions {
+  /**
+   * Time after which tokens and registrations that were not written again are gone.
+   * @default 90 days
+   */
+  readonly keepMs?: number;
+  readonly clock?: Clock;
+}
+
+const LOCK_MS = 30_000;
+const FIRST_WAIT_MS = 20;
+const MAX_WAIT_MS = 500;
+
+/** Store of `createOAuth`: `createOAuth({ store: authStore(cluster), ... })`. One process at a time renews tokens. */
+export function authStore({ records, leases }: Pick<Cluster, "records" | "leases">, options: AuthStoreOptions = {}) {
+  const { keepMs = 90 * DAY_MS, clock = systemClock } = options;
+  const keyOf = (key: string) => `auth/${key}`;
+  const acquire = async (name: string, signal: AbortSignal): Promise<Lease> => {
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, MAX_WAIT_MS)) {
+      signal.throwIfAborted();
+      const lease = await leases.acquire(`auth/${name}`, LOCK_MS);
+      if (lease !== undefined) return lease;
+      await pause(clock, waitMs, signal);
+    }
+  };
+  return {
+    textOnly: true,
+    get: async (key: string): Promise<unknown> => parse(await records.get(keyOf(key))),
+    set: async (key: string, value: unknown): Promise<void> => {
+      await records.put(keyOf(key), JSON.stringify(value), { ttlMs: keepMs });
+    },
+    delete: async (key: string): Promise<void> => {
+      await records.delete(keyOf(key));
+    },
+    lock: async <T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> => {
+      const lease = await acquire(name, signal);
+      try {
+        return await work();
+      } finally {
+        await lease.release();
+      }
+    },
+  };
+}
+
+/** Store of the client's cache: `connect(url, { cache: { store: cacheStore(cluster), partition } })`. */
+export function cacheStore({ records }: Pick<Cluster, "records">, { keepMs = DAY_MS }: { readonly keepMs?: number } = {}) {
+  const keyOf = (key: string) => `cache/${key}`;
+  return {
+    // The client checks the form of what it reads.
+    // biome-ignore lint/suspicious/noExplicitAny: the type of records belongs to a higher layer
+    get: async (key: string): Promise<any> => parse(await records.get(keyOf(key))),
+    set: async (key: string, record: unknown): Promise<void> => {
+      await records.put(keyOf(key), JSON.stringify(record), { ttlMs: keepMs });
+    },
+    delete: async (key: string): Promise<void> => {
+      await records.delete(keyOf(key));
+    },
+  };
+}
+
+/** Option `acceptState` of a server: a sealed state is accepted once by all processes. */
+export function acceptState(cluster: Pick<Cluster, "records">, clock?: Clock) {
+  return acceptOnce(cluster.records, "state", clock);
+}
+
+/** Option `acceptProof` of `dpop`: a DPoP proof is accepted once by all processes. */
+export function acceptProof(cluster: Pick<Cluster, "records">, clock?: Clock) {
+  return acceptOnce(cluster.records, "proof", clock);
+}
+
+function acceptOnce(records: Records, kind: string, clock: Clock = systemClock) {
+  return async (id: string, untilMs: number): Promise<boolean> => {
+    const ttlMs = Math.max(1, Math.ceil(untilMs - timeOfDay(clock)));
+    return (await records.put(`${kind}/${id}`, "", { ttlMs, ifVersion: null })) !== undefined;
+  };
+}
+
+function parse(stored: { readonly value: string } | undefined): unknown {
+  return stored === undefined ? undefined : JSON.parse(stored.value);
+}
+
+function timeOfDay(clock: Clock): number {
+  return clock.timeOfDay?.() ?? Date.now();
+}
