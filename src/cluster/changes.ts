@@ -1,22 +1,6 @@
 import type { MaybePromise } from "../call/maybe-promise.js";
-import type { Cluster } from "./cluster.js";
-
-/** Change of a list or a resource. */
-type Change = { readonly kind: "tools" | "prompts" | "resources" } | { readonly kind: "resource"; readonly uri: string };
-
-/** Bus of changes inside a process. */
-interface LocalChanges {
-  publish(change: Change): void;
-  subscribe(listener: (change: Change) => void): () => void;
-}
-
-/** Parts of a server that the bus of changes uses. */
-export interface ChangingServer {
-  /** Number of subscribers by resource URI. */
-  readonly watched: ReadonlyMap<string, number>;
-  report(error: unknown, where: { readonly where: string }): void;
-  onClosing(listener: () => void): () => void;
-}
+import { DefinitionError } from "../protocol/errors.js";
+import type { Bus, ChangingServer, LocalChanges, SharedChange } from "./cluster.js";
 
 const TOPIC = "changes";
 const LISTS = ["tools", "prompts", "resources"] as const;
@@ -26,53 +10,85 @@ const LISTS = ["tools", "prompts", "resources"] as const;
  * reaches the listeners of all. After a gap, every list and every watched resource counts as changed.
  */
 export class ClusterChanges implements LocalChanges {
-  readonly #cluster: Pick<Cluster, "bus">;
+  readonly #cluster: { readonly bus: Bus };
   readonly #local: LocalChanges;
   readonly #server: ChangingServer;
-  #stop: MaybePromise<() => MaybePromise<void>> | undefined;
+  #stop: (() => MaybePromise<void>) | undefined;
+  #closed = false;
 
-  constructor(cluster: Pick<Cluster, "bus">, local: LocalChanges, server: ChangingServer) {
+  constructor(cluster: { readonly bus: Bus }, local: LocalChanges, server: ChangingServer) {
+    const { stateKeys, stateCodec } = server.options;
+    if ((stateKeys ?? stateCodec) === undefined)
+      throw new DefinitionError("McpServer cluster: set stateKeys, so that every process can open the state of a call");
     this.#cluster = cluster;
     this.#local = local;
     this.#server = server;
-    const { bus } = cluster;
-    this.#attempt(() => {
-      this.#stop = bus.subscribe(TOPIC, (text) => this.#receive(text));
-      return this.#stop;
-    });
-    const forgetGaps = bus.onGap(() => this.#onGap());
+    this.#join();
+    const forgetGaps = cluster.bus.onGap(() => this.#onGap());
     server.onClosing(() => {
+      this.#closed = true;
       forgetGaps();
-      this.#attempt(async () => (await this.#stop)?.());
+      this.#leave();
     });
   }
 
-  publish(change: Change): void {
-    this.#attempt(() => this.#cluster.bus.publish(TOPIC, JSON.stringify(change)));
+  /** Publishes a change. If the engine is away, at least the listeners of this process are called. */
+  publish(change: SharedChange): void {
+    this.#attempt(
+      () => this.#cluster.bus.publish(TOPIC, JSON.stringify(change)),
+      () => this.#local.publish(change),
+    );
   }
 
-  subscribe(listener: (change: Change) => void): () => void {
+  subscribe(listener: (change: SharedChange) => void): () => void {
     return this.#local.subscribe(listener);
   }
 
+  /** Subscribes to the changes of all processes. If that fails, it is tried again after the next gap. */
+  #join(): void {
+    this.#attempt(
+      async () => {
+        this.#stop = await this.#cluster.bus.subscribe(TOPIC, (text) => this.#receive(text));
+        if (this.#closed) this.#leave();
+      },
+      () => {},
+    );
+  }
+
+  #leave(): void {
+    const stop = this.#stop;
+    this.#stop = undefined;
+    if (stop !== undefined) this.#attempt(stop, () => {});
+  }
+
   #receive(text: string): void {
-    const change = JSON.parse(text) as Change;
-    this.#local.publish(change);
+    try {
+      this.#local.publish(JSON.parse(text) as SharedChange);
+    } catch (error) {
+      this.#report(error);
+    }
   }
 
   #onGap(): void {
+    if (this.#stop === undefined) this.#join();
     for (const kind of LISTS) this.#local.publish({ kind });
     for (const uri of [...this.#server.watched.keys()]) this.#local.publish({ kind: "resource", uri });
   }
 
-  /** Reports a failure. A change that could not be published is a gap for this process too. */
-  #attempt(work: () => MaybePromise<unknown>): void {
-    const report = (error: unknown) => this.#server.report(error, { where: "cluster" });
+  #attempt(work: () => MaybePromise<unknown>, otherwise: () => void): void {
+    const fail = (error: unknown) => {
+      this.#report(error);
+      otherwise();
+    };
     try {
       const result = work();
-      if (result instanceof Promise) result.catch(report);
+      if (result instanceof Promise) result.catch(fail);
     } catch (error) {
-      report(error);
+      fail(error);
     }
+  }
+
+  #report(error: unknown): void {
+    this.#server.report(error, { where: "cluster" });
   }
 }

@@ -19,6 +19,8 @@ export interface Cluster {
   readonly buckets: ClusterBuckets;
   /** True while the engine can be reached, as far as is known. */
   readonly available: boolean;
+  /** Connects the changes of a server with those of the servers of other processes. Called by servers. */
+  connectChanges(local: LocalChanges, server: ChangingServer): LocalChanges;
   /**
    * Releases the leases and jobs of this process and its connections. Iterations end, and later operations fail as
    * `unavailable`. Idempotent.
@@ -203,4 +205,24 @@ export interface ClusterBuckets {
     key: string,
     limit: { readonly burst: number; readonly perMs: number },
   ): MaybePromise<{ readonly ok: boolean; readonly retryInMs: number }>;
+}
+
+/** Change of a list or a resource. */
+export type SharedChange =
+  | { readonly kind: "tools" | "prompts" | "resources" }
+  | { readonly kind: "resource"; readonly uri: string };
+
+/** Bus of changes inside a process. */
+export interface LocalChanges {
+  publish(change: SharedChange): void;
+  subscribe(listener: (change: SharedChange) => void): () => void;
+}
+
+/** Parts of a server that the bus of changes uses. */
+export interface ChangingServer {
+  readonly options: { readonly stateKeys?: unknown; readonly stateCodec?: unknown };
+  /** Number of subscribers by resource URI. */
+  readonly watched: ReadonlyMap<string, number>;
+  report(error: unknown, where: { readonly where: string }): void;
+  onClosing(listener: () => void): () => void;
 }

@@ -75,7 +75,10 @@ export function authStore({ records, leases }: Pick<Cluster, "records" | "leases
 }
 
 /** Store of the client's cache: `connect(url, { cache: { store: cacheStore(cluster), partition } })`. */
-export function cacheStore({ records }: Pick<Cluster, "records">, { keepMs = DAY_MS }: { readonly keepMs?: number } = {}) {
+export function cacheStore(
+  { records }: Pick<Cluster, "records">,
+  { keepMs = DAY_MS }: { readonly keepMs?: number } = {},
+) {
   const keyOf = (key: string) => `cache/${key}`;
   return {
     // The client checks the form of what it reads.

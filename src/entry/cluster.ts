@@ -22,3 +22,11 @@ export type {
 export { ClusterError, type ClusterFailure } from "../cluster/error.js";
 export type { MemoryClusterLimits, MemoryClusterOptions } from "../cluster/memory/options.js";
 export { createMemoryState, type MemoryState, memoryCluster } from "../cluster/memory/state.js";
+export {
+  type AuthStoreOptions,
+  acceptProof,
+  acceptState,
+  authStore,
+  cacheStore,
+  issuerStore,
+} from "../cluster/stores.js";

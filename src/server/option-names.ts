@@ -23,6 +23,7 @@ export const SERVER: Known<ServerOptions> = {
   stateCodec: "object",
   stateAudience: "string",
   acceptState: "function",
+  cluster: "object",
   logLevel: "string",
   limits: "object",
   rateLimit: "object",

@@ -34,7 +34,7 @@ import { assertSealOptions } from "./state/options.js";
 /** Server as its eras see it: definitions, options, limits, and the function that serves a call. */
 export class ServerCore implements ServerRuntime {
   readonly info: Implementation;
-  readonly changes: ChangeBus = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
+  readonly changes: ChangeBus;
   readonly clock: Clock;
   readonly seal: ServerRuntime["seal"];
   readonly urlElicitations: UrlElicitations = new Map();
@@ -73,6 +73,8 @@ export class ServerCore implements ServerRuntime {
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
     this.options = options;
+    const local = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
+    this.changes = options.cluster?.connectChanges(local, this) ?? local;
     this.#interceptors = [...(options.interceptors ?? [])];
     for (const interceptor of this.#interceptors) assertInterceptor("interceptors", interceptor);
     assertSealOptions(options.stateKeys, options.stateCodec, this.limits.stateTtlMs);

@@ -1,4 +1,5 @@
-import type { Cluster } from "../cluster.js";
+import { ClusterChanges } from "../changes.js";
+import type { ChangingServer, Cluster, LocalChanges } from "../cluster.js";
 import { MemoryClusterBuckets } from "./buckets.js";
 import { MemoryBus } from "./bus.js";
 import { Holdings } from "./holdings.js";
@@ -38,6 +39,10 @@ export class MemoryNode implements Cluster {
 
   get available(): boolean {
     return this.#link.isUp;
+  }
+
+  connectChanges(local: LocalChanges, server: ChangingServer): LocalChanges {
+    return new ClusterChanges(this, local, server);
   }
 
   async close(): Promise<void> {
