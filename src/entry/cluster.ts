@@ -2,6 +2,7 @@ export type { Clock } from "../call/clock.js";
 export type { MaybePromise } from "../call/maybe-promise.js";
 export type {
   Bus,
+  ChangingServer,
   Cluster,
   ClusterBuckets,
   IndexEntry,
@@ -10,12 +11,14 @@ export type {
   Lease,
   Leases,
   Listed,
+  LocalChanges,
   LogEntry,
   LogOptions,
   Logs,
   PutOptions,
   Queue,
   Records,
+  SharedChange,
   Stored,
   Writer,
 } from "../cluster/cluster.js";
@@ -30,3 +33,4 @@ export {
   cacheStore,
   issuerStore,
 } from "../cluster/stores.js";
+export type { McpError } from "../protocol/errors.js";

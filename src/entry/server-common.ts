@@ -72,6 +72,7 @@ export type {
   Logger,
   ServedConnection,
   ServerCacheOptions,
+  ServerCluster,
   ServerInterceptor,
   ServerOptions,
 } from "../server/options.js";
