@@ -112,6 +112,7 @@ async function runPages(home) {
   const readme = await writePrograms(home, "README.md", ["server.ts", "client.ts"]);
   const hosts = await writePrograms(home, "docs/hosts.md", ["agent.ts"]);
   const authorization = await writePrograms(home, "docs/authorization.md", ["local.ts"]);
+  const cluster = await writePrograms(home, "docs/cluster.md", ["cluster.ts"]);
   const skills = await writePrograms(home, "docs/skills.md", ["skills.ts"]);
   const tutorial = await writePrograms(home, "docs/tutorial.md", ["try.ts", "notes.test.ts"]);
   return [
@@ -120,11 +121,13 @@ async function runPages(home) {
     ...hosts.problems,
     ...authorization.problems,
     ...skills.problems,
+    ...cluster.problems,
     ...(await runPage(readme, "client.ts")),
     ...(await runPage(tutorial, "try.ts")),
     ...(await runPage(hosts, "agent.ts")),
     ...(await runPage(authorization, "local.ts")),
     ...(await runPage(skills, "skills.ts")),
+    ...(await runPage(cluster, "cluster.ts")),
     ...(await runPage(tutorial, "notes.test.ts", ["--test"])),
   ];
 }

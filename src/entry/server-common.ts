@@ -94,7 +94,7 @@ export {
   MemoryBuckets,
   type MemoryBucketsOptions,
 } from "../store/buckets.js";
-export type { Change } from "../store/change-bus.js";
+export type { Change, ChangeBus, ChangeListener } from "../store/change-bus.js";
 export type { EventLog, LoggedEvent } from "../store/event-log.js";
 export * from "./protocol.js";
 export * from "./schema.js";
