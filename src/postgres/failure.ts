@@ -1,0 +1,57 @@
+import { ClusterError, type ClusterFailure } from "../cluster/error.js";
+import { NotSent } from "./client.js";
+
+/** SQLSTATEs of statements that the server did not carry out, because it starts, stops, is full or is a standby. */
+const AWAY = new Set(["57P03", "53300", "25006"]);
+
+/** SQLSTATEs of statements that the server interrupted and did not carry out. They can be repeated. */
+const INTERRUPTED = new Set(["40001", "40P01", "53200", "55P03", "57014"]);
+
+/** SQLSTATEs that end a connection. The statement may have been carried out before. */
+const ENDED = new Set(["57P01", "57P02", "57P05", "08000", "08003", "08006", "08P01"]);
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  "42501": "The role lacks a right. Grant it, or let a role that has it run postgresCluster once to create the tables.",
+  "42P01": "A table is missing. Start postgresCluster again to create it.",
+  "42883": "A function is missing. Start postgresCluster again to create it.",
+  "3F000": "The schema is missing. Start postgresCluster again to create it.",
+  "54000": "A key is too long for an index of PostgreSQL.",
+};
+
+/** Returns the error of the cluster for an error of the client library. `isRead` tells that the statement changes nothing. */
+export function failureOf(error: unknown, operation: string, isRead: boolean): ClusterError {
+  if (error instanceof ClusterError) return error;
+  const cause = error instanceof NotSent ? error.cause : error;
+  const { code, message, severity } = (cause ?? {}) as { code?: unknown; message?: unknown; severity?: unknown };
+  const state = typeof code === "string" && typeof severity === "string" ? code : undefined;
+  const failure = kindOf(state, error instanceof NotSent || isConnect(cause), isRead);
+  const remedy = (state !== undefined && REMEDIES[state]) || ADVICE[failure] || "";
+  const told = typeof message === "string" && message !== "" ? message : String(code ?? cause);
+  return new ClusterError(failure, `PostgreSQL, ${operation}: ${told}${state ? ` (${state})` : ""}. ${remedy}`.trim(), {
+    cause,
+  });
+}
+
+const ADVICE: Partial<Record<ClusterFailure, string>> = {
+  unavailable: "The operation was not carried out. It can be repeated when the server is back.",
+  unknown_outcome: "The operation may have been carried out. Read the state before repeating it.",
+};
+
+function kindOf(state: string | undefined, isUnsent: boolean, isRead: boolean): ClusterFailure {
+  if (state !== undefined && (AWAY.has(state) || INTERRUPTED.has(state))) return "unavailable";
+  if (state !== undefined && !ENDED.has(state)) return "refused";
+  return isUnsent || isRead ? "unavailable" : "unknown_outcome";
+}
+
+/** True if the error tells that the server cannot be reached, and not only that a statement was interrupted. */
+export function isLoss({ failure, cause }: ClusterError): boolean {
+  const { code, severity } = (cause ?? {}) as { code?: unknown; severity?: unknown };
+  const isInterrupted = typeof severity === "string" && INTERRUPTED.has(String(code));
+  return !isInterrupted && (failure === "unavailable" || failure === "unknown_outcome");
+}
+
+/** True for an error of connecting, before anything was sent. */
+function isConnect(error: unknown): boolean {
+  const { syscall, code } = (error ?? {}) as { syscall?: unknown; code?: unknown };
+  return syscall === "connect" || syscall === "getaddrinfo" || code === "CONNECT_TIMEOUT";
+}

@@ -1,0 +1,170 @@
+import { runWithin } from "../call/abortable.js";
+import { type Backoff, backoffMs } from "../call/backoff.js";
+import { pause, unref } from "../call/clock.js";
+import { ClusterError } from "../cluster/error.js";
+import type { Listening, PostgresClient } from "./client.js";
+import type { Engine } from "./engine.js";
+import { failureOf } from "./failure.js";
+
+/** Delays between attempts to reopen a lost connection. */
+const REOPEN: Backoff = { delayMs: 50, maxDelayMs: 2000 };
+
+export interface ListenerOptions {
+  readonly client: PostgresClient;
+  readonly engine: Engine;
+  readonly channel: string;
+  readonly node: string;
+  /** Interval of heartbeats. A connection that brings none for three intervals counts as lost. */
+  readonly heartbeatMs: number;
+  /** Maximum duration of an attempt to open the connection. */
+  readonly timeoutMs: number;
+  readonly heard: (payload: string) => void;
+  /** Called when the connection was reopened, after which everything that was missed is over. */
+  readonly reopened: () => void;
+}
+
+/**
+ * Connection that listens to the notifications of all processes. It reopens itself. While that fails, the server counts
+ * as away, and statements fail at once.
+ */
+export class Listener {
+  readonly #options: ListenerOptions;
+  readonly #stop = new AbortController();
+  #listening: Listening | undefined;
+  #isReopening = false;
+  #isLooking = false;
+  #heardAt = 0;
+  #probe: (() => void) | undefined;
+  #watch: unknown;
+
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+    options.engine.onFailure(() => this.look());
+  }
+
+  get isUp(): boolean {
+    return this.#listening !== undefined;
+  }
+
+  /** Opens the connection for the first time. Rejects if it hears nothing, as behind a pooler that hides LISTEN. */
+  async open(): Promise<void> {
+    await this.#attempt();
+    this.#schedule();
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    this.#options.engine.clock.cancel(this.#watch);
+    const listening = this.#listening;
+    this.#listening = undefined;
+    await listening?.close().catch(() => {});
+  }
+
+  readonly #heard = (payload: string): void => {
+    const { engine, heard } = this.#options;
+    this.#heardAt = engine.clock.now();
+    if (payload.startsWith("p ")) {
+      if (payload === `p ${this.#options.node}`) this.#probe?.();
+    } else heard(payload);
+  };
+
+  /** Opens a connection that listens, and waits until it hears a notification that was sent by another connection. */
+  async #attempt(): Promise<void> {
+    const { client, engine, channel, timeoutMs: ms } = this.#options;
+    const broken = new AbortController();
+    const limits = { clock: engine.clock, signal: AbortSignal.any([this.#stop.signal, broken.signal]), ms };
+    let listening: Listening | undefined;
+    const lost = () => {
+      broken.abort(new Error("the connection was lost"));
+      if (listening !== undefined && this.#listening === listening) this.#reopen();
+    };
+    const opening = client.listen(channel, this.#heard, lost);
+    try {
+      listening = await runWithin({ ...limits, late: () => silent(ms) }, () => opening);
+      await runWithin({ ...limits, late: () => hidden(channel, ms) }, () => this.#hearProbe());
+      this.#listening = listening;
+    } catch (error) {
+      opening.then((late) => late.close()).catch(() => {});
+      throw failureOf(error, "listen", true);
+    }
+  }
+
+  async #hearProbe(): Promise<void> {
+    const { engine, channel, node } = this.#options;
+    const heard = new Promise<void>((resolve) => {
+      this.#probe = resolve;
+    });
+    const text = "select pg_notify($1::text, $2::text)::text as done";
+    await engine.attempt({ operation: "notify", text, isRead: true }, [channel, `p ${node}`]);
+    await heard;
+  }
+
+  #reopen(): void {
+    const lost = this.#listening;
+    this.#listening = undefined;
+    lost?.close().catch(() => {});
+    if (!this.#isReopening && !this.#stop.signal.aborted) this.#reopenUntilUp().catch(() => {});
+  }
+
+  async #reopenUntilUp(): Promise<void> {
+    const { engine, reopened } = this.#options;
+    const { signal } = this.#stop;
+    this.#isReopening = true;
+    try {
+      for (let failures = 0; !signal.aborted; failures++) {
+        try {
+          await this.#attempt();
+          engine.isAway = false;
+          break;
+        } catch {
+          engine.isAway = true;
+          await pause(engine.clock, backoffMs(Math.min(failures, 10), REOPEN), signal);
+        }
+      }
+    } finally {
+      this.#isReopening = false;
+    }
+    if (!signal.aborted) reopened();
+  }
+
+  /** Looks after a failed statement if the server still answers on the listening connection. */
+  look(): void {
+    if (this.#listening === undefined || this.#isLooking || this.#stop.signal.aborted) return;
+    this.#isLooking = true;
+    const { engine, timeoutMs: ms, channel } = this.#options;
+    const listening = this.#listening;
+    const limits = { clock: engine.clock, signal: this.#stop.signal, ms, late: () => hidden(channel, ms) };
+    runWithin(limits, () => this.#hearProbe())
+      .then(
+        () => {
+          if (this.#listening === listening) engine.isAway = false;
+        },
+        () => {
+          if (this.#listening === listening) this.#reopen();
+        },
+      )
+      .finally(() => {
+        this.#isLooking = false;
+      });
+  }
+
+  /** Reopens a connection that has been silent for three intervals. Heartbeats of this process come by it too. */
+  #schedule(): void {
+    const { engine, heartbeatMs } = this.#options;
+    this.#watch = engine.clock.schedule(() => {
+      if (this.#listening !== undefined && engine.clock.now() - this.#heardAt > 3 * heartbeatMs) this.#reopen();
+      this.#schedule();
+    }, heartbeatMs);
+    unref(this.#watch);
+  }
+}
+
+const silent = (ms: number) =>
+  new ClusterError("unavailable", `PostgreSQL, listen: no answer within ${ms} ms (option timeoutMs).`);
+
+function hidden(channel: string, ms: number): ClusterError {
+  return new ClusterError(
+    "refused",
+    `postgresCluster: a notification to the channel ${channel} did not arrive within ${ms} ms at the connection that listens. A pooler in transaction or statement mode hides LISTEN. Pass a client with a direct connection as the option listener.`,
+  );
+}

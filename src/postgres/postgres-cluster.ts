@@ -1,0 +1,186 @@
+import { type Clock, systemClock, unref } from "../call/clock.js";
+import type { Cluster } from "../cluster/cluster.js";
+import { PostgresBuckets } from "./buckets.js";
+import { PostgresBus } from "./bus.js";
+import type { PostgresClient } from "./client.js";
+import { Engine } from "./engine.js";
+import { Followers } from "./followers.js";
+import { PostgresLeases } from "./leases.js";
+import { Listener } from "./listener.js";
+import { PostgresLogs } from "./logs.js";
+import { Outbox } from "./outbox.js";
+import { PostgresQueue } from "./queue.js";
+import { PostgresRecords } from "./records.js";
+import { prepare } from "./start.js";
+import { StreamReader } from "./stream-reader.js";
+import { type Names, namesOf } from "./tables.js";
+
+/** Options of {@link postgresCluster}. */
+export interface PostgresClusterOptions {
+  /** Client library, by `fromPg` or `fromPostgresJs`. */
+  readonly client: PostgresClient;
+  /**
+   * Client that listens to notifications. Required if `client` connects by a pooler in transaction or statement mode.
+   * @default client
+   */
+  readonly listener?: PostgresClient;
+  /**
+   * Schema of the tables. It is created if it does not exist.
+   * @default "bowline"
+   */
+  readonly schema?: string;
+  /**
+   * Prefix of the names of tables. Clusters with different prefixes share nothing.
+   * @default ""
+   */
+  readonly prefix?: string;
+  /**
+   * Maximum duration of a statement. A statement that takes longer fails.
+   * @default 5000
+   */
+  readonly timeoutMs?: number;
+  /**
+   * Interval of the notifications by which processes find out that they missed some.
+   * @default 3000
+   */
+  readonly heartbeatMs?: number;
+  readonly clock?: Clock;
+}
+
+/** Number of heartbeats between two deletions of rows whose life is over. */
+const BEATS_PER_SWEEP = 10;
+
+/** Time for which `close` waits for the server. */
+const CLOSE_MS = 1000;
+
+/**
+ * Connects to PostgreSQL and creates the tables. Rejects with a {@link ClusterError} if the server cannot be reached, is
+ * older than version 13, refuses a right, or is behind a pooler that hides LISTEN.
+ */
+export async function postgresCluster(options: PostgresClusterOptions): Promise<Cluster> {
+  const { client, schema = "bowline", prefix = "", timeoutMs = 5000, clock = systemClock } = options;
+  const names = namesOf(schema, prefix);
+  const engine = new Engine(client, clock, timeoutMs);
+  await prepare(engine, names);
+  const cluster = new PostgresCluster(options, engine, names);
+  try {
+    await cluster.open();
+  } catch (error) {
+    await cluster.close();
+    throw error;
+  }
+  return cluster;
+}
+
+class PostgresCluster implements Cluster {
+  readonly node: string = crypto.randomUUID();
+  readonly records: PostgresRecords;
+  readonly logs: PostgresLogs;
+  readonly bus: PostgresBus;
+  readonly leases: PostgresLeases;
+  readonly queue: PostgresQueue;
+  readonly buckets: PostgresBuckets;
+  readonly #engine: Engine;
+  readonly #outbox: Outbox;
+  readonly #followers: Followers;
+  readonly #listener: Listener;
+  readonly #heartbeatMs: number;
+  readonly #stop = new AbortController();
+  readonly #offIdleError: () => void;
+  #beats = 0;
+  #timer: unknown;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: PostgresClusterOptions, engine: Engine, names: Names) {
+    const { client, listener = client, timeoutMs = 5000, heartbeatMs = 3000 } = options;
+    const { node } = this;
+    const { signal } = this.#stop;
+    this.#engine = engine;
+    this.#heartbeatMs = heartbeatMs;
+    this.#outbox = new Outbox(engine, names, node);
+    const reader = new StreamReader(engine, names);
+    this.#followers = new Followers(engine, names, this.#outbox, reader, signal);
+    this.records = new PostgresRecords(engine, names);
+    this.logs = new PostgresLogs(engine, names, node, reader, this.#followers);
+    this.bus = new PostgresBus(engine, names, this.#outbox, () => this.#listener.isUp);
+    this.leases = new PostgresLeases(engine, names);
+    this.queue = new PostgresQueue(engine, names, this.#outbox, signal);
+    this.buckets = new PostgresBuckets(engine, names);
+    const heard = (payload: string) => this.#heard(payload);
+    const reopened = () => this.#reopened();
+    const { channel } = names;
+    this.#listener = new Listener({ client: listener, engine, channel, node, heartbeatMs, timeoutMs, heard, reopened });
+    this.#offIdleError = client.onIdleError(() => this.#listener.look());
+  }
+
+  get available(): boolean {
+    return !this.#engine.isAway && !this.#engine.isClosed;
+  }
+
+  async open(): Promise<void> {
+    await this.#listener.open();
+    this.#plan();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#engine.clock.cancel(this.#timer);
+    this.#stop.abort();
+    const released = Promise.all([this.leases.close(), this.queue.close()]).then(() => {});
+    await this.#within(released);
+    this.#engine.close();
+    this.bus.close();
+    this.#offIdleError();
+    await this.#within(this.#listener.close());
+  }
+
+  /** Resolves when the work ends, but at the latest after `CLOSE_MS`. */
+  async #within(work: Promise<void>): Promise<void> {
+    const { clock } = this.#engine;
+    await new Promise<void>((resolve) => {
+      const timer = clock.schedule(resolve, CLOSE_MS);
+      work
+        .catch(() => {})
+        .finally(() => {
+          clock.cancel(timer);
+          resolve();
+        });
+    });
+  }
+
+  #heard(payload: string): void {
+    const [kind, ...ids] = payload.split(" ");
+    const [from = "", first, last] = ids;
+    if (kind === "m") this.bus.announced(from, Number(first), Number(last));
+    // A heartbeat names the last message only. A sender that was not heard before has sent it earlier.
+    else if (kind === "h") this.bus.announced(from, Number(first) + 1, Number(first));
+    else if (kind === "l") for (const id of ids) this.#followers.wake(id);
+    else if (kind === "q") this.queue.wake();
+  }
+
+  #reopened(): void {
+    this.bus.reset();
+    this.queue.wake();
+    this.#followers.look().catch(() => {});
+  }
+
+  #plan(): void {
+    this.#timer = this.#engine.clock.schedule(() => {
+      this.#plan();
+      void this.#beat();
+    }, this.#heartbeatMs);
+    unref(this.#timer);
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#engine.isAway) return;
+    this.#outbox.beat();
+    await this.#followers.look().catch(() => {});
+    this.#beats++;
+    if (this.#beats % BEATS_PER_SWEEP === 0) await this.#outbox.sweep().catch(() => {});
+  }
+}

@@ -1,0 +1,82 @@
+import { unref } from "../call/clock.js";
+import type { Engine } from "./engine.js";
+
+export interface RenewalOptions {
+  readonly engine: Engine;
+  readonly ttlMs: number;
+  /** Time on the clock of this process before the right was asked for. The server counts from a later moment. */
+  readonly askedAt: number;
+  /** Renews the right. Resolves with false if it is lost. */
+  readonly renew: () => Promise<boolean>;
+}
+
+/** Maximum life of a right. A right renews itself, so that a longer life only lets others wait longer for a lost holder. */
+export const MAX_LIFE_MS = 86_400_000;
+
+/**
+ * Renews a right with a life until it is stopped or lost. `lost` is aborted after nine tenths of a life without a
+ * renewal, before the server gives the right to another process.
+ */
+export class Renewal {
+  readonly #options: RenewalOptions;
+  readonly #lost = new AbortController();
+  #deadline: unknown;
+  #next: unknown;
+  #isOver = false;
+
+  constructor(options: RenewalOptions) {
+    this.#options = options;
+    this.#renewedAt(options.askedAt);
+    this.#plan();
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /** True until the right is stopped or lost. */
+  get isHeld(): boolean {
+    return !this.#isOver;
+  }
+
+  /** Ends the renewals, since the right was given back. */
+  stop(): void {
+    this.#isOver = true;
+    this.#options.engine.clock.cancel(this.#deadline);
+    this.#options.engine.clock.cancel(this.#next);
+  }
+
+  /** Ends the renewals and aborts `lost`. */
+  lose(): void {
+    if (this.#isOver) return;
+    this.stop();
+    this.#lost.abort();
+  }
+
+  #renewedAt(askedAt: number): void {
+    const { engine, ttlMs } = this.#options;
+    engine.clock.cancel(this.#deadline);
+    this.#deadline = engine.clock.schedule(() => this.lose(), askedAt + ttlMs * 0.9 - engine.clock.now());
+    unref(this.#deadline);
+  }
+
+  #plan(): void {
+    const { engine, ttlMs } = this.#options;
+    this.#next = engine.clock.schedule(() => void this.#renew(), ttlMs / 3);
+    unref(this.#next);
+  }
+
+  async #renew(): Promise<void> {
+    const { engine, renew } = this.#options;
+    const askedAt = engine.clock.now();
+    try {
+      const isHeld = await renew();
+      if (this.#isOver) return;
+      if (!isHeld) return this.lose();
+      this.#renewedAt(askedAt);
+    } catch {
+      // The next attempt follows, unless the deadline comes first.
+    }
+    if (!this.#isOver) this.#plan();
+  }
+}

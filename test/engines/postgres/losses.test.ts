@@ -1,0 +1,152 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import pg from "pg";
+import type { Cluster } from "#src/cluster/cluster.js";
+import type { PostgresClusterOptions } from "#src/postgres/postgres-cluster.js";
+import { failureOf, until, wait } from "../../contract/world.js";
+import { startPostgres } from "../../support/engines/postgres.js";
+import { libraries, PostgresWorld } from "../../support/engines/postgres-world.js";
+
+const engine = await startPostgres();
+after(() => engine.close());
+
+const admin = new pg.Pool({ connectionString: engine.url, max: 2 });
+admin.on("error", () => {});
+after(() => admin.end());
+
+const names = Object.keys(libraries) as (keyof typeof libraries)[];
+
+function worldOf(t: TestContext, library: keyof typeof libraries, options: Partial<PostgresClusterOptions> = {}) {
+  const world = new PostgresWorld(engine.url, library, options);
+  return async () => {
+    const node = await world.node();
+    t.after(() => world.close(node));
+    return node;
+  };
+}
+
+function gapsOf({ bus }: Cluster): { count: number } {
+  const gaps = { count: 0 };
+  bus.onGap(() => gaps.count++);
+  return gaps;
+}
+
+/** Ends connections of the server by the text of their last statement. */
+const terminate = (like: string) =>
+  admin.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where query ilike $1 and pid <> pg_backend_pid()",
+    [like],
+  );
+
+for (const library of names) {
+  test(`${library}: a lost listening connection is one gap, and messages arrive again`, async (t) => {
+    const node = worldOf(t, library);
+    const [a, b] = [await node(), await node()];
+    const gaps = gapsOf(b);
+    const heard: string[] = [];
+    await b.bus.subscribe("t", (text) => heard.push(text));
+    await terminate("listen %");
+    await until(() => gaps.count > 0, "the gap is told");
+    await until(async () => (await failureOf(() => a.bus.publish("t", "again"))) === undefined, "the bus is back");
+    await until(() => heard.includes("again"), "messages arrive again");
+    equal(gaps.count, 1);
+    equal(b.available, true);
+  });
+
+  test(`${library}: lost connections of statements are replaced, and no gap is told`, async (t) => {
+    const node = await worldOf(t, library, { heartbeatMs: 60_000 })();
+    const gaps = gapsOf(node);
+    await node.records.put("k", "v");
+    await terminate("%put_1%");
+    await until(async () => (await failureOf(() => node.records.get("k"))) === undefined, "statements work again");
+    equal((await node.records.get("k"))?.value, "v");
+    await until(() => node.available, "the server counts as available");
+    equal(gaps.count, 0);
+  });
+
+  test(`${library}: a server that hangs fails operations within the time limit, and is back by itself`, async (t) => {
+    const node = await worldOf(t, library, { timeoutMs: 700 })();
+    const gaps = gapsOf(node);
+    await node.records.put("k", "v");
+    engine.signal("SIGSTOP");
+    try {
+      const start = performance.now();
+      equal(await failureOf(() => node.records.put("k", "w")), "unknown_outcome");
+      ok(performance.now() - start < 2500, `${performance.now() - start} ms`);
+      equal(node.available, false);
+      const next = performance.now();
+      equal(await failureOf(() => node.records.get("k")), "unavailable");
+      ok(performance.now() - next < 100, "a further operation fails at once");
+      await wait(1500);
+    } finally {
+      engine.signal("SIGCONT");
+    }
+    await until(async () => (await failureOf(() => node.records.get("k"))) === undefined, "the server is back");
+    await until(() => gaps.count > 0, "the gap is told");
+  });
+}
+
+test("a message that the sender could not send is a gap for its listeners", async (t) => {
+  const node = worldOf(t, "pg");
+  const [a, b] = [await node(), await node()];
+  const heard: string[] = [];
+  const gaps = gapsOf(b);
+  await b.bus.subscribe("t", (text) => heard.push(text));
+  await a.bus.publish("t", "1");
+  await until(() => heard.length === 1, "the first message");
+  // The table refuses the message, as if the connection had been lost.
+  const { rows } = await admin.query(
+    "select table_schema as s from information_schema.tables where table_name = 'messages' order by table_schema",
+  );
+  const lock = rows.map(({ s }) => s as string);
+  for (const s of lock) await admin.query(`alter table ${s}.messages add constraint no2 check (text <> '2') not valid`);
+  equal(await failureOf(() => a.bus.publish("t", "2")), "refused");
+  await until(() => gaps.count > 0, "the heartbeat shows the hole");
+  await a.bus.publish("t", "3");
+  await until(() => heard.includes("3"), "the message after the hole");
+  deepEqual(heard, ["1", "3"]);
+  equal(gaps.count, 1);
+});
+
+test("an entry without a notification reaches its followers by the next heartbeat", async (t) => {
+  const node = await worldOf(t, "pg")();
+  await node.logs.create("l", { keepMs: 60_000, maxEntries: 10, maxBytes: 1000 });
+  const writer = await node.logs.claim("l", "s");
+  const id = await writer.append(0, "1");
+  const seen: string[] = [];
+  const following = (async () => {
+    for await (const { data } of node.logs.follow("l", "s", id, new AbortController().signal)) seen.push(data);
+  })();
+  await wait(50);
+  const { rows } = await admin.query(
+    "select table_schema as s from information_schema.tables where table_name = 'meta'",
+  );
+  for (const { s } of rows)
+    await admin.query(`select ${s}.append_1(log, name, claim, seq, 'silent', true) from ${s}.streams where node = $1`, [
+      node.node,
+    ]);
+  await following;
+  deepEqual(seen, ["silent"]);
+});
+
+test("rows whose life is over are deleted", async (t) => {
+  const node = await worldOf(t, "pg", { heartbeatMs: 60 })();
+  await node.records.put("k", "v", { ttlMs: 50, index: [{ index: "i", score: 1 }] });
+  await node.logs.create("l", { keepMs: 50, maxEntries: 10, maxBytes: 1000 });
+  await (await node.logs.claim("l", "s")).append(0, "1");
+  await node.buckets.take("b", { burst: 1, perMs: 1 });
+  const schemas = await admin.query(
+    "select table_schema as s from information_schema.tables where table_name = 'meta'",
+  );
+  const counts = async () => {
+    const parts = schemas.rows.flatMap(({ s }) =>
+      ["records", "indexed", "entries", "buckets"].map((name) => `(select count(*) from ${s}.${name} where true)`),
+    );
+    const own = schemas.rows.map(
+      ({ s }) => `(select count(*) from ${s}.records where key = 'k' and expires is not null)`,
+    );
+    const { rows } = await admin.query(`select (${own.join("+")})::int as own, (${parts.join("+")})::int as all`);
+    return rows[0] as { own: number; all: number };
+  };
+  await until(async () => (await counts()).own === 0, "expired rows are gone");
+});

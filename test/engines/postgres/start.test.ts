@@ -1,0 +1,207 @@
+import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { after, type TestContext, test } from "node:test";
+import pg from "pg";
+import { ClusterError } from "#src/cluster/error.js";
+import type { PostgresClient } from "#src/postgres/client.js";
+import { fromPg } from "#src/postgres/from-pg.js";
+import { type PostgresClusterOptions, postgresCluster } from "#src/postgres/postgres-cluster.js";
+import { startPostgres } from "../../support/engines/postgres.js";
+import { libraries } from "../../support/engines/postgres-world.js";
+
+const engine = await startPostgres();
+after(() => engine.close());
+
+const admin = new pg.Pool({ connectionString: engine.url, max: 2 });
+admin.on("error", () => {});
+after(() => admin.end());
+
+function poolOf(t: TestContext, url = engine.url): PostgresClient {
+  const { client, end } = libraries.pg(url);
+  t.after(() => end());
+  return client;
+}
+
+async function open(t: TestContext, options: Partial<PostgresClusterOptions> & { readonly url?: string }) {
+  const { url, ...rest } = options;
+  const cluster = await postgresCluster({ client: poolOf(t, url), timeoutMs: 3000, ...rest });
+  t.after(() => cluster.close());
+  return cluster;
+}
+
+/** Rejects with a ClusterError of this failure whose message matches. */
+async function fails(work: Promise<unknown>, failure: string, message: RegExp): Promise<void> {
+  await rejects(work, (error) => {
+    ok(error instanceof ClusterError, String(error));
+    equal(error.failure, failure, error.message);
+    match(error.message, message);
+    return true;
+  });
+}
+
+/** A client whose statements give the rows of `answer`, if it gives some. */
+function answering(client: PostgresClient, answer: (text: string) => Record<string, string> | undefined) {
+  const query: PostgresClient["query"] = async (text, values, signal) => {
+    const rows = await client.query(text, values, signal);
+    const changed = answer(text);
+    return changed === undefined ? rows : rows.map((row) => ({ ...row, ...changed }));
+  };
+  return { ...client, query };
+}
+
+test("processes that start together create the tables once", async (t) => {
+  const clusters = await Promise.all(Array.from({ length: 5 }, () => open(t, { schema: "together" })));
+  await clusters[0]?.records.put("k", "v");
+  for (const { records } of clusters) equal((await records.get("k"))?.value, "v");
+  const { rows } = await admin.query("select version, readable from together.meta");
+  deepEqual(rows, [{ version: 1, readable: 1 }]);
+});
+
+test("clusters with different prefixes share nothing", async (t) => {
+  const [a, b] = [await open(t, { schema: "shared", prefix: "a_" }), await open(t, { schema: "shared", prefix: "b_" })];
+  await a.records.put("k", "v");
+  equal(await b.records.get("k"), undefined);
+  const heard: string[] = [];
+  await b.bus.subscribe("t", (text) => heard.push(text));
+  await a.bus.publish("t", "of a");
+  await b.bus.publish("t", "of b");
+  while (heard.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  deepEqual(heard, ["of b"]);
+});
+
+test("names that could be part of a statement are refused", async (t) => {
+  const client = poolOf(t);
+  await rejects(postgresCluster({ client, schema: 'a"; drop' }), /schema .* lower-case letters/);
+  await rejects(postgresCluster({ client, prefix: "A" }), /prefix "A"/);
+});
+
+test("a pool with one connection is refused, since one connection listens", () => {
+  throws(() => fromPg(new pg.Pool({ max: 1 })), /max must be 2 or more/);
+});
+
+test("a server that cannot be reached is told at the start", async (t) => {
+  const url = "postgres://postgres@127.0.0.1:1/postgres";
+  await fails(open(t, { url }), "unavailable", /ECONNREFUSED/);
+  const { client, end } = libraries.postgres(url);
+  t.after(() => end());
+  await fails(postgresCluster({ client }), "unavailable", /ECONNREFUSED/);
+});
+
+test("an old version, a standby, an encoding and an isolation level are refused with a remedy", async (t) => {
+  const client = poolOf(t);
+  const cases: [Record<string, string>, RegExp][] = [
+    [{ number: "120022", version: "12.22" }, /PostgreSQL 12\.22 is too old.*13 or newer/],
+    [{ standby: "true" }, /standby.*Connect postgresCluster to the primary/],
+    [{ encoding: "LATIN1" }, /LATIN1.*UTF8/],
+  ];
+  for (const [row, message] of cases) {
+    const changed = answering(client, (text) => (text.includes("server_version_num") ? row : undefined));
+    await fails(postgresCluster({ client: changed }), "refused", message);
+  }
+  await admin.query("create role serial login");
+  await admin.query("alter role serial set default_transaction_isolation = 'serializable'");
+  const url = engine.url.replace("postgres@", "serial@");
+  await fails(open(t, { url }), "refused", /serializable.*default_transaction_isolation/);
+});
+
+test("a role without the right to create the schema is refused with a remedy", async (t) => {
+  await admin.query("create role poor login");
+  const url = engine.url.replace("postgres@", "poor@");
+  await fails(
+    open(t, { url, schema: "forbidden" }),
+    "refused",
+    /create the tables in the schema forbidden.*\(42501\).*Grant it/,
+  );
+});
+
+test("a role that may only use the tables of another role works, after the grants that the error names", async (t) => {
+  await open(t, { schema: "owned" });
+  await admin.query("create role user1 login");
+  const url = engine.url.replace("postgres@", "user1@");
+  await fails(open(t, { url, schema: "owned" }), "refused", /permission denied|may not use/);
+  await admin.query("grant usage on schema owned to user1");
+  let message = "";
+  await rejects(open(t, { url, schema: "owned" }), (error: Error) => {
+    message = error.message;
+    return true;
+  });
+  const [, remedy = ""] = /Run: (.*)\.$/.exec(message) ?? [];
+  await admin.query(remedy);
+  const cluster = await open(t, { url, schema: "owned" });
+  await cluster.records.put("k", "v");
+  await cluster.logs.create("l", { keepMs: 1000, maxEntries: 10, maxBytes: 1000 });
+  await (await cluster.logs.claim("l", "s")).append(0, "1");
+  await cluster.bus.publish("t", "1");
+  equal(await cluster.queue.add("j", ""), true);
+});
+
+test("tables of a newer release are refused, unless that release lets older ones use them", async (t) => {
+  await open(t, { schema: "newer" });
+  await admin.query("update newer.meta set version = 2");
+  await open(t, { schema: "newer" });
+  await admin.query("update newer.meta set readable = 2");
+  await fails(open(t, { schema: "newer" }), "refused", /version 2.*versions up to 1.*Upgrade/);
+});
+
+/** A proxy that drops notifications, as a pooler in transaction mode does. */
+async function hidingProxy(t: TestContext): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const upstream = connect(engine.port, "127.0.0.1");
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => [client, upstream].map((one) => one.destroy()));
+    }
+    client.pipe(upstream);
+    let rest = Buffer.alloc(0);
+    upstream.on("data", (chunk) => {
+      rest = Buffer.concat([rest, chunk]);
+      while (rest.length >= 5 && rest.length > rest.readUInt32BE(1)) {
+        const frame = rest.subarray(0, rest.readUInt32BE(1) + 1);
+        rest = rest.subarray(frame.length);
+        if (frame[0] !== "A".charCodeAt(0)) client.write(frame);
+      }
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const { port } = server.address() as { port: number };
+  return engine.url.replace(String(engine.port), String(port));
+}
+
+test("a pooler that hides LISTEN is found at the start, and a direct listener is the remedy", async (t) => {
+  const url = await hidingProxy(t);
+  for (const library of ["pg", "postgres"] as const) {
+    const { client, end } = libraries[library](url);
+    t.after(() => end());
+    const opening = postgresCluster({ client, timeoutMs: 500 });
+    await fails(opening, "refused", /did not arrive within 500 ms.*pooler.*option listener/);
+    const cluster = await postgresCluster({ client, listener: poolOf(t) });
+    t.after(() => cluster.close());
+    const heard = new Promise((resolve) => cluster.bus.subscribe("t", resolve));
+    await cluster.records.put("k", "v");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await cluster.bus.publish("t", "arrives");
+    equal(await heard, "arrives");
+  }
+});
+
+test("texts that PostgreSQL cannot store are stored all the same", async (t) => {
+  const cluster = await open(t, { schema: "texts" });
+  for (const text of ["a\0b", "\ud800", "\u0001", '\u0001"x"', "pair \ud83d\ude00"]) {
+    await cluster.records.put(`k${text}`, text, { index: [{ index: "all", score: 1 }] });
+    const { key, value } = (await cluster.records.get(`k${text}`)) ?? {};
+    deepEqual([key, value], [`k${text}`, text]);
+    const heard = new Promise((resolve) => cluster.bus.subscribe(text, resolve));
+    await cluster.records.count("all");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await cluster.bus.publish(text, text);
+    equal(await heard, text);
+  }
+  equal(await cluster.records.count("all"), 5);
+});

@@ -1,0 +1,93 @@
+import pg from "pg";
+import postgres from "postgres";
+import type { Cluster } from "#src/cluster/cluster.js";
+import type { PostgresClient } from "#src/postgres/client.js";
+import { NotSent } from "#src/postgres/client.js";
+import { fromPg } from "#src/postgres/from-pg.js";
+import { fromPostgresJs } from "#src/postgres/from-postgres-js.js";
+import { type PostgresClusterOptions, postgresCluster } from "#src/postgres/postgres-cluster.js";
+
+/** Client of a library with the function that ends its connections. */
+export interface OpenClient {
+  readonly client: PostgresClient;
+  end(): Promise<void>;
+}
+
+/** Client libraries, by name. */
+export const libraries: Readonly<Record<"pg" | "postgres", (url: string) => OpenClient>> = {
+  pg(url) {
+    const pool = new pg.Pool({ connectionString: url, max: 4 });
+    pool.on("error", () => {});
+    return { client: fromPg(pool), end: () => pool.end() };
+  },
+  postgres(url) {
+    const sql = postgres(url, { max: 4, backoff: () => 0.1, onnotice: () => {} });
+    return { client: fromPostgresJs(sql), end: () => sql.end({ timeout: 1 }) };
+  },
+};
+
+/** A client that can be cut off: from then on it sends nothing and hears nothing. */
+export function cuttable(client: PostgresClient): { readonly client: PostgresClient; cut(): void } {
+  let isCut = false;
+  const lost = () => new NotSent(new Error("the connection is cut"));
+  return {
+    client: {
+      query: (text, values, signal) => (isCut ? Promise.reject(lost()) : client.query(text, values, signal)),
+      listen(channel, heard, onLost) {
+        const wrapped = (payload: string) => {
+          if (!isCut) heard(payload);
+        };
+        return isCut ? Promise.reject(lost()) : client.listen(channel, wrapped, onLost);
+      },
+      onIdleError: (listener) => client.onIdleError(listener),
+    },
+    cut() {
+      isCut = true;
+    },
+  };
+}
+
+let worlds = 0;
+
+/** State of one test in a schema of its own. */
+export class PostgresWorld {
+  readonly #url: string;
+  readonly #library: keyof typeof libraries;
+  readonly #schema = `world_${process.pid}_${++worlds}`;
+  readonly #nodes = new Map<Cluster, { end(): Promise<void>; cut(): void }>();
+  readonly #options: Partial<PostgresClusterOptions>;
+
+  constructor(url: string, library: keyof typeof libraries, options: Partial<PostgresClusterOptions> = {}) {
+    this.#url = url;
+    this.#library = library;
+    this.#options = options;
+  }
+
+  async node(): Promise<Cluster> {
+    const { client, end } = libraries[this.#library](this.#url);
+    const { client: wrapped, cut } = cuttable(client);
+    try {
+      const cluster = await postgresCluster({
+        client: wrapped,
+        schema: this.#schema,
+        timeoutMs: 2500,
+        heartbeatMs: 500,
+        ...this.#options,
+      });
+      this.#nodes.set(cluster, { end, cut });
+      return cluster;
+    } catch (error) {
+      await end();
+      throw error;
+    }
+  }
+
+  crash(node: Cluster): void {
+    this.#nodes.get(node)?.cut();
+  }
+
+  async close(node: Cluster): Promise<void> {
+    await node.close();
+    await this.#nodes.get(node)?.end();
+  }
+}
