@@ -77,7 +77,7 @@ export class Followers {
     const place = after === undefined ? undefined : numberOf(after);
     if (after !== undefined && place === undefined) throw missed(log, stream, after);
     const follower: Follower = Object.assign(new Wake(), { stream, place });
-    const ended = AbortSignal.any([signal, this.#closed]);
+    const ended = [signal, this.#closed];
     let page = await this.#read(log, follower, ended);
     if (page === undefined) return;
     if (!page.isKept) throw missed(log, stream, after ?? "");
@@ -111,7 +111,7 @@ export class Followers {
   }
 
   /** Reads after the place of a follower, and goes on doing so while the server is away. */
-  async #read(log: string, follower: Follower, ended: AbortSignal): Promise<StreamPage | undefined> {
+  async #read(log: string, follower: Follower, ended: readonly AbortSignal[]): Promise<StreamPage | undefined> {
     for (;;) {
       try {
         return await this.#reader.read(log, follower.stream, follower.place, PAGE);
@@ -120,7 +120,7 @@ export class Followers {
         if (!isAway) throw error;
         await follower.wait(this.#engine.clock, RETRY_MS, ended);
         if (this.#closed.aborted) throw closed(log, follower.stream);
-        if (ended.aborted) return undefined;
+        if (ended.some(({ aborted }) => aborted)) return undefined;
       }
     }
   }

@@ -1,4 +1,4 @@
-import { runWithin } from "../call/abortable.js";
+import { followSignal, runWithin, untilAborted } from "../call/abortable.js";
 import { type Backoff, backoffMs } from "../call/backoff.js";
 import { pause, unref } from "../call/clock.js";
 import { ClusterError } from "../cluster/error.js";
@@ -8,6 +8,10 @@ import { failureOf } from "./failure.js";
 
 /** Delays between attempts to reopen a lost connection. */
 const REOPEN: Backoff = { delayMs: 50, maxDelayMs: 2000 };
+
+/** Number of attempts to hear a notification before a connection counts as lost, and the time between them. */
+const LOOKS = 3;
+const LOOK_AGAIN_MS = 50;
 
 export interface ListenerOptions {
   readonly client: PostgresClient;
@@ -34,7 +38,7 @@ export class Listener {
   #isReopening = false;
   #isLooking = false;
   #heardAt = 0;
-  #probe: (() => void) | undefined;
+  readonly #probes = new Set<() => void>();
   #watch: unknown;
 
   constructor(options: ListenerOptions) {
@@ -64,7 +68,7 @@ export class Listener {
     const { engine, heard } = this.#options;
     this.#heardAt = engine.clock.now();
     if (payload.startsWith("p ")) {
-      if (payload === `p ${this.#options.node}`) this.#probe?.();
+      if (payload === `p ${this.#options.node}`) for (const tell of this.#probes) tell();
     } else heard(payload);
   };
 
@@ -72,7 +76,8 @@ export class Listener {
   async #attempt(): Promise<void> {
     const { client, engine, channel, timeoutMs: ms } = this.#options;
     const broken = new AbortController();
-    const limits = { clock: engine.clock, signal: AbortSignal.any([this.#stop.signal, broken.signal]), ms };
+    const unfollow = followSignal(this.#stop.signal, () => broken.abort(this.#stop.signal.reason));
+    const limits = { clock: engine.clock, signal: broken.signal, ms };
     let listening: Listening | undefined;
     const lost = () => {
       broken.abort(new Error("the connection was lost"));
@@ -81,22 +86,33 @@ export class Listener {
     const opening = client.listen(channel, this.#heard, lost);
     try {
       listening = await runWithin({ ...limits, late: () => silent(ms) }, () => opening);
-      await runWithin({ ...limits, late: () => hidden(channel, ms) }, () => this.#hearProbe());
+      await untilAborted(this.#hearProbe(), limits.signal);
       this.#listening = listening;
     } catch (error) {
       opening.then((late) => late.close()).catch(() => {});
       throw failureOf(error, "listen", true);
+    } finally {
+      unfollow();
     }
   }
 
+  /** Sends a notification by another connection and waits until it is heard. */
   async #hearProbe(): Promise<void> {
     const { engine, channel, node } = this.#options;
+    let tell = () => {};
     const heard = new Promise<void>((resolve) => {
-      this.#probe = resolve;
+      tell = resolve;
     });
-    const text = "select pg_notify($1::text, $2::text)::text as done";
-    await engine.attempt({ operation: "notify", text, isRead: true }, [channel, `p ${node}`]);
-    await heard;
+    this.#probes.add(tell);
+    try {
+      const text = "select pg_notify($1::text, $2::text)::text as done";
+      await engine.attempt({ operation: "notify", text, isRead: true }, [channel, `p ${node}`]);
+      const signal = this.#stop.signal;
+      const late = () => hidden(channel, this.#options.timeoutMs);
+      await runWithin({ clock: engine.clock, signal, ms: this.#options.timeoutMs, late }, () => heard);
+    } finally {
+      this.#probes.delete(tell);
+    }
   }
 
   #reopen(): void {
@@ -127,25 +143,35 @@ export class Listener {
     if (!signal.aborted) reopened();
   }
 
-  /** Looks after a failed statement if the server still answers on the listening connection. */
+  /** Finds out after a failed statement if the server still answers and the connection still listens. */
   look(): void {
     if (this.#listening === undefined || this.#isLooking || this.#stop.signal.aborted) return;
     this.#isLooking = true;
-    const { engine, timeoutMs: ms, channel } = this.#options;
     const listening = this.#listening;
-    const limits = { clock: engine.clock, signal: this.#stop.signal, ms, late: () => hidden(channel, ms) };
-    runWithin(limits, () => this.#hearProbe())
-      .then(
-        () => {
-          if (this.#listening === listening) engine.isAway = false;
-        },
-        () => {
-          if (this.#listening === listening) this.#reopen();
-        },
-      )
+    this.#answers()
+      .then((isUp) => {
+        if (this.#listening !== listening) return;
+        if (isUp) this.#options.engine.isAway = false;
+        else this.#reopen();
+      })
       .finally(() => {
         this.#isLooking = false;
       });
+  }
+
+  /** Tries several times, since a pool may have several connections that are lost and not found yet. */
+  async #answers(): Promise<boolean> {
+    const { clock } = this.#options.engine;
+    for (let i = 0; i < LOOKS; i++) {
+      if (i > 0) await pause(clock, LOOK_AGAIN_MS, this.#stop.signal);
+      if (this.#stop.signal.aborted) return true;
+      const isHeard = await this.#hearProbe().then(
+        () => true,
+        () => false,
+      );
+      if (isHeard) return true;
+    }
+    return false;
   }
 
   /** Reopens a connection that has been silent for three intervals. Heartbeats of this process come by it too. */

@@ -76,15 +76,16 @@ export class PostgresQueue implements Queue {
 
   async *take(signal: AbortSignal, { leaseMs = DEFAULT_LEASE_MS }: { readonly leaseMs?: number } = {}) {
     const worker = new Wake();
-    const ended = AbortSignal.any([signal, this.#closed]);
+    const ended = [signal, this.#closed];
+    const isEnded = () => ended.some(({ aborted }) => aborted);
     this.#workers.add(worker);
     try {
-      while (!ended.aborted) {
+      while (!isEnded()) {
         const finding = this.#find(Math.min(leaseMs, MAX_LIFE_MS));
         this.#finding.add(finding);
         const found = await finding.finally(() => this.#finding.delete(finding));
         if (typeof found === "number") await worker.wait(this.#engine.clock, found, ended);
-        else if (ended.aborted) await found.end().catch(() => {});
+        else if (isEnded()) await found.end().catch(() => {});
         else yield found.job;
       }
     } finally {

@@ -12,10 +12,12 @@ const OLDEST_SERVER = 130_000;
 
 /** Checks the server and creates or upgrades the tables. Rejects with a ClusterError that names the remedy. */
 export async function prepare(engine: Engine, names: Names): Promise<void> {
-  await checkServer(engine);
-  const before = await versionOf(engine, names);
+  const role = await checkServer(engine);
+  const before = await versionOf(engine, names).catch((error) => {
+    throw isDenied(error) ? denied(names, role, "the schema") : error;
+  });
   if (before < VERSION) await migrate(engine, names);
-  await checkRights(engine, names);
+  await checkRights(engine, names, role);
 }
 
 const CHECK = {
@@ -23,12 +25,14 @@ const CHECK = {
   isRead: true,
   text: `select current_setting('server_version_num') as number, current_setting('server_version') as version,
     current_setting('server_encoding') as encoding, current_setting('transaction_isolation') as isolation,
-    pg_is_in_recovery()::text as standby, current_setting('transaction_read_only') as readonly`,
+    pg_is_in_recovery()::text as standby, current_setting('transaction_read_only') as readonly,
+    quote_ident(current_user) as role`,
 };
 
-async function checkServer(engine: Engine): Promise<void> {
+/** Checks version and settings. Returns the role. */
+async function checkServer(engine: Engine): Promise<string> {
   const [row = {} as Row] = await engine.run(CHECK);
-  const { number, version, encoding, isolation, standby, readonly } = row;
+  const { number, version, encoding, isolation, standby, readonly, role } = row;
   if (!(Number(number) >= OLDEST_SERVER))
     throw refused(`PostgreSQL ${version} is too old. postgresCluster needs PostgreSQL 13 or newer.`);
   if (standby === "true" || readonly === "on")
@@ -39,6 +43,7 @@ async function checkServer(engine: Engine): Promise<void> {
     throw refused(
       `Connections use the isolation level ${isolation}. Set default_transaction_isolation to 'read committed' for the role of postgresCluster.`,
     );
+  return role ?? "";
 }
 
 /** Returns the version of the tables, 0 if there are none. */
@@ -84,22 +89,34 @@ async function migrate(engine: Engine, names: Names): Promise<void> {
 export const LOCK_OF = ({ channel }: Names) => `hashtext('bowline ${channel}')::bigint`;
 
 /** Checks that the role can use the tables, which another role may have created. */
-async function checkRights(engine: Engine, { of, schema }: Names): Promise<void> {
-  const names = ["records", "indexed", "logs", "streams", "entries", "leases", "jobs", "buckets", "messages"];
-  const tested = names.map((name) => `('${of(name)}')`).join(",");
+async function checkRights(engine: Engine, names: Names, role: string): Promise<void> {
+  const { of } = names;
+  const tested = TABLES.map((name) => `('${of(name)}')`).join(",");
   const [row] = await engine.run({
     operation: "check of the rights",
     isRead: true,
-    text: `select current_user::text as role, string_agg(t.name, ', ') as missing,
+    text: `select string_agg(t.name, ', ') as missing,
       has_sequence_privilege('${of("versions")}', 'usage')::text as counts from (values ${tested}) as t(name)
       where not (has_table_privilege(t.name, 'select') and has_table_privilege(t.name, 'insert')
         and has_table_privilege(t.name, 'update') and has_table_privilege(t.name, 'delete'))`,
   });
   const missing = row?.missing ?? (row?.counts === "true" ? undefined : of("versions"));
-  if (missing === undefined) return;
-  throw refused(
-    `The role ${row?.role} may not use ${missing}. Run: grant select, insert, update, delete on all tables in schema ${schema} to ${row?.role}; grant usage on all sequences in schema ${schema} to ${row?.role}.`,
-  );
+  if (missing !== undefined) throw denied(names, role, missing);
+}
+
+const TABLES = ["records", "indexed", "logs", "streams", "entries", "leases", "jobs", "buckets", "messages"];
+
+/** SQLSTATE of a missing right. */
+const isDenied = (error: unknown) =>
+  error instanceof ClusterError && (error.cause as { code?: unknown } | undefined)?.code === "42501";
+
+function denied({ schema }: Names, role: string, what: string): ClusterError {
+  const grants = [
+    `grant usage on schema ${schema} to ${role}`,
+    `grant select, insert, update, delete on all tables in schema ${schema} to ${role}`,
+    `grant usage on all sequences in schema ${schema} to ${role}`,
+  ];
+  return refused(`The role ${role} may not use ${what}. Run: ${grants.join("; ")}.`);
 }
 
 function refused(message: string): ClusterError {

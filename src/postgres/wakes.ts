@@ -11,20 +11,20 @@ export class Wake {
     this.#go?.();
   }
 
-  /** Resolves at the next change, after `ms`, or when the signal fires. */
-  async wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-    if (!this.#isDue && !signal.aborted)
+  /** Resolves at the next change, after `ms`, or when one of the signals fires. */
+  async wait(clock: Clock, ms: number, signals: readonly AbortSignal[]): Promise<void> {
+    if (!this.#isDue && !signals.some(({ aborted }) => aborted)) {
+      let timer: unknown;
+      let unfollow: (() => void)[] = [];
       await new Promise<void>((resolve) => {
-        const timer = ms === Number.POSITIVE_INFINITY ? undefined : clock.schedule(resolve, ms);
-        const unfollow = followSignal(signal, resolve);
-        this.#go = () => {
-          clock.cancel(timer);
-          unfollow();
-          resolve();
-        };
+        this.#go = resolve;
+        if (ms !== Number.POSITIVE_INFINITY) timer = clock.schedule(resolve, ms);
+        unfollow = signals.map((signal) => followSignal(signal, resolve));
         unref(timer);
       });
-    this.#go?.();
+      clock.cancel(timer);
+      for (const leave of unfollow) leave();
+    }
     this.#go = undefined;
     this.#isDue = false;
   }

@@ -17,7 +17,7 @@ after(() => admin.end());
 const names = Object.keys(libraries) as (keyof typeof libraries)[];
 
 function worldOf(t: TestContext, library: keyof typeof libraries, options: Partial<PostgresClusterOptions> = {}) {
-  const world = new PostgresWorld(engine.url, library, options);
+  const world = new PostgresWorld(t, engine.url, library, options);
   return async () => {
     const node = await world.node();
     t.after(() => world.close(node));

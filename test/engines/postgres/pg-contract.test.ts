@@ -1,15 +1,16 @@
 import { after } from "node:test";
 import { contract, engineContract } from "../../contract/contract.js";
-import { startPostgres } from "../../support/engines/postgres.js";
+import { findOrStartPostgres } from "../../support/engines/postgres.js";
 import { PostgresWorld } from "../../support/engines/postgres-world.js";
 
-const engine = await startPostgres();
-after(() => engine.close());
+const server = await findOrStartPostgres();
+after(() => server.close());
 
-const open = async () => {
-  await engine.start();
-  return Object.assign(new PostgresWorld(engine.url, "pg"), { engine });
-};
+contract("PostgreSQL by pg", (t) => new PostgresWorld(t, server.url, "pg"));
 
-contract("PostgreSQL by pg", open);
-engineContract("PostgreSQL by pg", open);
+// A server at DATABASE_URL is not killed.
+if ("kill" in server)
+  engineContract("PostgreSQL by pg", async (t) => {
+    await server.start();
+    return Object.assign(new PostgresWorld(t, server.url, "pg"), { engine: server });
+  });

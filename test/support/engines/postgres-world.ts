@@ -1,3 +1,4 @@
+import type { TestContext } from "node:test";
 import pg from "pg";
 import postgres from "postgres";
 import type { Cluster } from "#src/cluster/cluster.js";
@@ -57,7 +58,13 @@ export class PostgresWorld {
   readonly #nodes = new Map<Cluster, { end(): Promise<void>; cut(): void }>();
   readonly #options: Partial<PostgresClusterOptions>;
 
-  constructor(url: string, library: keyof typeof libraries, options: Partial<PostgresClusterOptions> = {}) {
+  constructor(
+    t: TestContext,
+    url: string,
+    library: keyof typeof libraries,
+    options: Partial<PostgresClusterOptions> = {},
+  ) {
+    t.after(() => this.#drop());
     this.#url = url;
     this.#library = library;
     this.#options = options;
@@ -84,6 +91,19 @@ export class PostgresWorld {
 
   crash(node: Cluster): void {
     this.#nodes.get(node)?.cut();
+  }
+
+  /** Deletes the schema, unless the server is away. */
+  async #drop(): Promise<void> {
+    const client = new pg.Client(this.#url);
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      await client.query(`set client_min_messages = error; drop schema if exists ${this.#schema} cascade`);
+    } catch {
+      // The test killed the server.
+    }
+    await client.end().catch(() => {});
   }
 
   async close(node: Cluster): Promise<void> {

@@ -6,9 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** PostgreSQL that a test started. */
-export interface PostgresEngine {
+/** PostgreSQL at an address. */
+export interface PostgresServer {
   readonly url: string;
+  close(): Promise<void>;
+}
+
+/** PostgreSQL that a test started. */
+export interface PostgresEngine extends PostgresServer {
   readonly port: number;
   /** Ends all processes of the server by SIGKILL. */
   kill(): Promise<void>;
@@ -30,6 +35,12 @@ export function findPostgres(): string | undefined {
 
 /** PostgreSQL refuses root, so that its programs run as nobody then. */
 const owner = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+
+/** Returns the server at DATABASE_URL, or starts one. Only a server that was started can be killed. */
+export async function findOrStartPostgres(): Promise<PostgresServer | PostgresEngine> {
+  const { DATABASE_URL: url } = process.env;
+  return url ? { url, close: async () => {} } : startPostgres();
+}
 
 /** Starts PostgreSQL on a free port with an empty folder. */
 export async function startPostgres(): Promise<PostgresEngine> {
