@@ -1,5 +1,5 @@
+export type { Clock } from "../call/clock.js";
 export type { Cluster } from "../cluster/cluster.js";
-export { ClusterError, type ClusterFailure } from "../cluster/error.js";
 export type { Listening, PostgresClient, Row, Value } from "../postgres/client.js";
 export { fromPg, type PgPool, type PgPoolClient } from "../postgres/from-pg.js";
 export { fromPostgresJs, type PostgresJsQuery, type PostgresJsSql } from "../postgres/from-postgres-js.js";
