@@ -3,4 +3,4 @@ export type { Cluster } from "../cluster/cluster.js";
 export type { Listening, PostgresClient, Row, Value } from "../postgres/client.js";
 export { fromPg, type PgPool, type PgPoolClient } from "../postgres/from-pg.js";
 export { fromPostgresJs, type PostgresJsQuery, type PostgresJsSql } from "../postgres/from-postgres-js.js";
-export { type PostgresClusterOptions, postgresCluster } from "../postgres/postgres-cluster.js";
+export { type PostgresCluster, type PostgresClusterOptions, postgresCluster } from "../postgres/postgres-cluster.js";

@@ -51,14 +51,14 @@ export class PostgresBus implements Bus {
   }
 
   async subscribe(topic: string, listener: (text: string, from: string) => void): Promise<() => void> {
+    // Messages with a lower id were published before. The highest id is not enough, since the table may be empty.
+    const text = `select nextval(pg_get_serial_sequence('${this.#names.of("messages")}', 'id'))::text as id`;
+    const [row] = await this.#engine.run({ operation: "subscribe", text, isRead: true });
     if (!this.#isUp())
       throw new ClusterError(
         "unavailable",
         `Bus, subscribe to ${topic}: the connection that listens is being reopened.`,
       );
-    // Messages with a lower id were published before. The highest id is not enough, since the table may be empty.
-    const text = `select nextval(pg_get_serial_sequence('${this.#names.of("messages")}', 'id'))::text as id`;
-    const [row] = await this.#engine.run({ operation: "subscribe", text, isRead: true });
     const subscription = { listener, since: BigInt(row?.id ?? 0) };
     const found = this.#topics.get(topic) ?? new Set();
     this.#topics.set(topic, found.add(subscription));

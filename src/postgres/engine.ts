@@ -20,6 +20,10 @@ export class Engine {
   readonly #failed = new Set<() => void>();
   #isAway = false;
   #isClosed = false;
+  /** First attempt to start, until it has ended. */
+  #starting: Promise<void> | undefined;
+  /** Reason why the start has not succeeded yet. */
+  #problem: ClusterError | undefined;
 
   constructor(client: PostgresClient, clock: Clock, timeoutMs: number) {
     this.#client = client;
@@ -44,10 +48,36 @@ export class Engine {
     this.#failed.add(listener);
   }
 
+  /** Lets statements wait for the first attempt to start. If it fails, they fail until `started` is called. */
+  startBy(attempt: Promise<void>): void {
+    this.#starting = attempt.then(
+      () => {
+        this.#starting = undefined;
+      },
+      (error) => {
+        this.#starting = undefined;
+        this.#problem = failureOf(error, "start", true);
+      },
+    );
+  }
+
+  started(): void {
+    this.#problem = undefined;
+    this.#isAway = false;
+  }
+
+  /** True after a start that succeeded, as long as the server can be reached. */
+  get isAvailable(): boolean {
+    const isStarted = this.#starting === undefined && this.#problem === undefined;
+    return isStarted && !this.#isAway && !this.#isClosed;
+  }
+
   /** Runs a statement. Rejects at once with `unavailable` while the server is known to be away. */
   async run(statement: Statement, ...values: Value[]): Promise<readonly Row[]> {
     const { operation } = statement;
+    if (this.#starting !== undefined) await this.#starting;
     if (this.#isClosed) throw new ClusterError("unavailable", `PostgreSQL, ${operation}: the cluster is closed.`);
+    if (this.#problem !== undefined) throw this.#problem;
     if (this.#isAway)
       throw new ClusterError(
         "unavailable",

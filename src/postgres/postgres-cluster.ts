@@ -1,4 +1,5 @@
-import { type Clock, systemClock, unref } from "../call/clock.js";
+import { type Backoff, backoffMs } from "../call/backoff.js";
+import { type Clock, pause, systemClock, unref } from "../call/clock.js";
 import type { Cluster } from "../cluster/cluster.js";
 import { PostgresBuckets } from "./buckets.js";
 import { PostgresBus } from "./bus.js";
@@ -50,29 +51,32 @@ export interface PostgresClusterOptions {
 /** Number of heartbeats between two deletions of rows whose life is over. */
 const BEATS_PER_SWEEP = 10;
 
+/** Delays between attempts to start. */
+const RESTART: Backoff = { delayMs: 200, maxDelayMs: 5000 };
+
 /** Time for which `close` waits for the server. */
 const CLOSE_MS = 1000;
 
-/**
- * Connects to PostgreSQL and creates the tables. Rejects with a {@link ClusterError} if the server cannot be reached, is
- * older than version 13, refuses a right, or is behind a pooler that hides LISTEN.
- */
-export async function postgresCluster(options: PostgresClusterOptions): Promise<Cluster> {
-  const { client, schema = "bowline", prefix = "", timeoutMs = 5000, clock = systemClock } = options;
-  const names = namesOf(schema, prefix);
-  const engine = new Engine(client, clock, timeoutMs);
-  await prepare(engine, names);
-  const cluster = new PostgresCluster(options, engine, names);
-  try {
-    await cluster.open();
-  } catch (error) {
-    await cluster.close();
-    throw error;
-  }
-  return cluster;
+/** State that processes share in PostgreSQL. */
+export interface PostgresCluster extends Cluster {
+  /**
+   * Settles after the first attempt to start. Rejects with a {@link ClusterError} if the server cannot be reached, is older
+   * than version 13, refuses a right, or is behind a pooler that hides LISTEN. The start is tried again then, so that a
+   * process may go on without it.
+   */
+  readonly ready: Promise<void>;
 }
 
-class PostgresCluster implements Cluster {
+/**
+ * Shares state in a database of PostgreSQL 13 or newer. Creates the tables if they do not exist. Operations wait for the
+ * first attempt to start.
+ */
+export function postgresCluster(options: PostgresClusterOptions): PostgresCluster {
+  const names = namesOf(options.schema ?? "bowline", options.prefix ?? "");
+  return new SharedByPostgres(options, names);
+}
+
+class SharedByPostgres implements PostgresCluster {
   readonly node: string = crypto.randomUUID();
   readonly records: PostgresRecords;
   readonly logs: PostgresLogs;
@@ -80,7 +84,9 @@ class PostgresCluster implements Cluster {
   readonly leases: PostgresLeases;
   readonly queue: PostgresQueue;
   readonly buckets: PostgresBuckets;
+  readonly ready: Promise<void>;
   readonly #engine: Engine;
+  readonly #names: Names;
   readonly #outbox: Outbox;
   readonly #followers: Followers;
   readonly #listener: Listener;
@@ -91,11 +97,13 @@ class PostgresCluster implements Cluster {
   #timer: unknown;
   #closing: Promise<void> | undefined;
 
-  constructor(options: PostgresClusterOptions, engine: Engine, names: Names) {
-    const { client, listener = client, timeoutMs = 5000, heartbeatMs = 3000 } = options;
+  constructor(options: PostgresClusterOptions, names: Names) {
+    const { client, listener = client, clock = systemClock, timeoutMs = 5000, heartbeatMs = 3000 } = options;
     const { node } = this;
     const { signal } = this.#stop;
+    const engine = new Engine(client, clock, timeoutMs);
     this.#engine = engine;
+    this.#names = names;
     this.#heartbeatMs = heartbeatMs;
     this.#outbox = new Outbox(engine, names, node);
     const reader = new StreamReader(engine, names);
@@ -111,15 +119,33 @@ class PostgresCluster implements Cluster {
     const { channel } = names;
     this.#listener = new Listener({ client: listener, engine, channel, node, heartbeatMs, timeoutMs, heard, reopened });
     this.#offIdleError = client.onIdleError(() => this.#listener.look());
+    this.ready = this.#start();
+    engine.startBy(this.ready);
+    this.ready.catch(() => this.#startAgain());
   }
 
   get available(): boolean {
-    return !this.#engine.isAway && !this.#engine.isClosed;
+    return this.#engine.isAvailable;
   }
 
-  async open(): Promise<void> {
+  async #start(): Promise<void> {
+    await prepare(this.#engine, this.#names);
     await this.#listener.open();
+    this.#engine.started();
     this.#plan();
+  }
+
+  async #startAgain(): Promise<void> {
+    const { signal } = this.#stop;
+    for (let failures = 0; !signal.aborted; failures++) {
+      await pause(this.#engine.clock, backoffMs(Math.min(failures, 10), RESTART), signal);
+      if (signal.aborted) return;
+      const isStarted = await this.#start().then(
+        () => true,
+        () => false,
+      );
+      if (isStarted) return;
+    }
   }
 
   close(): Promise<void> {

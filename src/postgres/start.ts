@@ -31,7 +31,7 @@ const CHECK = {
 
 /** Checks version and settings. Returns the role. */
 async function checkServer(engine: Engine): Promise<string> {
-  const [row = {} as Row] = await engine.run(CHECK);
+  const [row = {} as Row] = await engine.attempt(CHECK, []);
   const { number, version, encoding, isolation, standby, readonly, role } = row;
   if (!(Number(number) >= OLDEST_SERVER))
     throw refused(`PostgreSQL ${version} is too old. postgresCluster needs PostgreSQL 13 or newer.`);
@@ -49,10 +49,10 @@ async function checkServer(engine: Engine): Promise<string> {
 /** Returns the version of the tables, 0 if there are none. */
 async function versionOf(engine: Engine, { of }: Names): Promise<number> {
   const find = { operation: "look at the tables", isRead: true };
-  const [row] = await engine.run({ ...find, text: "select to_regclass($1::text)::text as name" }, of("meta"));
+  const [row] = await engine.attempt({ ...find, text: "select to_regclass($1::text)::text as name" }, [of("meta")]);
   if (row?.name == null) return 0;
   const text = `select version::text, readable::text from ${of("meta")}`;
-  const [{ version = "0", readable = "0" } = {}] = await engine.run({ ...find, text });
+  const [{ version = "0", readable = "0" } = {}] = await engine.attempt({ ...find, text }, []);
   if (Number(readable) > VERSION)
     throw refused(
       `The tables of ${of("*")} have version ${version}. This release works with versions up to ${VERSION}. Upgrade it, or use another schema or prefix.`,
@@ -64,7 +64,7 @@ async function versionOf(engine: Engine, { of }: Names): Promise<number> {
 async function migrate(engine: Engine, names: Names): Promise<void> {
   const { of, schema, prefix } = names;
   // Functions such as to_regclass may answer from a cache that is older than the lock. Queries of the catalog do not.
-  await engine.run({
+  const statement = {
     operation: `create the tables in the schema ${schema}`,
     text: `do $migrate$ begin
       perform pg_advisory_xact_lock(${LOCK_OF(names)});
@@ -82,7 +82,8 @@ async function migrate(engine: Engine, names: Names): Promise<void> {
         update ${of("meta")} set version = 1, readable = 1;
       end if;
     end $migrate$`,
-  });
+  };
+  await engine.attempt(statement, []);
 }
 
 /** Expression of the advisory lock of a cluster. */
@@ -92,14 +93,15 @@ export const LOCK_OF = ({ channel }: Names) => `hashtext('bowline ${channel}')::
 async function checkRights(engine: Engine, names: Names, role: string): Promise<void> {
   const { of } = names;
   const tested = TABLES.map((name) => `('${of(name)}')`).join(",");
-  const [row] = await engine.run({
+  const statement = {
     operation: "check of the rights",
     isRead: true,
     text: `select string_agg(t.name, ', ') as missing,
       has_sequence_privilege('${of("versions")}', 'usage')::text as counts from (values ${tested}) as t(name)
       where not (has_table_privilege(t.name, 'select') and has_table_privilege(t.name, 'insert')
         and has_table_privilege(t.name, 'update') and has_table_privilege(t.name, 'delete'))`,
-  });
+  };
+  const [row] = await engine.attempt(statement, []);
   const missing = row?.missing ?? (row?.counts === "true" ? undefined : of("versions"));
   if (missing !== undefined) throw denied(names, role, missing);
 }

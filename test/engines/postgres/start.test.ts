@@ -8,7 +8,7 @@ import type { PostgresClient } from "#src/postgres/client.js";
 import { fromPg } from "#src/postgres/from-pg.js";
 import { type PostgresClusterOptions, postgresCluster } from "#src/postgres/postgres-cluster.js";
 import { startPostgres } from "../../support/engines/postgres.js";
-import { libraries } from "../../support/engines/postgres-world.js";
+import { libraries, openCluster } from "../../support/engines/postgres-world.js";
 
 const engine = await startPostgres();
 after(() => engine.close());
@@ -25,7 +25,7 @@ function poolOf(t: TestContext, url = engine.url): PostgresClient {
 
 async function open(t: TestContext, options: Partial<PostgresClusterOptions> & { readonly url?: string }) {
   const { url, ...rest } = options;
-  const cluster = await postgresCluster({ client: poolOf(t, url), timeoutMs: 3000, ...rest });
+  const cluster = await openCluster({ client: poolOf(t, url), timeoutMs: 3000, ...rest });
   t.after(() => cluster.close());
   return cluster;
 }
@@ -72,8 +72,8 @@ test("clusters with different prefixes share nothing", async (t) => {
 
 test("names that could be part of a statement are refused", async (t) => {
   const client = poolOf(t);
-  await rejects(postgresCluster({ client, schema: 'a"; drop' }), /schema .* lower-case letters/);
-  await rejects(postgresCluster({ client, prefix: "A" }), /prefix "A"/);
+  throws(() => postgresCluster({ client, schema: 'a"; drop' }), /schema .* lower-case letters/);
+  throws(() => postgresCluster({ client, prefix: "A" }), /prefix "A"/);
 });
 
 test("a pool with one connection is refused, since one connection listens", () => {
@@ -85,7 +85,27 @@ test("a server that cannot be reached is told at the start", async (t) => {
   await fails(open(t, { url }), "unavailable", /ECONNREFUSED/);
   const { client, end } = libraries.postgres(url);
   t.after(() => end());
-  await fails(postgresCluster({ client }), "unavailable", /ECONNREFUSED/);
+  await fails(openCluster({ client }), "unavailable", /ECONNREFUSED/);
+});
+
+test("operations wait for the start, and a start that failed is tried again", async (t) => {
+  const own = await startPostgres();
+  t.after(() => own.close());
+  const soon = postgresCluster({ client: poolOf(t, own.url) });
+  t.after(() => soon.close());
+  const early = [soon.records.put("k", "v"), soon.bus.subscribe("t", () => {})];
+  equal(soon.available, false);
+  await Promise.all(early);
+  equal(soon.available, true);
+  await own.kill();
+  const late = postgresCluster({ client: poolOf(t, own.url) });
+  t.after(() => late.close());
+  await fails(late.ready, "unavailable", /ECONNREFUSED/);
+  await fails(Promise.resolve(late.records.get("k")), "unavailable", /ECONNREFUSED/);
+  equal(late.available, false);
+  await own.start();
+  while (!late.available) await new Promise((resolve) => setTimeout(resolve, 10));
+  equal((await late.records.get("k"))?.value, "v");
 });
 
 test("an old version, a standby, an encoding and an isolation level are refused with a remedy", async (t) => {
@@ -97,7 +117,7 @@ test("an old version, a standby, an encoding and an isolation level are refused 
   ];
   for (const [row, message] of cases) {
     const changed = answering(client, (text) => (text.includes("server_version_num") ? row : undefined));
-    await fails(postgresCluster({ client: changed }), "refused", message);
+    await fails(openCluster({ client: changed }), "refused", message);
   }
   await admin.query("create role serial login");
   await admin.query("alter role serial set default_transaction_isolation = 'serializable'");
@@ -180,9 +200,9 @@ test("a pooler that hides LISTEN is found at the start, and a direct listener is
   for (const library of ["pg", "postgres"] as const) {
     const { client, end } = libraries[library](url);
     t.after(() => end());
-    const opening = postgresCluster({ client, timeoutMs: 500 });
+    const opening = openCluster({ client, timeoutMs: 500 });
     await fails(opening, "refused", /did not arrive within 500 ms.*pooler.*option listener/);
-    const cluster = await postgresCluster({ client, listener: poolOf(t) });
+    const cluster = await openCluster({ client, listener: poolOf(t) });
     t.after(() => cluster.close());
     const heard = new Promise((resolve) => cluster.bus.subscribe("t", resolve));
     await cluster.records.put("k", "v");

@@ -48,6 +48,18 @@ export function cuttable(client: PostgresClient): { readonly client: PostgresCli
   };
 }
 
+/** Creates a cluster and waits for its start. Closes it if the start fails. */
+export async function openCluster(options: PostgresClusterOptions): Promise<Cluster> {
+  const cluster = postgresCluster(options);
+  try {
+    await cluster.ready;
+  } catch (error) {
+    await cluster.close();
+    throw error;
+  }
+  return cluster;
+}
+
 let worlds = 0;
 
 /** State of one test in a schema of its own. */
@@ -74,7 +86,7 @@ export class PostgresWorld {
     const { client, end } = libraries[this.#library](this.#url);
     const { client: wrapped, cut } = cuttable(client);
     try {
-      const cluster = await postgresCluster({
+      const cluster = await openCluster({
         client: wrapped,
         schema: this.#schema,
         timeoutMs: 2500,
