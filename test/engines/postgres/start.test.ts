@@ -24,9 +24,15 @@ function poolOf(t: TestContext, url = engine.url): PostgresClient {
 }
 
 async function open(t: TestContext, options: Partial<PostgresClusterOptions> & { readonly url?: string }) {
-  const { url, ...rest } = options;
-  const cluster = await openCluster({ client: poolOf(t, url), timeoutMs: 3000, ...rest });
-  t.after(() => cluster.close());
+  const { url = engine.url, ...rest } = options;
+  const { client, end } = libraries.pg(url);
+  const cluster = postgresCluster({ client, timeoutMs: 3000, ...rest });
+  // A pool ends after the connection that listens was given back.
+  t.after(async () => {
+    await cluster.close();
+    await end();
+  });
+  await cluster.ready;
   return cluster;
 }
 
