@@ -13,7 +13,7 @@ const lateInServer = [
 
 /** Parts of `dist` that an entry must not load. `node:` stands for the modules of Node. */
 const forbidden = {
-  ".": ["dist/cluster/", "dist/postgres/", "dist/node/", "node:"],
+  ".": ["dist/cluster/", "dist/postgres/", "dist/redis/", "dist/node/", "node:"],
   "./client": [
     "dist/server/",
     "dist/era/legacy/client/connect.js",
@@ -21,6 +21,7 @@ const forbidden = {
     "dist/skills/",
     "dist/cluster/",
     "dist/postgres/",
+    "dist/redis/",
     "dist/node/",
     "node:",
   ],
@@ -29,6 +30,7 @@ const forbidden = {
     "dist/skills/",
     "dist/cluster/",
     "dist/postgres/",
+    "dist/redis/",
     "dist/node/",
     "dist/era/legacy/server/era.js",
     ...lateInServer,
@@ -39,6 +41,7 @@ const forbidden = {
     "dist/skills/",
     "dist/cluster/",
     "dist/postgres/",
+    "dist/redis/",
     "dist/node/",
     "dist/era/legacy/",
     "dist/schema/json-schema/check-schema.js",
@@ -48,6 +51,7 @@ const forbidden = {
   "./json-schema": [
     "dist/cluster/",
     "dist/postgres/",
+    "dist/redis/",
     "dist/client/",
     "dist/server/",
     "dist/era/",
@@ -67,6 +71,7 @@ const forbidden = {
   "./auth/client": [
     "dist/cluster/",
     "dist/postgres/",
+    "dist/redis/",
     "dist/server/",
     "dist/client/",
     "dist/auth/server/",
@@ -77,6 +82,7 @@ const forbidden = {
   "./auth/server": [
     "dist/cluster/",
     "dist/postgres/",
+    "dist/redis/",
     "dist/server/",
     "dist/client/",
     "dist/era/",
@@ -88,6 +94,7 @@ const forbidden = {
   "./auth/issuer": [
     "dist/cluster/",
     "dist/postgres/",
+    "dist/redis/",
     "dist/server/",
     "dist/client/",
     "dist/era/",
@@ -99,6 +106,7 @@ const forbidden = {
   "./compat": [
     "dist/cluster/",
     "dist/postgres/",
+    "dist/redis/",
     "dist/client/",
     "dist/auth/client/oauth.js",
     "node:http",
@@ -108,6 +116,7 @@ const forbidden = {
   "./skills/server": [
     "dist/cluster/",
     "dist/postgres/",
+    "dist/redis/",
     "dist/client/",
     "dist/skills/client/",
     "dist/node/",
@@ -117,14 +126,27 @@ const forbidden = {
   "./skills/client": [
     "dist/cluster/",
     "dist/postgres/",
+    "dist/redis/",
     "dist/server/",
     "dist/skills/server/",
     "dist/node/",
     "dist/auth/",
     "node:",
   ],
+  "./redis": [
+    "dist/cluster/memory/",
+    "dist/postgres/",
+    "dist/server/",
+    "dist/client/",
+    "dist/era/",
+    "dist/http/",
+    "dist/store/",
+    "dist/node/",
+    "node:",
+  ],
   "./postgres": [
     "dist/cluster/memory/",
+    "dist/redis/",
     "dist/server/",
     "dist/client/",
     "dist/era/",
@@ -135,6 +157,7 @@ const forbidden = {
   ],
   "./cluster": [
     "dist/postgres/",
+    "dist/redis/",
     "dist/server/",
     "dist/client/",
     "dist/era/",
@@ -143,7 +166,7 @@ const forbidden = {
     "dist/node/",
     "node:",
   ],
-  "./otel": ["dist/cluster/", "dist/postgres/", "dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
+  "./otel": ["dist/cluster/", "dist/postgres/", "dist/redis/", "dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
   "./testing": [],
 };
 

@@ -47,7 +47,7 @@ export async function bundle(outdir) {
 }
 
 /** Parts with entries of their own, by the name of their folder, with which the names of these entries begin. */
-const EXTENSIONS = ["skills", "cluster", "postgres"];
+const EXTENSIONS = ["skills", "cluster", "postgres", "redis"];
 
 const sources = at("src");
 const sourceOf = (code) => join(sources, relative(at("dist"), code)).replace(/\.js$/, ".ts");

@@ -82,6 +82,7 @@ const arrows: readonly (readonly [file: string, may: readonly string[], mayNot: 
   ["call/a.ts", ["protocol"], "schema"],
   ["cluster/a.ts", ["protocol", "call"], "store"],
   ["cluster/memory/a.ts", ["protocol", "call"], "node"],
+  ["redis/a.ts", ["protocol", "call", "cluster"], "store"],
   ["postgres/a.ts", ["protocol", "call", "cluster"], "store"],
   ["schema/a.ts", ["protocol", "call"], "http"],
   ["schema/json-schema/a.ts", ["protocol", "call"], "store"],

@@ -1,0 +1,91 @@
+import type { Clock } from "../call/clock.js";
+import type { RedisClient, RedisConnection } from "./client.js";
+import { away, isReply } from "./failure.js";
+import { Keys } from "./keys.js";
+import { Link } from "./link.js";
+import type { Script } from "./scripts.js";
+
+export interface EngineOptions {
+  readonly node: string;
+  readonly client: RedisClient;
+  readonly prefix: string;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  /** Scripts that are loaded by each connection. */
+  readonly scripts: readonly Script[];
+  /** Examines the server after each connect. Rejects if it cannot be used. */
+  examine(command: RedisConnection["command"]): Promise<void>;
+}
+
+/** Commands and scripts that run on the Redis server. */
+export class Engine {
+  readonly node: string;
+  readonly clock: Clock;
+  readonly keys: Keys;
+  readonly timeoutMs: number;
+  /** Fires when the cluster closes. */
+  readonly closing: AbortSignal;
+  readonly #link: Link;
+  readonly #closer = new AbortController();
+  readonly #hashes = new Map<Script, string>();
+  #tokens = 0;
+
+  constructor({ node, client, prefix, clock, timeoutMs, scripts, examine }: EngineOptions) {
+    this.node = node;
+    this.clock = clock;
+    this.timeoutMs = timeoutMs;
+    this.keys = new Keys(prefix);
+    this.closing = this.#closer.signal;
+    const prepare = async (connection: RedisConnection) => {
+      await examine((args) => connection.command(args));
+      await Promise.all(
+        scripts.map(async (script) => {
+          this.#hashes.set(script, String(await connection.command(["SCRIPT", "LOAD", script.lua])));
+        }),
+      );
+    };
+    this.#link = new Link({ name: "commands", client, clock, timeoutMs, prepare });
+  }
+
+  get isUp(): boolean {
+    return this.#link.isUp && !this.closing.aborted;
+  }
+
+  /** Resolves when the first attempt to connect succeeded. */
+  tried(): Promise<void> {
+    return this.#link.tried();
+  }
+
+  /** Returns a name that no other process and no other call uses. */
+  token(): string {
+    this.#tokens++;
+    return `${this.node}.${this.#tokens.toString(36)}`;
+  }
+
+  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    if (this.closing.aborted) return Promise.reject(away(`${script.name}: the cluster is closed`));
+    return this.runAtEnd(script, keys, args);
+  }
+
+  /** Runs a script, also while the cluster closes. */
+  runAtEnd(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    const rest = [String(keys.length), ...keys, ...args.map(String)];
+    return this.#link.ask(script.name, script.isRead, async ({ command }) => {
+      try {
+        return await command(["EVALSHA", this.#hashes.get(script) ?? "", ...rest]);
+      } catch (error) {
+        if (!isReply(error) || !error.message.includes("NOSCRIPT")) throw error;
+        return command(["EVAL", script.lua, ...rest]);
+      }
+    });
+  }
+
+  /** Ends what waits for the engine. Scripts that release something can still run. */
+  startClosing(): void {
+    this.#closer.abort();
+  }
+
+  close(): Promise<void> {
+    return this.#link.close();
+  }
+}

@@ -1,0 +1,48 @@
+import { ClusterError } from "../cluster/error.js";
+
+/** Replies by which the engine says that it cannot serve now. It did not carry out the command. */
+const AWAY = /\b(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|UNKILLABLE)\b/;
+/** Replies of a server that is not the primary any more, or not yet. Another connection may reach the primary. */
+const MOVED = /\b(READONLY|MASTERDOWN|LOADING)\b/;
+const FORBIDDEN = /\b(NOPERM|NOAUTH|WRONGPASS)\b/;
+const FULL = /\bOOM\b/;
+/** Error replies begin with a code in capitals. Errors of a client library do not. */
+const REPLY = /^-?[A-Z][A-Z_]+ /;
+
+/** True if the engine replied with an error, so that the connection works. */
+export function isReply(error: unknown): error is Error {
+  return error instanceof Error && REPLY.test(error.message);
+}
+
+/** True if the connection leads to a server that cannot carry out commands. */
+export function isMoved(error: unknown): boolean {
+  return isReply(error) && MOVED.test(error.message);
+}
+
+/** Returns the error of an operation. A read that failed has no outcome that could be unknown. */
+export function failureOf(error: unknown, what: string, isRead: boolean): ClusterError {
+  if (error instanceof ClusterError) return error;
+  if (isReply(error)) return refusalOf(error, what);
+  const reason = error instanceof Error ? error.message : String(error);
+  if (isRead) return away(`${what}: the connection to Redis failed: ${reason}`, error);
+  return new ClusterError(
+    "unknown_outcome",
+    `${what}: the connection to Redis failed before the reply, so the operation may have been carried out: ${reason}`,
+    { cause: error },
+  );
+}
+
+function refusalOf(error: Error, what: string): ClusterError {
+  const { message } = error;
+  if (AWAY.test(message)) return away(`${what}: Redis cannot serve it now: ${message}`, error);
+  const remedy = FORBIDDEN.test(message)
+    ? "; give the user of the connection the commands, keys and channels that docs/cluster.md lists"
+    : FULL.test(message)
+      ? "; raise maxmemory of the Redis server"
+      : "";
+  return new ClusterError("refused", `${what}: Redis refused it: ${message}${remedy}`, { cause: error });
+}
+
+export function away(message: string, cause?: unknown): ClusterError {
+  return new ClusterError("unavailable", message, { cause });
+}

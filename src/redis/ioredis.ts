@@ -1,0 +1,75 @@
+import { followSignal } from "../call/abortable.js";
+import type { RedisClient, RedisConnection, RedisEvents } from "./client.js";
+
+/** Client of the package `ioredis`, as `new Redis()` returns it. */
+export interface IoredisClient {
+  duplicate(overrides?: object): unknown;
+}
+
+/** Methods of such a client that a connection uses. */
+interface Duplicate {
+  on(event: "error" | "end", listener: () => void): unknown;
+  on(event: "message", listener: (channel: string, text: string) => void): unknown;
+  connect(): Promise<unknown>;
+  call(command: string, ...args: string[]): Promise<unknown>;
+  subscribe(channel: string): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
+  disconnect(): void;
+}
+
+/**
+ * Uses a client of the package `ioredis`. The cluster opens connections of its own with the settings of this client. The
+ * client itself does not have to be connected, and stays as it is.
+ */
+export function fromIoredis(client: IoredisClient): RedisClient {
+  return { open: (events, signal) => open(client, events, signal) };
+}
+
+/** Settings of a connection that does not reconnect, queues nothing and repeats no command. */
+const settings = {
+  lazyConnect: true,
+  retryStrategy: () => null,
+  reconnectOnError: null,
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  autoResubscribe: false,
+  enableAutoPipelining: false,
+  maxRetriesPerRequest: null,
+  keyPrefix: "",
+  stringNumbers: false,
+  commandTimeout: undefined,
+};
+
+async function open(client: IoredisClient, events: RedisEvents, signal: AbortSignal): Promise<RedisConnection> {
+  const own = client.duplicate(settings) as Duplicate;
+  let isOpened = false;
+  let isClosed = false;
+  const onClosed = () => {
+    if (isClosed) return;
+    isClosed = true;
+    if (isOpened) events.onClose();
+  };
+  const close = () => {
+    own.disconnect();
+    onClosed();
+  };
+  own.on("error", () => {});
+  own.on("end", onClosed);
+  own.on("message", (channel, text) => events.onMessage(channel, text));
+  const unfollow = followSignal(signal, close);
+  try {
+    signal.throwIfAborted();
+    await own.connect();
+    signal.throwIfAborted();
+    if (isClosed) throw new Error("the connection was closed");
+  } finally {
+    unfollow();
+  }
+  isOpened = true;
+  return {
+    command: ([name = "", ...args]) => own.call(name, ...args),
+    subscribe: async (channel) => void (await own.subscribe(channel)),
+    unsubscribe: async (channel) => void (await own.unsubscribe(channel)),
+    close,
+  };
+}

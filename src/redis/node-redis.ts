@@ -1,0 +1,65 @@
+import { followSignal } from "../call/abortable.js";
+import type { RedisClient, RedisConnection, RedisEvents } from "./client.js";
+
+/** Client of the package `redis`, as `createClient` returns it. */
+export interface NodeRedisClient {
+  readonly options?: object;
+  duplicate(overrides?: object): unknown;
+}
+
+/** Methods of such a client that a connection uses. */
+interface Duplicate {
+  on(event: "error" | "end", listener: () => void): unknown;
+  connect(): Promise<unknown>;
+  sendCommand(args: readonly string[]): Promise<unknown>;
+  subscribe(channel: string, listener: (text: string, channel: string) => void): Promise<void>;
+  unsubscribe(channel: string): Promise<void>;
+  destroy(): void;
+  readonly isOpen: boolean;
+}
+
+/**
+ * Uses a client of the package `redis`. The cluster opens connections of its own with the settings of this client. The
+ * client itself does not have to be connected, and stays as it is.
+ */
+export function fromNodeRedis(client: NodeRedisClient): RedisClient {
+  return { open: (events, signal) => open(client, events, signal) };
+}
+
+async function open(client: NodeRedisClient, events: RedisEvents, signal: AbortSignal): Promise<RedisConnection> {
+  const settings = (client.options ?? {}) as { socket?: object };
+  const own = client.duplicate({
+    socket: { ...settings.socket, reconnectStrategy: false },
+    disableOfflineQueue: true,
+    keyPrefix: undefined,
+    commandOptions: undefined,
+    clientSideCache: undefined,
+    pingInterval: undefined,
+  }) as Duplicate;
+  let isOpened = false;
+  let isClosed = false;
+  const close = () => {
+    if (isClosed) return;
+    isClosed = true;
+    if (own.isOpen) own.destroy();
+    if (isOpened) events.onClose();
+  };
+  own.on("error", close);
+  own.on("end", close);
+  const unfollow = followSignal(signal, close);
+  try {
+    signal.throwIfAborted();
+    await own.connect();
+    signal.throwIfAborted();
+    if (isClosed) throw new Error("the connection was closed");
+  } finally {
+    unfollow();
+  }
+  isOpened = true;
+  return {
+    command: (args) => own.sendCommand(args),
+    subscribe: (channel) => own.subscribe(channel, (text) => events.onMessage(channel, text)),
+    unsubscribe: (channel) => own.unsubscribe(channel),
+    close,
+  };
+}

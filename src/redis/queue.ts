@@ -1,0 +1,193 @@
+import type { Job, Queue } from "../cluster/cluster.js";
+import { ClusterError } from "../cluster/error.js";
+import { Bell } from "./bell.js";
+import type { Channels } from "./channels.js";
+import type { Engine } from "./engine.js";
+import { Held } from "./held.js";
+import { durationOf, type Script, script } from "./scripts.js";
+
+/**
+ * Jobs are in one slot: `jobs` has the text, `tries` the attempts and `owners` the token of the worker of a job. `due`
+ * orders the ids by the time at which a worker may take them. A job that is taken is due again when its lease ends.
+ */
+const KEYS = `local jobs, tries, owners, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+`;
+const ADD = script(
+  "add a job",
+  `${KEYS}
+  if redis.call('HSETNX', jobs, ARGV[1], ARGV[2]) == 0 then return 0 end
+  redis.call('ZADD', due, text(now() + ARGV[3]), ARGV[1])
+  redis.call('PUBLISH', ARGV[4], '')
+  return 1`,
+);
+/** Returns a job, or the time until the next one is due, or nothing. */
+const TAKE = script(
+  "take a job",
+  `${KEYS}
+  local t = now()
+  local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')
+  if not first[1] then return {} end
+  if tonumber(first[2]) > t then return {text(first[2] - t)} end
+  local id = first[1]
+  redis.call('ZADD', due, text(t + ARGV[2]), id)
+  redis.call('HSET', owners, id, ARGV[1])
+  local try = redis.call('HINCRBY', tries, id, 1)
+  return {id, redis.call('HGET', jobs, id) or '', text(try)}`,
+);
+const RENEW = script(
+  "renew a job",
+  `${KEYS}
+  if redis.call('HGET', owners, ARGV[1]) ~= ARGV[2] then return 0 end
+  redis.call('ZADD', due, 'XX', text(now() + ARGV[3]), ARGV[1])
+  return 1`,
+);
+const DONE = script(
+  "finish a job",
+  `${KEYS}
+  if redis.call('HGET', owners, ARGV[1]) ~= ARGV[2] then return 0 end
+  redis.call('ZREM', due, ARGV[1])
+  redis.call('HDEL', jobs, ARGV[1])
+  redis.call('HDEL', tries, ARGV[1])
+  redis.call('HDEL', owners, ARGV[1])
+  return 1`,
+);
+const LATER = script(
+  "return a job",
+  `${KEYS}
+  if redis.call('HGET', owners, ARGV[1]) ~= ARGV[2] then return 0 end
+  redis.call('HDEL', owners, ARGV[1])
+  redis.call('ZADD', due, 'XX', text(now() + ARGV[3]), ARGV[1])
+  redis.call('PUBLISH', ARGV[4], '')
+  return 1`,
+);
+
+const LEASE_MS = 30_000;
+/** Maximum time between two looks at the queue. */
+const LOOK_MS = 30_000;
+/** Delay before the queue is looked at again after the engine was away. */
+const RETRY_MS = 500;
+
+export class RedisQueue implements Queue {
+  static readonly scripts: readonly Script[] = [ADD, TAKE, RENEW, DONE, LATER];
+  readonly #engine: Engine;
+  readonly #channels: Channels;
+  readonly #keys: readonly string[];
+  readonly #channel: string;
+  readonly #held = new Map<Held, () => Promise<unknown>>();
+
+  constructor(engine: Engine, channels: Channels) {
+    this.#engine = engine;
+    this.#channels = channels;
+    this.#keys = ["", "tries", "owners", "due"].map((part) => engine.keys.key("queue", "jobs", part));
+    this.#channel = engine.keys.channel("queue", "jobs");
+  }
+
+  async add(id: string, job: string, { delayMs = 0 }: { readonly delayMs?: number } = {}): Promise<boolean> {
+    return (await this.#engine.run(ADD, this.#keys, [id, job, delayOf(delayMs), this.#channel])) === 1;
+  }
+
+  async *take(signal: AbortSignal, { leaseMs = LEASE_MS }: { readonly leaseMs?: number } = {}): AsyncGenerator<Job> {
+    const { clock, closing } = this.#engine;
+    const bell = new Bell(clock, [signal, closing]);
+    const listening = this.#channels.listen(this.#channel, () => bell.ring());
+    // Jobs may have been added before the channel was heard.
+    listening.ready.then(() => bell.ring());
+    const unfollow = this.#channels.onReturn(() => bell.ring());
+    try {
+      while (!bell.isEnded) {
+        const found = await this.#next(leaseMs);
+        if (typeof found === "number") await bell.wait(found);
+        else if (bell.isEnded) return await found.later(0);
+        else yield found;
+      }
+    } finally {
+      unfollow();
+      listening.stop();
+      bell.end();
+    }
+  }
+
+  /** Loses all jobs and returns them to the queue. */
+  async close(): Promise<void> {
+    const all = [...this.#held];
+    for (const [held] of all) held.lose("the cluster is closed");
+    await Promise.all(all.map(([, free]) => free()));
+  }
+
+  /** Takes a job, or returns the time until the queue must be looked at again. */
+  async #next(leaseMs: number): Promise<Job | number> {
+    const engine = this.#engine;
+    const token = engine.token();
+    const since = engine.clock.now();
+    let reply: readonly string[];
+    try {
+      reply = (await engine.run(TAKE, this.#keys, [token, durationOf(leaseMs)])) as readonly string[];
+    } catch (error) {
+      if (error instanceof ClusterError && error.failure === "refused") throw error;
+      return RETRY_MS;
+    }
+    const [id, job, attempt] = reply;
+    if (id === undefined) return LOOK_MS;
+    if (job === undefined) return Math.min(Number(id) + 1, LOOK_MS);
+    return this.#hold({ id, job, attempt: Number(attempt) }, token, leaseMs, since);
+  }
+
+  #hold(taken: Pick<Job, "id" | "job" | "attempt">, token: string, ttlMs: number, since: number): Job {
+    const { id } = taken;
+    const engine = this.#engine;
+    const args = [id, token];
+    const renew = async () => (await engine.run(RENEW, this.#keys, [...args, durationOf(ttlMs)])) === 1;
+    const held = new Held({ clock: engine.clock, name: `job ${JSON.stringify(id)}`, ttlMs, since, renew });
+    this.#held.set(held, () => engine.runAtEnd(LATER, this.#keys, [...args, 0, this.#channel]).catch(() => {}));
+    held.lost.addEventListener("abort", () => this.#held.delete(held), { once: true });
+    const end: JobEnd = { id, held, given: undefined, isUnsure: false };
+    return {
+      ...taken,
+      lost: held.lost,
+      done: () => this.#give(end, DONE, args),
+      later: (delayMs) => this.#give(end, LATER, [...args, delayOf(delayMs), this.#channel]),
+    };
+  }
+
+  /** Gives a job back to the engine by `done` or `later`. A repeated `done` does nothing. */
+  async #give(end: JobEnd, how: Script, args: readonly string[]): Promise<void> {
+    if (end.given === DONE && how === DONE) return;
+    if (end.given !== undefined || end.held.lost.aborted) throw lostJob(end.id);
+    let isOwner: boolean;
+    try {
+      isOwner = (await this.#engine.run(how, this.#keys, args)) === 1;
+    } catch (error) {
+      end.isUnsure ||= error instanceof ClusterError && error.failure === "unknown_outcome";
+      throw error;
+    }
+    // After an unknown outcome, a job of another owner, or of none, shows that the first attempt was carried out.
+    if (!isOwner && !end.isUnsure) {
+      end.held.lose("another worker may have it");
+      throw lostJob(end.id);
+    }
+    end.given = how;
+    this.#held.delete(end.held);
+    end.held.stop();
+  }
+}
+
+/** Progress of giving a job back. */
+interface JobEnd {
+  readonly id: string;
+  readonly held: Held;
+  /** Script that gave the job back. */
+  given: Script | undefined;
+  isUnsure: boolean;
+}
+
+/** A delay of 0 is allowed here, unlike as a life. */
+function delayOf(ms: number): string {
+  return ms <= 0 ? "0" : durationOf(ms);
+}
+
+function lostJob(id: string): ClusterError {
+  return new ClusterError(
+    "fenced",
+    `job ${JSON.stringify(id)}: this worker has it no more, and another one may have it`,
+  );
+}

@@ -1,0 +1,86 @@
+import type { IndexPlace, Listed, PutOptions, Records, Stored } from "../cluster/cluster.js";
+import { ClusterError } from "../cluster/error.js";
+import type { Engine } from "./engine.js";
+import { entriesOf, IndexEntries, recordKey } from "./index-entries.js";
+import { DELETE, GET, PUT, TOUCH } from "./record-scripts.js";
+import { durationOf, type Script } from "./scripts.js";
+
+export class RedisRecords implements Records {
+  static readonly scripts: readonly Script[] = [GET, PUT, TOUCH, DELETE, ...IndexEntries.scripts];
+  readonly #engine: Engine;
+  readonly #indexes: IndexEntries;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+    this.#indexes = new IndexEntries(engine);
+  }
+
+  async get(key: string): Promise<Stored | undefined> {
+    const [value, version] = (await this.#engine.run(GET, this.#keys(key), [])) as readonly (string | null)[];
+    return typeof value === "string" && typeof version === "string" ? { key, value, version } : undefined;
+  }
+
+  async put(key: string, value: string, options: PutOptions = {}): Promise<string | undefined> {
+    const { ttlMs, ifVersion, index = [] } = options;
+    const version = this.#engine.token();
+    const names = index.map((entry) => entry.index);
+    const condition = ifVersion === undefined ? "any" : ifVersion === null ? "none" : "version";
+    const life = ttlMs === undefined ? "" : durationOf(ttlMs);
+    const entries = index.length === 0 ? "" : JSON.stringify(index.map(({ index, score }) => ({ index, score })));
+    const args = [condition, ifVersion ?? "", value, version, life, entries];
+    // The marks are sent first, so that there is no record whose index entries nobody completes.
+    const [, reply] = await Promise.all([
+      this.#indexes.mark(names, version, key),
+      this.#engine.run(PUT, this.#keys(key), args),
+    ]);
+    const [isStored, former = "", s = "", end = ""] = reply as readonly string[];
+    if (isStored !== "1") {
+      this.#indexes.unmark(names, version, key).catch(() => {});
+      return undefined;
+    }
+    const all = [...names, ...entriesOf(former).map((entry) => entry.index)];
+    await follows(this.#indexes.apply(all, { key, s, end, index }, version));
+    return version;
+  }
+
+  async touch(key: string, ttlMs: number): Promise<boolean> {
+    const reply = await this.#engine.run(TOUCH, this.#keys(key), [durationOf(ttlMs)]);
+    const [isFound, text = "", s = "", end = ""] = reply as readonly string[];
+    const index = entriesOf(text);
+    const names = index.map((entry) => entry.index);
+    await follows(this.#indexes.apply(names, { key, s, end, index }));
+    return isFound === "1";
+  }
+
+  async delete(key: string, ifVersion?: string): Promise<boolean> {
+    const reply = await this.#engine.run(DELETE, this.#keys(key), [ifVersion ?? ""]);
+    const [isDeleted, former = "", s = ""] = reply as readonly string[];
+    const names = entriesOf(former).map((entry) => entry.index);
+    await follows(this.#indexes.apply(names, { key, s, end: "", index: [] }));
+    return isDeleted === "1";
+  }
+
+  list(
+    index: string,
+    { after, limit }: { readonly after?: IndexPlace; readonly limit: number },
+  ): Promise<readonly Listed[]> {
+    return this.#indexes.list(index, limit, after);
+  }
+
+  count(index: string): Promise<number> {
+    return this.#indexes.count(index);
+  }
+
+  #keys(key: string): readonly string[] {
+    return [recordKey(this.#engine, key)];
+  }
+}
+
+/** Waits until the indexes follow a record. If the engine fails, they are repaired when they are read. */
+async function follows(work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!(error instanceof ClusterError) || error.failure === "refused") throw error;
+  }
+}

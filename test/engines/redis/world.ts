@@ -1,0 +1,43 @@
+import { randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
+import { createClient } from "redis";
+import type { Cluster } from "#src/cluster/cluster.js";
+import type { RedisClient } from "#src/redis/client.js";
+import { type RedisClusterOptions, redisCluster } from "#src/redis/cluster.js";
+import { fromIoredis } from "#src/redis/ioredis.js";
+import { fromNodeRedis } from "#src/redis/node-redis.js";
+import type { Open } from "../../contract/contract.js";
+import { cuttable, type RedisServer } from "../../support/engines/redis.js";
+
+/** Each client library, as a function that gives a client for an address. */
+export const libraries = {
+  redis: (url: string) => fromNodeRedis(createClient({ url })),
+  ioredis: (url: string) => fromIoredis(new Redis(url, { lazyConnect: true })),
+} satisfies Record<string, (url: string) => RedisClient>;
+
+/** Creates worlds of the contract on one server. Each has a prefix of its own. */
+export function openOn(
+  server: () => RedisServer,
+  library: (url: string) => RedisClient,
+  options: Partial<RedisClusterOptions> = {},
+): Open {
+  return async () => {
+    await server().start();
+    const prefix = `test-${randomUUID()}`;
+    const cuts = new Map<Cluster, () => void>();
+    return {
+      async node() {
+        const client = cuttable(library(server().url));
+        const node = redisCluster({ client, prefix, ...options });
+        cuts.set(node, () => client.cut());
+        await node.ready.catch(async (error: unknown) => {
+          await node.close();
+          throw error;
+        });
+        return node;
+      },
+      crash: (node) => cuts.get(node)?.(),
+      engine: { kill: () => server().kill(), start: () => server().start() },
+    };
+  };
+}

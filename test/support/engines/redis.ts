@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { RedisClient, RedisConnection } from "#src/redis/client.js";
+
+/** Redis server of a test, or the one that REDIS_URL names, which cannot be killed. */
+export interface RedisServer {
+  readonly url: string;
+  kill(): Promise<void>;
+  /** Starts the server again, if it does not run. */
+  start(): Promise<void>;
+  /** Stops the process without ending it, so that connections stay open and nothing answers. */
+  freeze(): void;
+  thaw(): void;
+  /** Ends the server and deletes its folder. */
+  end(): Promise<void>;
+}
+
+/** Starts a Redis server on a free port of 127.0.0.1, with an append-only file in a temporary folder. */
+export async function startRedis(settings: readonly string[] = []): Promise<RedisServer> {
+  const folder = mkdtempSync(join(tmpdir(), "bowline-redis-"));
+  const port = await freePort();
+  let child: ChildProcess | undefined;
+  const isRunning = () => child !== undefined && child.exitCode === null && child.signalCode === null;
+  const start = async () => {
+    if (!isRunning())
+      child = await run(["--port", `${port}`, "--bind", "127.0.0.1", "--dir", folder, ...DURABLE, ...settings]);
+  };
+  const kill = async () => {
+    if (child === undefined || !isRunning()) return;
+    const exit = once(child, "exit");
+    child.kill("SIGKILL");
+    await exit;
+  };
+  await start();
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    kill,
+    start,
+    freeze: () => void child?.kill("SIGSTOP"),
+    thaw: () => void child?.kill("SIGCONT"),
+    async end() {
+      await kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const DURABLE = ["--appendonly", "yes", "--save", ""];
+
+/** Starts the program and resolves when it accepts connections. */
+async function run(args: readonly string[]): Promise<ChildProcess> {
+  const child = spawn(process.env.REDIS_SERVER ?? "redis-server", args, { stdio: ["ignore", "pipe", "inherit"] });
+  let text = "";
+  await new Promise<void>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", () => reject(new Error(`redis-server ended: ${text}`)));
+    child.stdout?.on("data", (chunk: Buffer) => {
+      text = (text + chunk).slice(-10_000);
+      if (text.includes("Ready to accept connections")) resolve();
+    });
+  });
+  child.unref();
+  return child;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
+  return address.port;
+}
+
+/** Client whose connections can be cut for good, as the end of its process does. */
+export function cuttable(client: RedisClient): RedisClient & { cut(): void } {
+  const open = new Set<RedisConnection>();
+  let isCut = false;
+  return {
+    async open(events, signal) {
+      if (isCut) throw new Error("the connection is cut");
+      const connection = await client.open(events, signal);
+      open.add(connection);
+      return connection;
+    },
+    cut() {
+      isCut = true;
+      for (const connection of open) connection.close();
+    },
+  };
+}
