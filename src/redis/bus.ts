@@ -70,7 +70,7 @@ export class RedisBus implements Bus {
     const { clock, closing, timeoutMs } = this.#engine;
     const what = `subscribe to ${JSON.stringify(topic)}`;
     if (closing.aborted) throw away(`${what}: the cluster is closed`);
-    await this.#channels.tried();
+    await this.#channels.tried(what);
     const entry = this.#open(topic);
     const own = (text: string, from: string) => listener(text, from);
     entry.listeners.add(own);

@@ -53,8 +53,8 @@ export class Channels {
     return this.#link.isUp;
   }
 
-  tried(): Promise<void> {
-    return this.#link.tried();
+  tried(what: string): Promise<void> {
+    return this.#link.tried(what);
   }
 
   listen(name: string, listener: ChannelListener): Listening {

@@ -92,7 +92,7 @@ class SharedByRedis implements RedisCluster {
     this.leases = new RedisLeases(engine);
     this.queue = new RedisQueue(engine, channels);
     this.buckets = new RedisBuckets(engine);
-    this.ready = Promise.all([engine.tried(), channels.tried()]).then(() => undefined);
+    this.ready = Promise.all([engine.tried("start"), channels.tried("start")]).then(() => undefined);
     this.ready.catch(() => {});
   }
 

@@ -51,9 +51,9 @@ export class Engine {
     return this.#link.isUp && !this.closing.aborted;
   }
 
-  /** Resolves when the first attempt to connect succeeded. */
-  tried(): Promise<void> {
-    return this.#link.tried();
+  /** Resolves if there is a connection, after the first attempt to connect. Rejects otherwise. `what` is in the error. */
+  tried(what: string): Promise<void> {
+    return this.#link.tried(what);
   }
 
   /** Returns a name that no other process and no other call uses. */

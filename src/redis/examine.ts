@@ -1,41 +1,46 @@
 import { ClusterError } from "../cluster/error.js";
 import type { RedisConnection } from "./client.js";
-import { away } from "./failure.js";
+import { away, refusalOf } from "./failure.js";
 
 const LEAST_VERSION = [6, 2] as const;
 
-/** Commands that the scripts use, tried on keys that are deleted at once. */
+/** Commands that the scripts use. They are tried on keys that are deleted at once. */
 const RIGHTS = `
-local a, b, c, d = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-redis.call('TIME')
-redis.call('SET', a, '1', 'PX', 1000)
-redis.call('INCR', a)
-redis.call('GET', a)
-redis.call('PEXPIRE', a, 1000)
-redis.call('PTTL', a)
-redis.call('PERSIST', a)
-redis.call('EXISTS', a)
-redis.call('HSET', b, 'f', '1')
-redis.call('HSETNX', b, 'g', '1')
-redis.call('HINCRBY', b, 'f', 1)
-redis.call('HGET', b, 'f')
-redis.call('HMGET', b, 'f')
-redis.call('HGETALL', b)
-redis.call('HLEN', b)
-redis.call('HDEL', b, 'g')
-redis.call('ZADD', c, 0, 'm')
-redis.call('ZSCORE', c, 'm')
-redis.call('ZRANK', c, 'm')
-redis.call('ZCARD', c)
-redis.call('ZRANGE', c, 0, 0)
-redis.call('ZRANGEBYSCORE', c, 0, 1)
-redis.call('ZRANGEBYLEX', c, '-', '+')
-redis.call('ZREVRANGEBYLEX', c, '+', '-')
-redis.call('ZRANDMEMBER', c, 1)
-redis.call('ZREM', c, 'm')
-redis.call('PUBLISH', ARGV[1], '')
-redis.call('DEL', a, b, c, d)
-return 1
+local a, b, c = KEYS[1], KEYS[2], KEYS[3]
+local problem
+local function try(...)
+  local reply = redis.pcall(...)
+  if type(reply) == 'table' and reply.err and not problem then problem = ({...})[1] .. ': ' .. reply.err end
+end
+try('TIME')
+try('SET', a, '1', 'PX', 1000)
+try('INCR', a)
+try('GET', a)
+try('PEXPIRE', a, 1000)
+try('PTTL', a)
+try('PERSIST', a)
+try('EXISTS', a)
+try('HSET', b, 'f', '1')
+try('HSETNX', b, 'g', '1')
+try('HINCRBY', b, 'f', 1)
+try('HGET', b, 'f')
+try('HMGET', b, 'f')
+try('HGETALL', b)
+try('HLEN', b)
+try('HDEL', b, 'g')
+try('ZADD', c, 0, 'm')
+try('ZSCORE', c, 'm')
+try('ZRANK', c, 'm')
+try('ZCARD', c)
+try('ZRANGE', c, 0, 0)
+try('ZRANGEBYSCORE', c, 0, 1)
+try('ZRANGEBYLEX', c, '-', '+')
+try('ZREVRANGEBYLEX', c, '+', '-')
+try('ZRANDMEMBER', c, 1)
+try('ZREM', c, 'm')
+try('PUBLISH', ARGV[1], '')
+try('DEL', a, b, c)
+return problem or ''
 `;
 
 /**
@@ -53,11 +58,21 @@ export async function examine(
   if (info.get("loading") === "1") throw away("the Redis server loads its data");
   if (info.get("role") === "slave")
     throw away("the Redis server is a replica, which cannot be written; connect to the primary");
-  if (info.get("cluster_enabled") === "1")
-    throw new ClusterError("refused", "the Redis server is part of a Redis Cluster, which is not supported yet");
-  const keys = ["a", "b", "c", "d"].map((part) => `${prefix}:probe${part}:{probe}`);
-  await command(["EVAL", RIGHTS, "4", ...keys, `${prefix}:probe`]);
+  if (info.get("cluster_enabled") === "1") await examineCluster(command);
+  const keys = ["a", "b", "c"].map((part) => `${prefix}:probe${part}:{probe}`);
+  const problem = String(await command(["EVAL", RIGHTS, "3", ...keys, `${prefix}:probe`]));
+  if (problem !== "") throw refusalOf(problem, "examine the Redis server");
   for (const warning of warningsOf(info)) warn(warning);
+}
+
+/** A Redis Cluster can be used if one server has all slots. The keys that a script uses are in one slot. */
+async function examineCluster(command: RedisConnection["command"]): Promise<void> {
+  const size = fieldsOf(String(await command(["CLUSTER", "INFO"]))).get("cluster_size");
+  if (Number(size) > 1)
+    throw new ClusterError(
+      "refused",
+      `the Redis server is one of ${size} shards of a Redis Cluster; use a Redis server, or a cluster of one shard`,
+    );
 }
 
 function warningsOf(info: ReadonlyMap<string, string>): readonly string[] {

@@ -4,7 +4,7 @@ import { ClusterError } from "../cluster/error.js";
 const AWAY = /\b(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|UNKILLABLE)\b/;
 /** Replies of a server that is not the primary any more, or not yet. Another connection may reach the primary. */
 const MOVED = /\b(READONLY|MASTERDOWN|LOADING)\b/;
-const FORBIDDEN = /\b(NOPERM|NOAUTH|WRONGPASS)\b/;
+const FORBIDDEN = /\b(NOPERM|NOAUTH|WRONGPASS)\b|can't (run|access)/;
 const FULL = /\bOOM\b/;
 /** Error replies begin with a code in capitals. Errors of a client library do not. */
 const REPLY = /^-?[A-Z][A-Z_]+ /;
@@ -22,7 +22,7 @@ export function isMoved(error: unknown): boolean {
 /** Returns the error of an operation. A read that failed has no outcome that could be unknown. */
 export function failureOf(error: unknown, what: string, isRead: boolean): ClusterError {
   if (error instanceof ClusterError) return error;
-  if (isReply(error)) return refusalOf(error, what);
+  if (isReply(error)) return refusalOf(error.message, what, error);
   const reason = error instanceof Error ? error.message : String(error);
   if (isRead) return away(`${what}: the connection to Redis failed: ${reason}`, error);
   return new ClusterError(
@@ -32,15 +32,15 @@ export function failureOf(error: unknown, what: string, isRead: boolean): Cluste
   );
 }
 
-function refusalOf(error: Error, what: string): ClusterError {
-  const { message } = error;
-  if (AWAY.test(message)) return away(`${what}: Redis cannot serve it now: ${message}`, error);
+/** Returns the error for the text of an error reply. */
+export function refusalOf(message: string, what: string, cause?: unknown): ClusterError {
+  if (AWAY.test(message)) return away(`${what}: Redis cannot serve it now: ${message}`, cause);
   const remedy = FORBIDDEN.test(message)
     ? "; give the user of the connection the commands, keys and channels that docs/cluster.md lists"
     : FULL.test(message)
       ? "; raise maxmemory of the Redis server"
       : "";
-  return new ClusterError("refused", `${what}: Redis refused it: ${message}${remedy}`, { cause: error });
+  return new ClusterError("refused", `${what}: Redis refused it: ${message}${remedy}`, { cause });
 }
 
 export function away(message: string, cause?: unknown): ClusterError {

@@ -69,10 +69,10 @@ export class Link {
     return this.#connection;
   }
 
-  /** Resolves after the first attempt to connect. Rejects if it failed. */
-  async tried(): Promise<void> {
+  /** Resolves if there is a connection, after the first attempt to connect. Rejects otherwise. `what` is in the error. */
+  async tried(what: string): Promise<void> {
     await this.#first;
-    if (!this.isUp) throw this.#away("start");
+    if (!this.isUp) throw this.#away(what);
   }
 
   /** Runs an operation on the connection. `what` names it in errors. */

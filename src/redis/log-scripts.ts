@@ -1,5 +1,8 @@
 import { readScript, script } from "./scripts.js";
 
+/** Life of the list of a node after its last claim, 30 days, so that lists of nodes that are gone do not stay. */
+const NOTES_MS = 2_592_000_000;
+
 /**
  * A log has four keys in one slot. `meta` has the limits, the number of the last entry (`n`), of the first entry that may
  * be kept (`f`) and the bytes (`z`). `g` names this creation of the log and is part of the ids of entries. `streams` has
@@ -182,7 +185,12 @@ export const DROP = script(
 );
 
 /** Notes a stream in the list of a node before the node claims it. ARGV: member. */
-export const NOTE = script("note a stream", "redis.call('ZADD', KEYS[1], text(now()), ARGV[1]) return 1");
+export const NOTE = script(
+  "note a stream",
+  `redis.call('ZADD', KEYS[1], text(now()), ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ${NOTES_MS})
+  return 1`,
+);
 
 /** Removes streams from the list of a node that were noted before so many milliseconds. ARGV: milliseconds, members. */
 export const UNNOTE = readScript(

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RedisClient, RedisConnection } from "#src/redis/client.js";
 
-/** Redis server of a test, or the one that REDIS_URL names, which cannot be killed. */
+/** Redis server of tests. */
 export interface RedisServer {
   readonly url: string;
   kill(): Promise<void>;
@@ -17,6 +17,16 @@ export interface RedisServer {
   thaw(): void;
   /** Ends the server and deletes its folder. */
   end(): Promise<void>;
+}
+
+/** Returns the server that REDIS_URL names, which the tests do not control, or starts one. */
+export async function anyRedis(): Promise<RedisServer> {
+  const url = process.env.REDIS_URL;
+  if (url === undefined) return startRedis();
+  const refuse = () => {
+    throw new Error("the server of REDIS_URL is not under the control of the tests");
+  };
+  return { url, kill: refuse, freeze: refuse, thaw: refuse, start: async () => {}, end: async () => {} };
 }
 
 /** Starts a Redis server on a free port of 127.0.0.1, with an append-only file in a temporary folder. */
@@ -31,6 +41,7 @@ export async function startRedis(settings: readonly string[] = []): Promise<Redi
   };
   const kill = async () => {
     if (child === undefined || !isRunning()) return;
+    child.ref();
     const exit = once(child, "exit");
     child.kill("SIGKILL");
     await exit;
@@ -91,6 +102,37 @@ export function cuttable(client: RedisClient): RedisClient & { cut(): void } {
     cut() {
       isCut = true;
       for (const connection of open) connection.close();
+    },
+  };
+}
+
+/** Changes what a client sends and receives. */
+export interface Tampering {
+  /** Gives the reply of a command, or undefined to send it. `lua` is the text of the script that it runs. */
+  command?(args: readonly string[], lua: string): Promise<unknown> | undefined;
+  /** Delays a command, or returns undefined to send it at once. */
+  delay?(lua: string): Promise<void> | undefined;
+  /** True if a message is lost. */
+  loses?(channel: string, text: string): boolean;
+}
+
+export function tampered(client: RedisClient, { command, delay, loses }: Tampering): RedisClient {
+  const scripts = new Map<string, string>();
+  return {
+    async open(events, signal) {
+      const onMessage = (channel: string, text: string) => {
+        if (loses?.(channel, text) !== true) events.onMessage(channel, text);
+      };
+      const connection = await client.open({ ...events, onMessage }, signal);
+      const send = async (args: readonly string[]) => {
+        const lua = scripts.get(args[1] ?? "") ?? "";
+        const wait = delay?.(lua);
+        if (wait !== undefined) await wait;
+        const reply = await (command?.(args, lua) ?? connection.command(args));
+        if (args[0] === "SCRIPT") scripts.set(String(reply), args[2] ?? "");
+        return reply;
+      };
+      return { ...connection, command: send };
     },
   };
 }

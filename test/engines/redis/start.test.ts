@@ -1,0 +1,119 @@
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { createClient } from "redis";
+import type { ClusterError } from "#src/cluster/error.js";
+import type { RedisClient } from "#src/redis/client.js";
+import { redisCluster } from "#src/redis/cluster.js";
+import { fromNodeRedis } from "#src/redis/node-redis.js";
+import { until } from "../../contract/world.js";
+import { startRedis, tampered } from "../../support/engines/redis.js";
+import { libraries } from "./world.js";
+
+async function serverOf(t: TestContext, settings?: readonly string[]) {
+  const server = await startRedis(settings);
+  t.after(() => server.end());
+  return server;
+}
+
+/** Starts a cluster. Returns it with its warnings and the error of its start. */
+async function started(t: TestContext, client: RedisClient) {
+  const warnings: string[] = [];
+  const cluster = redisCluster({ client, logger: { warn: (message) => warnings.push(message) } });
+  t.after(() => cluster.close());
+  const error = await cluster.ready.then(
+    () => undefined,
+    (error: ClusterError) => error,
+  );
+  return { cluster, warnings, error };
+}
+
+for (const [name, library] of Object.entries(libraries)) {
+  test(`${name}: a cluster starts before its engine`, async (t) => {
+    const server = await serverOf(t);
+    await server.kill();
+    const { cluster, error } = await started(t, library(server.url));
+    equal(error?.failure, "unavailable");
+    match(error?.message ?? "", /start: Redis cannot be reached/);
+    equal(cluster.available, false);
+    await server.start();
+    await until(() => cluster.available, "the cluster is available");
+    ok(await cluster.records.put("k", "v"));
+  });
+
+  test(`${name}: a user without a command is refused at the start`, async (t) => {
+    const server = await serverOf(t, ["--user", "default", "on", "nopass", "~*", "&*", "+@all", "-zadd"]);
+    const { cluster, error } = await started(t, library(server.url));
+    equal(error?.failure, "refused");
+    match(error?.message ?? "", /ZADD.*docs\/cluster\.md/s);
+    const failed = await Promise.resolve(cluster.records.get("k")).catch((error: ClusterError) => error);
+    equal((failed as ClusterError).failure, "refused");
+  });
+
+  test(`${name}: a user without channels is refused at the start`, async (t) => {
+    const server = await serverOf(t, ["--user", "default", "on", "nopass", "~*", "resetchannels", "+@all"]);
+    const { error } = await started(t, library(server.url));
+    equal(error?.failure, "refused");
+    match(error?.message ?? "", /channel/);
+  });
+}
+
+test("settings that can lose state are told once", async (t) => {
+  const server = await serverOf(t, [
+    "--appendonly",
+    "no",
+    "--maxmemory",
+    "100mb",
+    "--maxmemory-policy",
+    "volatile-lru",
+  ]);
+  const { cluster, warnings, error } = await started(t, libraries.redis(server.url));
+  equal(error, undefined);
+  equal(warnings.length, 2);
+  match(warnings[0] ?? "", /maxmemory-policy volatile-lru.*set maxmemory-policy to noeviction/);
+  match(warnings[1] ?? "", /append-only file.*set appendonly to yes/);
+  await server.kill();
+  await until(() => !cluster.available, "the loss is noticed");
+  await server.start();
+  await until(() => cluster.available, "the cluster is available");
+  equal(warnings.length, 2);
+});
+
+test("a server with durable settings gives no warning", async (t) => {
+  const server = await serverOf(t);
+  deepEqual((await started(t, libraries.redis(server.url))).warnings, []);
+});
+
+test("a server that is too old is refused", async (t) => {
+  const server = await serverOf(t);
+  const old = tampered(libraries.redis(server.url), {
+    command: ([name]) => (name === "INFO" ? Promise.resolve("redis_version:6.0.16\r\nrole:master\r\n") : undefined),
+  });
+  const { error } = await started(t, old);
+  equal(error?.failure, "refused");
+  match(error?.message ?? "", /version 6\.0\.16; version 6\.2 or newer/);
+});
+
+test("a replica is not used until it becomes the primary", async (t) => {
+  const primary = await serverOf(t);
+  const { port } = new URL(primary.url);
+  const replica = await serverOf(t, ["--replicaof", "127.0.0.1", port]);
+  const { cluster, error } = await started(t, libraries.redis(replica.url));
+  equal(error?.failure, "unavailable");
+  const admin = createClient({ url: replica.url });
+  await admin.connect();
+  await admin.sendCommand(["REPLICAOF", "NO", "ONE"]);
+  admin.destroy();
+  await until(() => cluster.available, "the cluster is available");
+  ok(await cluster.records.put("k", "v"));
+});
+
+test("the settings of the client that change replies and keys have no effect", async (t) => {
+  const server = await serverOf(t);
+  const client = createClient({ url: server.url, keyPrefix: "other:", RESP: 2, disableOfflineQueue: false });
+  const { cluster, error } = await started(t, fromNodeRedis(client));
+  equal(error, undefined);
+  ok(await cluster.records.put("k", "v"));
+  const { cluster: other } = await started(t, libraries.ioredis(server.url));
+  equal((await other.records.get("k"))?.value, "v");
+  equal(client.isOpen, false);
+});
