@@ -140,6 +140,7 @@ export class RedisBus implements Bus {
   }
 
   #tellGap(): void {
+    this.#channels.tellMissed();
     for (const listener of [...this.#gaps]) ignoreErrors(listener);
   }
 

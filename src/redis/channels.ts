@@ -34,6 +34,7 @@ export class Channels {
   /** Channels that are being left. The client libraries mix up commands for one channel that overlap. */
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #returns = new Set<() => void>();
+  readonly #missed = new Set<() => void>();
   #ups = 0;
 
   constructor({ client, clock, timeoutMs }: ChannelsOptions) {
@@ -82,6 +83,18 @@ export class Channels {
     const own = () => listener();
     this.#returns.add(own);
     return () => void this.#returns.delete(own);
+  }
+
+  /** Calls the listener when messages may have been missed, for whatever reason. */
+  onMissed(listener: () => void): () => void {
+    const own = () => listener();
+    this.#missed.add(own);
+    return () => void this.#missed.delete(own);
+  }
+
+  /** Tells that messages may have been missed. */
+  tellMissed(): void {
+    for (const listener of [...this.#missed]) ignoreErrors(listener);
   }
 
   /** Replaces the connection, since it delivers nothing any more. */

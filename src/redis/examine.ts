@@ -3,6 +3,8 @@ import type { RedisConnection } from "./client.js";
 import { away, refusalOf } from "./failure.js";
 
 const LEAST_VERSION = [6, 2] as const;
+/** Version of the keys and values. It changes when an earlier release cannot read them. */
+const FORMAT = "1";
 
 /** Commands that the scripts use. They are tried on keys that are deleted at once. */
 const RIGHTS = `
@@ -62,7 +64,21 @@ export async function examine(
   const keys = ["a", "b", "c"].map((part) => `${prefix}:probe${part}:{probe}`);
   const problem = String(await command(["EVAL", RIGHTS, "3", ...keys, `${prefix}:probe`]));
   if (problem !== "") throw refusalOf(problem, "examine the Redis server");
+  await examineFormat(command, prefix);
   for (const warning of warningsOf(info)) warn(warning);
+}
+
+/** Compares the format of the state with the format of this release, or writes it if there is no state. */
+async function examineFormat(command: RedisConnection["command"], prefix: string): Promise<void> {
+  const key = `${prefix}:format`;
+  await command(["SET", key, FORMAT, "NX"]);
+  const found = String(await command(["GET", key]));
+  if (found !== FORMAT)
+    throw new ClusterError(
+      "refused",
+      `the state with the prefix ${JSON.stringify(prefix)} has the format ${found}, and this release reads the format ` +
+        `${FORMAT}; set another prefix, or update all processes`,
+    );
 }
 
 /** A Redis Cluster can be used if one server has all slots. The keys that a script uses are in one slot. */

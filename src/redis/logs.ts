@@ -76,7 +76,7 @@ export class RedisLogs implements Logs {
     const listening = this.#channels.listen(this.#channelOf(log), (text) => {
       if (text === "-" || text === `+${stream}`) bell.ring();
     });
-    const unfollow = this.#channels.onReturn(() => bell.ring());
+    const unfollow = this.#channels.onMissed(() => bell.ring());
     try {
       listening.ready.then(() => bell.ring());
       await bell.wait();

@@ -92,7 +92,7 @@ export class RedisQueue implements Queue {
     const listening = this.#channels.listen(this.#channel, () => bell.ring());
     // Jobs may have been added before the channel was heard.
     listening.ready.then(() => bell.ring());
-    const unfollow = this.#channels.onReturn(() => bell.ring());
+    const unfollow = this.#channels.onMissed(() => bell.ring());
     try {
       while (!bell.isEnded) {
         const found = await this.#next(leaseMs);

@@ -5,7 +5,7 @@ import { createClient } from "redis";
 import { type RedisClusterOptions, redisCluster } from "#src/redis/cluster.js";
 import { arrival, listen } from "../../contract/bus.js";
 import { dataOf, LOG, openOf, write } from "../../contract/logs.js";
-import { failsWith, until } from "../../contract/world.js";
+import { collect, failsWith, until } from "../../contract/world.js";
 import { cuttable, type RedisServer, startRedis, type Tampering, tampered } from "../../support/engines/redis.js";
 import { libraries } from "./world.js";
 
@@ -65,6 +65,26 @@ for (const library of ["redis", "ioredis"] as const) {
     ok(await node.records.put("k", "v"));
   });
 }
+
+test("state of another format is refused", async (t) => {
+  const { prefix, node } = world(t);
+  await admin((command) => command("SET", `${prefix}:format`, "2"));
+  await failsWith("refused", () => node());
+});
+
+test("a follower reads again when a message of the engine was lost", async (t) => {
+  const { node } = world(t);
+  const a = await node();
+  const b = await node({ loses: (_, text) => text === "+s" || text.endsWith("lost") }, { heartbeatMs: 50 });
+  await listen(b, "t");
+  await a.logs.create("l", LOG);
+  const followed = collect(b.logs.follow("l", "s", undefined, new AbortController().signal));
+  const writer = await a.logs.claim("l", "s");
+  await a.bus.publish("t", "not");
+  await write(writer, ["1"]);
+  await a.bus.publish("t", "lost");
+  await followed.reaches(1);
+});
 
 test("scripts that the engine has forgotten are sent again", async (t) => {
   const node = await world(t).node();
@@ -211,7 +231,7 @@ test("finished work leaves no keys that stay", async (t) => {
     const lives = await Promise.all(keys.map((key) => command("PTTL", key)));
     return keys.filter((_, at) => Number(lives[at]) === -1);
   });
-  deepEqual(stay, []);
+  deepEqual(stay, [`${prefix}:format`]);
 });
 
 test("a log forgets streams that have ended and are not kept", async (t) => {

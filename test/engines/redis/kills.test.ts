@@ -1,0 +1,134 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { type TestContext, test } from "node:test";
+import type { Cluster } from "#src/cluster/cluster.js";
+import { redisCluster } from "#src/redis/cluster.js";
+import { LOG } from "../../contract/logs.js";
+import { collect, failureOf, wait } from "../../contract/world.js";
+import { startRedis } from "../../support/engines/redis.js";
+import { libraries } from "./world.js";
+
+const KILLS = 5;
+
+/** Starts an engine with nodes, and an end that fires after the engine was killed several times. */
+async function open(t: TestContext, library: keyof typeof libraries) {
+  const server = await startRedis();
+  t.after(() => server.end());
+  const prefix = `test-${randomUUID()}`;
+  const start = async (): Promise<Cluster> => {
+    const node = redisCluster({ client: libraries[library](server.url), prefix, timeoutMs: 1_000 });
+    t.after(() => node.close());
+    await node.ready;
+    return node;
+  };
+  const nodes = await Promise.all([start(), start(), start()]);
+  let isOver = false;
+  const kill = async () => {
+    for (let kills = 0; kills < KILLS; kills++) {
+      await wait(150 + Math.random() * 300);
+      await server.kill();
+      await wait(Math.random() * 100);
+      await server.start();
+    }
+    await wait(300);
+    isOver = true;
+  };
+  void kill();
+  return { nodes, isOver: () => isOver };
+}
+
+/** Runs an operation. Returns its failure if the engine was away. */
+async function attempt(run: () => unknown): Promise<string | undefined> {
+  const failure = await failureOf(run);
+  if (failure === undefined) return undefined;
+  ok(failure === "unavailable" || failure === "unknown_outcome", failure);
+  await wait(5);
+  return failure;
+}
+
+for (const library of ["redis", "ioredis"] as const) {
+  test(`${library}: a counter by compare-and-set counts each increment while the engine is killed`, async (t) => {
+    const { nodes, isOver } = await open(t, library);
+    let sure = 0;
+    let unsure = 0;
+    const increment = async ({ records }: Cluster) => {
+      const found = await records.get("counter");
+      const next = String(Number(found?.value ?? 0) + 1);
+      const index = [{ index: "all", score: Number(next) }];
+      return records.put("counter", next, { ifVersion: found?.version ?? null, index });
+    };
+    const count = async (node: Cluster) => {
+      while (!isOver()) {
+        let version: string | undefined;
+        const failure = await attempt(async () => {
+          version = await increment(node);
+        });
+        if (version !== undefined) sure++;
+        if (failure === "unknown_outcome") unsure++;
+      }
+    };
+    await Promise.all(nodes.map(count));
+    const value = Number((await nodes[0].records.get("counter"))?.value);
+    ok(sure > 100, `${sure} increments`);
+    ok(value >= sure && value <= sure + unsure, `${value} of ${sure} to ${sure + unsure}`);
+    const [listed] = await nodes[1].records.list("all", { limit: 10 });
+    deepEqual([listed?.score, await nodes[1].records.count("all")], [value, 1]);
+  });
+
+  test(`${library}: a stream has each entry once and in order while the engine is killed`, async (t) => {
+    const { nodes, isOver } = await open(t, library);
+    const [a, b, c] = nodes;
+    await a.logs.create("l", { ...LOG, maxEntries: 1_000_000, maxBytes: 1e9 });
+    const writer = await a.logs.claim("l", "s");
+    const followers = [b, c].map((node) =>
+      collect(node.logs.follow("l", "s", undefined, new AbortController().signal)),
+    );
+    let seq = 0;
+    while (!isOver()) if ((await attempt(() => writer.append(seq, String(seq)))) === undefined) seq++;
+    while ((await attempt(() => writer.append(seq, "end", { last: true }))) !== undefined);
+    await Promise.all(followers.map(({ end }) => end));
+    ok(seq > 100, `${seq} entries`);
+    const wanted = [...Array.from({ length: seq }, (_, at) => String(at)), "end"];
+    for (const { items } of followers)
+      deepEqual(
+        items.map(({ data }) => data),
+        wanted,
+      );
+  });
+
+  test(`${library}: each job is done while the engine is killed, and no two workers have it at once`, async (t) => {
+    const { nodes, isOver } = await open(t, library);
+    const controller = new AbortController();
+    const working = new Set<string>();
+    const done = new Set<string>();
+    const added = new Set<string>();
+    const work = async ({ queue }: Cluster) => {
+      for await (const job of queue.take(controller.signal, { leaseMs: 500 })) {
+        equal(working.has(job.id), false, job.id);
+        working.add(job.id);
+        job.lost.addEventListener("abort", () => working.delete(job.id));
+        while (!job.lost.aborted) {
+          const failure = await failureOf(() => job.done());
+          if (failure === undefined) done.add(job.id);
+          if (failure === undefined || failure === "fenced") break;
+          await wait(5);
+        }
+        working.delete(job.id);
+      }
+    };
+    const workers = nodes.map(work);
+    for (let at = 0; !isOver(); at++) {
+      const id = `job ${at}`;
+      while ((await attempt(() => nodes[0].queue.add(id, ""))) !== undefined);
+      added.add(id);
+      await wait(1);
+    }
+    await wait(1_500);
+    controller.abort();
+    await Promise.all(workers);
+    ok(added.size > 100, `${added.size} jobs`);
+    const left = [...added].filter((id) => !done.has(id));
+    ok(left.length <= KILLS * nodes.length, `${left.length} jobs were not seen done: ${left}`);
+    for (const id of left) equal(await nodes[0].queue.add(id, ""), true, `${id} is done`);
+  });
+}
