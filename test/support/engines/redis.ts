@@ -60,7 +60,8 @@ export async function startRedis(settings: readonly string[] = []): Promise<Redi
   };
 }
 
-const DURABLE = ["--appendonly", "yes", "--save", ""];
+/** Settings with which a reply means that a write is on disk. By default, Redis writes up to seconds later. */
+const DURABLE = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
 
 /** Starts the program and resolves when it accepts connections. */
 async function run(args: readonly string[]): Promise<ChildProcess> {
