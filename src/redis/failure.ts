@@ -4,7 +4,7 @@ import { ClusterError } from "../cluster/error.js";
 const AWAY = /\b(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|UNKILLABLE)\b/;
 /** Replies of a server that is not the primary any more, or not yet. Another connection may reach the primary. */
 const MOVED = /\b(READONLY|MASTERDOWN|LOADING)\b/;
-const FORBIDDEN = /\b(NOPERM|NOAUTH|WRONGPASS)\b|can't (run|access)/;
+const FORBIDDEN = /\b(NOPERM|NOAUTH|WRONGPASS)\b|can't (run|access)|ACL failure|no permissions/;
 const FULL = /\bOOM\b/;
 /** Error replies begin with a code in capitals. Errors of a client library do not. */
 const REPLY = /^-?[A-Z][A-Z_]+ /;

@@ -86,6 +86,34 @@ test("a follower reads again when a message of the engine was lost", async (t) =
   await followed.reaches(1);
 });
 
+for (const library of ["redis", "ioredis"] as const) {
+  test(`${library}: a topic that is left and subscribed at once is heard`, async (t) => {
+    const node = await world(t, library).node();
+    let inbox = await listen(node, "t");
+    for (let round = 0; round < 20; round++) {
+      void inbox.leave();
+      inbox = await listen(node, "t");
+      if (round % 2 === 0) {
+        await node.bus.publish("t", `${round}`);
+        await arrival(inbox, `${round}`);
+      }
+    }
+  });
+}
+
+test("a late release does not end the lease of another holder", async (t) => {
+  const { prefix, node } = world(t);
+  const [a, b] = [await node(), await node()];
+  const lost = await a.leases.acquire("l", 60_000);
+  await admin(async (command) => {
+    for (const key of (await command("KEYS", `${prefix}:lease*`)) as string[]) await command("DEL", key);
+  });
+  const next = await b.leases.acquire("l", 60_000);
+  await lost?.release();
+  equal(await a.leases.acquire("l", 60_000), undefined);
+  equal(next?.lost.aborted, false);
+});
+
 test("scripts that the engine has forgotten are sent again", async (t) => {
   const node = await world(t).node();
   await admin((command) => command("SCRIPT", "FLUSH"));
@@ -185,13 +213,14 @@ test("an index shows the record when steps of two puts overlap", async (t) => {
     },
   });
   const b = await node();
-  const first = Promise.resolve(slow.records.put("k", "old", { index: [{ index: "i", score: 1 }] }));
+  await b.records.put("other", "v", { index: [{ index: "i", score: 3 }] });
+  const first = Promise.resolve(slow.records.put("k", "old", { index: [{ index: "i", score: 5 }] }));
   await until(() => isHeld, "the first put waits with its last step");
-  await b.records.put("k", "new", { index: [{ index: "i", score: 5 }] });
+  await b.records.put("k", "new", { index: [{ index: "i", score: 1 }] });
   hold?.();
   await first;
-  const [found] = await b.records.list("i", { limit: 10 });
-  deepEqual([found?.value, found?.score, await b.records.count("i")], ["new", 5, 1]);
+  const [found] = await b.records.list("i", { limit: 1 });
+  deepEqual([found?.value, found?.score, await b.records.count("i")], ["new", 1, 2]);
 });
 
 test("streams of a node that is lost are found and ended by another one", async (t) => {
