@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import type { Cluster } from "#src/cluster/cluster.js";
 import { redisCluster } from "#src/redis/cluster.js";
 import { LOG } from "../../contract/logs.js";
-import { collect, failureOf, wait } from "../../contract/world.js";
+import { collect, failureOf, until, wait } from "../../contract/world.js";
 import { startRedis } from "../../support/engines/redis.js";
 import { libraries } from "./world.js";
 
@@ -31,6 +31,7 @@ async function open(t: TestContext, library: keyof typeof libraries) {
       await server.start();
     }
     await wait(300);
+    await until(() => nodes.every(({ available }) => available), "all nodes are back");
     isOver = true;
   };
   void kill();
