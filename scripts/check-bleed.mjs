@@ -166,7 +166,16 @@ const forbidden = {
     "dist/node/",
     "node:",
   ],
-  "./otel": ["dist/cluster/", "dist/postgres/", "dist/redis/", "dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
+  "./otel": [
+    "dist/cluster/",
+    "dist/postgres/",
+    "dist/redis/",
+    "dist/server/",
+    "dist/client/",
+    "dist/era/",
+    "dist/node/",
+    "node:",
+  ],
   "./testing": [],
 };
 

@@ -1,6 +1,7 @@
 import { type Backoff, backoffMs } from "../call/backoff.js";
 import { type Clock, pause, systemClock, unref } from "../call/clock.js";
-import type { Cluster } from "../cluster/cluster.js";
+import { ClusterChanges } from "../cluster/changes.js";
+import type { ChangingServer, Cluster, LocalChanges } from "../cluster/cluster.js";
 import { PostgresBuckets } from "./buckets.js";
 import { PostgresBus } from "./bus.js";
 import type { PostgresClient } from "./client.js";
@@ -126,6 +127,10 @@ class SharedByPostgres implements PostgresCluster {
 
   get available(): boolean {
     return this.#engine.isAvailable;
+  }
+
+  connectChanges(local: LocalChanges, server: ChangingServer): LocalChanges {
+    return new ClusterChanges(this, local, server);
   }
 
   async #start(): Promise<void> {

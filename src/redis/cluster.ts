@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import { ignoreErrors } from "../call/maybe-promise.js";
-import type { Cluster } from "../cluster/cluster.js";
+import { ClusterChanges } from "../cluster/changes.js";
+import type { ChangingServer, Cluster, LocalChanges } from "../cluster/cluster.js";
 import { RedisBuckets } from "./buckets.js";
 import { RedisBus } from "./bus.js";
 import { Channels } from "./channels.js";
@@ -98,6 +99,10 @@ class SharedByRedis implements RedisCluster {
 
   get available(): boolean {
     return this.#engine.isUp;
+  }
+
+  connectChanges(local: LocalChanges, server: ChangingServer): LocalChanges {
+    return new ClusterChanges(this, local, server);
   }
 
   close(): Promise<void> {
