@@ -206,6 +206,11 @@ function refusalOf(verdict: string | undefined, name: string, log: string, seq: 
       return missed(name);
     case "ended":
       return new ClusterError("refused", `${name}: the stream has ended; claim another stream`);
+    case "different":
+      return new ClusterError(
+        "refused",
+        `${name}: seq ${seq} was appended with other data; append the new data with seq ${detail}`,
+      );
     default:
       return new ClusterError("refused", `${name}: seq ${seq} is not the next one; append seq ${detail} first`);
   }

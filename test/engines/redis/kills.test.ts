@@ -22,7 +22,7 @@ async function open(t: TestContext, library: keyof typeof libraries) {
     return node;
   };
   const nodes = await Promise.all([start(), start(), start()]);
-  let isOver = false;
+  let end: { readonly error?: unknown } | undefined;
   const kill = async () => {
     for (let kills = 0; kills < KILLS; kills++) {
       await wait(150 + Math.random() * 300);
@@ -32,10 +32,20 @@ async function open(t: TestContext, library: keyof typeof libraries) {
     }
     await wait(300);
     await until(() => nodes.every(({ available }) => available), "all nodes are back");
-    isOver = true;
   };
-  void kill();
-  return { nodes, isOver: () => isOver };
+  kill().then(
+    () => {
+      end = {};
+    },
+    (error: unknown) => {
+      end = { error };
+    },
+  );
+  const isOver = () => {
+    if (end?.error !== undefined) throw end.error;
+    return end !== undefined;
+  };
+  return { nodes, isOver };
 }
 
 /** Runs an operation. Returns its failure if the engine was away. */
@@ -48,7 +58,9 @@ async function attempt(run: () => unknown): Promise<string | undefined> {
 }
 
 for (const library of ["redis", "ioredis"] as const) {
-  test(`${library}: a counter by compare-and-set counts each increment while the engine is killed`, async (t) => {
+  test(`${library}: a counter by compare-and-set counts each increment while the engine is killed`, {
+    timeout: 60_000,
+  }, async (t) => {
     const { nodes, isOver } = await open(t, library);
     let sure = 0;
     let unsure = 0;
@@ -76,7 +88,9 @@ for (const library of ["redis", "ioredis"] as const) {
     deepEqual([listed?.score, await nodes[1].records.count("all")], [value, 1]);
   });
 
-  test(`${library}: a stream has each entry once and in order while the engine is killed`, async (t) => {
+  test(`${library}: a stream has each entry once and in order while the engine is killed`, {
+    timeout: 60_000,
+  }, async (t) => {
     const { nodes, isOver } = await open(t, library);
     const [a, b, c] = nodes;
     await a.logs.create("l", { ...LOG, maxEntries: 1_000_000, maxBytes: 1e9 });
@@ -85,7 +99,8 @@ for (const library of ["redis", "ioredis"] as const) {
       collect(node.logs.follow("l", "s", undefined, new AbortController().signal)),
     );
     let seq = 0;
-    while (!isOver()) if ((await attempt(() => writer.append(seq, String(seq)))) === undefined) seq++;
+    // An entry whose outcome is unknown is appended again before the next one.
+    for (; !isOver(); seq++) while ((await attempt(() => writer.append(seq, String(seq)))) !== undefined);
     while ((await attempt(() => writer.append(seq, "end", { last: true }))) !== undefined);
     await Promise.all(followers.map(({ end }) => end));
     ok(seq > 100, `${seq} entries`);
@@ -97,7 +112,9 @@ for (const library of ["redis", "ioredis"] as const) {
       );
   });
 
-  test(`${library}: each job is done while the engine is killed, and no two workers have it at once`, async (t) => {
+  test(`${library}: each job is done while the engine is killed, and no two workers have it at once`, {
+    timeout: 60_000,
+  }, async (t) => {
     const { nodes, isOver } = await open(t, library);
     const controller = new AbortController();
     const working = new Set<string>();
