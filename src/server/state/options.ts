@@ -48,7 +48,7 @@ export function assertSealOptions(
     throw new DefinitionError("use stateKeys or stateCodec, not both: a codec has its own keys");
   }
   if (!Number.isFinite(ttlMs) || ttlMs <= 0) {
-    throw new DefinitionError(`limits.stateTtlMs must be above 0 and finite, got ${ttlMs}`);
+    throw new DefinitionError(`limits.stateTtlMs must be finite and above 0, got ${ttlMs}`);
   }
   if (codec !== undefined && (typeof codec.encode !== "function" || typeof codec.decode !== "function"))
     throw new DefinitionError("stateCodec requires two functions: { encode, decode }");
