@@ -1,6 +1,11 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
+import { type AuthStore, createOAuth } from "bowline/auth/client";
+import { createIssuer, type IssuerStore } from "bowline/auth/issuer";
+import type { ProtectOptions } from "bowline/auth/server";
+import { type CacheStore, connect } from "bowline/client";
 import { acceptProof, acceptState, authStore, cacheStore, createMemoryState, issuerStore } from "bowline/cluster";
+import { McpServer } from "bowline/server";
 import { FakeClock } from "bowline/testing";
 import { gate } from "../../support/gate.js";
 
@@ -83,4 +88,33 @@ test("a cache is shared and forgets", async () => {
   await other.set("k", []);
   await one.delete("k");
   equal(await other.get("k"), undefined);
+});
+
+test("the stores are values of the options that they are for", async (t) => {
+  const cluster = createMemoryState().node();
+  const store: IssuerStore = issuerStore(cluster);
+  const tokens: AuthStore = authStore(cluster);
+  const results: CacheStore = cacheStore(cluster);
+  const dpop: ProtectOptions["dpop"] = { acceptProof: acceptProof(cluster) };
+  equal(typeof dpop, "object");
+  createIssuer({ issuer: "https://a.example", resources: ["https://b.example"], user: () => ({ id: "c" }), store });
+  createOAuth({ redirectUrl: "http://127.0.0.1/callback", authorize: () => undefined, store: tokens });
+  let lists = 0;
+  const options = { acceptState: acceptState(cluster), cache: { ttlMs: 60_000 } };
+  const server = new McpServer({ name: "s", version: "1" }, options)
+    .tool("a", {}, () => "a")
+    .use((call, next) => {
+      if (call.method === "tools/list") lists++;
+      return next(call);
+    });
+  t.after(() => server.close());
+  for (const _ of [1, 2]) {
+    const client = await connect("http://localhost/mcp", {
+      fetch: (url, init) => server.fetch(new Request(url, init)),
+      cache: { store: results, partition: "me" },
+    });
+    t.after(() => client.close());
+    equal((await client.tools().all()).length, 1);
+  }
+  equal(lists, 1, "the second client finds the list of the first in the cluster");
 });
