@@ -80,6 +80,8 @@ export interface IndexPlace {
 /** Record of an index with its place. */
 export interface Listed extends Stored {
   readonly score: number;
+  /** Remaining life of the record by the clock of the engine. Undefined if the record has no end. */
+  readonly leftMs: number | undefined;
 }
 
 /** Entry of a log. */

@@ -5,6 +5,7 @@ import type { Names } from "./tables.js";
 import { fromStored, toStored } from "./text.js";
 
 const ALIVE = "(r.expires is null or r.expires > clock_timestamp())";
+const LEFT_MS = "(extract(epoch from r.expires - clock_timestamp()) * 1000)";
 
 /** Maximum life, since PostgreSQL has a last day. */
 const MAX_TTL_MS = 1e13;
@@ -41,7 +42,7 @@ export class PostgresRecords implements Records {
       },
       list: read(
         "list records",
-        `select r.key, r.value, r.version::text, i.score::text from ${indexed} where i.name = $1::text and ${ALIVE}
+        `select r.key, r.value, r.version::text, i.score::text, ${LEFT_MS}::text as left from ${indexed} where i.name = $1::text and ${ALIVE}
           and ($2::float8 is null or (i.score, i.key) > ($2::float8, $3::text collate "C"))
           order by i.score, i.key limit $4::int`,
       ),
@@ -93,7 +94,11 @@ export class PostgresRecords implements Records {
       place ?? null,
       most,
     );
-    return rows.map((row) => ({ ...storedOf(row), score: Number(row.score) }));
+    return rows.map((row) => ({
+      ...storedOf(row),
+      score: Number(row.score),
+      leftMs: row.left == null ? undefined : Math.max(0, Number(row.left)),
+    }));
   }
 
   async count(index: string): Promise<number> {

@@ -23,6 +23,7 @@ interface Looked {
   readonly index: readonly IndexEntry[];
   readonly s: string;
   readonly end: string;
+  readonly leftMs: number | undefined;
 }
 
 /** Change of a record that its indexes must follow. */
@@ -112,7 +113,7 @@ export class IndexEntries {
       }
       const records = looked
         .filter((one) => !wrong.includes(one))
-        .map(({ key, score, value, version }) => ({ key, score, value, version }));
+        .map(({ key, score, value, version, leftMs }) => ({ key, score, value, version, leftMs }));
       return { records, last: entries.at(-1), isEnd: entries.length < size };
     }
   }
@@ -130,8 +131,8 @@ export class IndexEntries {
 
   async #look(key: string): Promise<Looked> {
     const reply = await this.#engine.run(LOOK, [recordKey(this.#engine, key)], []);
-    const [value = "", version = "", index = "", s = "", end = ""] = reply as string[];
-    return { value, version, index: entriesOf(index), s, end };
+    const [value = "", version = "", index = "", s = "", end = "", left = ""] = reply as string[];
+    return { value, version, index: entriesOf(index), s, end, leftMs: left === "" ? undefined : Number(left) };
   }
 
   #keys(index: string): readonly string[] {

@@ -61,13 +61,14 @@ export const DELETE = script(
   return {'1', old[2], rise(old[3])}`,
 );
 
-/** Returns the value, version, index, `s` and end of a record. Without a record only `s` has a meaning. */
+/** Returns the value, version, index, `s`, end and remaining life of a record. Without a record only `s` has a meaning. */
 export const LOOK = readScript(
   "look at a record",
   `${COMMON}
   local r = redis.call('HMGET', KEYS[1], 'v', 'n', 'i', 's')
   if not r[2] then return {'', '', '', rise()} end
-  return {r[1], r[2], r[3], r[4], due(redis.call('PTTL', KEYS[1]))}`,
+  local left = redis.call('PTTL', KEYS[1])
+  return {r[1], r[2], r[3], r[4], due(left), left < 0 and '' or text(left)}`,
 );
 
 /**

@@ -7,11 +7,15 @@ const keysOf = async (node: Cluster, index: string, after?: IndexPlace, limit = 
   return listed.map(({ key }) => key);
 };
 
+/** Difference of the clocks of the test and the engine in a wait. */
+const CLOCK_MS = 50;
+
 const at = (score: number, index = "all") => [{ index, score }];
 
 export function recordsContract(add: Case): void {
   versions(add);
   lives(add);
+  remainders(add);
   indexes(add);
 }
 
@@ -143,6 +147,39 @@ function lives(add: Case): void {
     await elapse(PAST_LIFE_MS);
     equal(await a.records.get("k"), undefined);
     equal(await a.records.count("all"), 0);
+  });
+}
+
+function remainders(add: Case): void {
+  const leftOf = async ({ records }: Cluster) => {
+    const listed = await records.list("all", { limit: 10 });
+    return Object.fromEntries(listed.map(({ key, leftMs }) => [key, leftMs]));
+  };
+
+  add("a listing tells the remaining life of each record", async ({ node, elapse }) => {
+    const [a, b] = [await node(), await node()];
+    const ttlMs = 100 * LIFE_MS;
+    for (const [score, key] of ["untouched", "touched", "put again"].entries())
+      await a.records.put(key, "1", { ttlMs, index: at(score) });
+    await a.records.put("for ever", "1", { index: at(3) });
+    await elapse(PAST_LIFE_MS);
+    await b.records.touch("touched", ttlMs);
+    await b.records.put("put again", "2", { ttlMs: 2 * ttlMs, index: at(4) });
+    const left = await leftOf(b);
+    equal(left["for ever"], undefined);
+    const { untouched = 0, touched = 0, "put again": again = 0 } = left;
+    ok(untouched > 0 && untouched <= ttlMs - PAST_LIFE_MS + CLOCK_MS, `untouched: ${untouched}`);
+    ok(touched > untouched + LIFE_MS && touched <= ttlMs, `touched: ${touched}`);
+    ok(again > ttlMs && again <= 2 * ttlMs, `put again: ${again}`);
+  });
+
+  add("a put without a life ends the remaining life of a record", async ({ node }) => {
+    const a = await node();
+    await a.records.put("k", "1", { ttlMs: LIFE_MS, index: at(1) });
+    await a.records.put("k", "2", { index: at(1) });
+    deepEqual(await leftOf(a), { k: undefined });
+    await a.records.touch("k", 100 * LIFE_MS);
+    ok(((await leftOf(a)).k ?? 0) > LIFE_MS);
   });
 }
 

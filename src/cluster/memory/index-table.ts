@@ -4,6 +4,8 @@ import { Sorted } from "./sorted.js";
 /** Record as an index sees it. */
 export interface Indexed {
   readonly stored: Stored;
+  /** Time at which the record is gone. Infinity if it stays. */
+  readonly expiresAt: number;
 }
 
 interface Entry extends IndexPlace {
@@ -23,9 +25,13 @@ export class IndexTable {
     return this.#indexes.get(index)?.size ?? 0;
   }
 
-  list(index: string, after: IndexPlace | undefined, limit: number): Listed[] {
+  /** Lists the records of an index. `now` is the time from which their remaining lives are counted. */
+  list(index: string, after: IndexPlace | undefined, limit: number, now: number): Listed[] {
     const entries = this.#indexes.get(index)?.list(after, limit) ?? [];
-    return entries.map(({ record, score }) => ({ ...(record as Indexed).stored, score }));
+    return entries.map(({ record, score }) => {
+      const { stored, expiresAt } = record as Indexed;
+      return { ...stored, score, leftMs: expiresAt === Number.POSITIVE_INFINITY ? undefined : expiresAt - now };
+    });
   }
 
   /** Replaces the entries of a record. */

@@ -94,7 +94,7 @@ export class MemoryRecords implements Records {
 
   list(index: string, { after, limit }: { readonly after?: IndexPlace; readonly limit: number }): readonly Listed[] {
     this.#begin();
-    return this.#table.indexes.list(index, after, limit);
+    return this.#table.indexes.list(index, after, limit, this.#table.expiries.now());
   }
 
   count(index: string): number {
