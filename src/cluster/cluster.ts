@@ -135,8 +135,9 @@ export interface Logs {
 export interface Writer {
   /**
    * Appends an entry. `seq` counts the entries of this writer from 0. A repeated `seq` appends nothing and returns the
-   * id of the first attempt, so that an append with an unknown outcome can be repeated. Fails with `refused` if a `seq`
-   * was skipped or the stream has ended.
+   * id of the first attempt, so that an append with an unknown outcome can be repeated. Fails with `missed` if that entry
+   * is not kept any more. Fails with `refused` if a `seq` is repeated with other data or another end mark, if a `seq` was
+   * skipped, and if the stream has ended.
    */
   append(seq: number, data: string, options?: { readonly last?: boolean }): MaybePromise<string>;
 }

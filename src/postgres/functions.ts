@@ -59,16 +59,18 @@ function append({ of }: Names): string {
       _log bigint, _stream text, _claim bigint, _seq bigint, _data text, _last boolean
     ) returns text language plpgsql as $body$
     declare
-      l record; s record; _n bigint;
+      l record; s record; e record; _n bigint;
     begin
       select * into l from ${of("logs")} where id = _log for update;
       if not found then return 'dropped'; end if;
       select * into s from ${of("streams")} where log = _log and name = _stream;
       if s.claim <> _claim then return 'fenced'; end if;
       if _seq < s.seq then
-        select n into _n from ${of("entries")}
+        select * into e from ${of("entries")}
         where log = _log and stream = _stream and claim = _claim and seq = _seq order by n desc limit 1;
-        return coalesce(_n::text, 'missed');
+        if not found or e.at + l.keep <= clock_timestamp() then return 'missed'; end if;
+        if e.data <> _data or e.last <> _last then return 'different:' || s.seq; end if;
+        return e.n;
       end if;
       if _seq > s.seq then return 'order:' || s.seq; end if;
       if s.ended then return 'ended'; end if;

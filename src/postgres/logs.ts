@@ -138,6 +138,11 @@ function appendError(result: string, log: string, stream: string, seq: number): 
   if (result === "ended") return new ClusterError("refused", `${place}: the stream has ended.`);
   if (result === "missed")
     return new ClusterError("missed", `${place}: the entry was appended and is not kept any more.`);
-  const next = result.replace("order:", "");
+  const [verdict, next] = result.split(":");
+  if (verdict === "different")
+    return new ClusterError(
+      "refused",
+      `${place}: it was appended with other data. Append the new data as entry ${next}.`,
+    );
   return new ClusterError("refused", `${place}: the next entry of this writer is ${next}. Append entries in order.`);
 }

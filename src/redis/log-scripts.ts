@@ -100,7 +100,7 @@ export const APPEND = script(
     local found = redis.call('ZREVRANGEBYLEX', order, '(' .. stream .. '\\1', '[' .. stream .. '\\0', 'LIMIT', s.q - seq, 1)
     local number = found[1] and tonumber(string.sub(found[1], -16))
     local e = number and entry(number)
-    if not e or e.q ~= seq or e.c ~= s.c then return {'missed'} end
+    if not e or e.q ~= seq or e.c ~= s.c or e.a + m.k <= now() then return {'missed'} end
     if e.d ~= ARGV[4] or e.l ~= tonumber(ARGV[5]) then return {'different', text(s.q + 1)} end
     return {'ok', m.g .. '-' .. text(number)}
   end

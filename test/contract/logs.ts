@@ -148,6 +148,41 @@ function claims(add: Case): void {
     deepEqual(await dataOf(a, "l", "s"), ["1", "2", "3"]);
   });
 
+  add("a seq that is repeated with other data or another end mark is refused", async ({ node }) => {
+    const a = await node();
+    await a.logs.create("l", LOG);
+    const writer = await a.logs.claim("l", "s");
+    const [first] = await write(writer, ["1", "2"]);
+    await failsWith("refused", () => writer.append(0, "other"));
+    await failsWith("refused", () => writer.append(0, "1", { last: true }));
+    await failsWith("refused", () => writer.append(1, ""));
+    equal(await writer.append(0, "1"), first);
+    await writer.append(2, "end", { last: true });
+    await failsWith("refused", () => writer.append(2, "end"));
+    await failsWith("refused", () => writer.append(2, "other", { last: true }));
+    const entries = (await a.logs.readAfter("l", "s")) ?? [];
+    deepEqual(
+      entries.map(({ data, last }) => [data, last]),
+      [
+        ["1", false],
+        ["2", false],
+        ["end", true],
+      ],
+    );
+  });
+
+  add("a repeated seq whose entry is not kept any more fails", async ({ node, elapse }) => {
+    const a = await node();
+    await a.logs.create("l", { ...LOG, maxEntries: 2, keepMs: LIFE_MS });
+    const writer = await a.logs.claim("l", "s");
+    await write(writer, ["1", "2", "3"]);
+    await failsWith("missed", () => writer.append(0, "1"));
+    await elapse(PAST_LIFE_MS);
+    await failsWith("missed", () => writer.append(2, "3"));
+    await write(writer, ["4"], 3);
+    deepEqual(await dataOf(a, "l", "s"), ["4"]);
+  });
+
   add("a seq that is skipped is refused", async ({ node }) => {
     const a = await node();
     await a.logs.create("l", LOG);

@@ -115,16 +115,27 @@ class MemoryWriter implements Writer {
     if (log.isDropped) throw dropped(log.name);
     if (stream.claim !== this.#claim) throw fenced(log.name, stream.name);
     const id = `${this.#claim.toString(36)}.${seq}`;
-    if (seq < stream.seq) return id;
-    if (stream.isEnded) throw refused(stream, "has ended; append nothing after its last entry");
-    if (seq > stream.seq) throw refused(stream, `expects sequence number ${stream.seq}, not ${seq}; append in order`);
-    stream.seq++;
     const last = options?.last === true;
+    if (seq < stream.seq) return this.#repeat(id, seq, data, last);
+    if (stream.isEnded) throw refused(stream, "has ended; append nothing after its last entry");
+    if (seq > stream.seq) throw refused(stream, `expects seq ${stream.seq}, not ${seq}; append in order`);
+    stream.seq++;
     if (last) {
       stream.isEnded = true;
       this.#table.setOwner(stream, undefined);
     }
     log.append(stream, id, data, last);
+    return id;
+  }
+
+  /** Returns the id of an entry if it was appended like this. */
+  #repeat(id: string, seq: number, data: string, last: boolean): string {
+    const stream = this.#stream;
+    this.#table.expiries.catchUp();
+    const entry = stream.log.find(id);
+    if (entry === undefined) throw missed(stream.log.name, stream.name);
+    if (entry.data !== data || entry.last !== last)
+      throw refused(stream, `has other data for seq ${seq}; append the new data with seq ${stream.seq}`);
     return id;
   }
 }

@@ -223,17 +223,6 @@ test("an index shows the record when steps of two puts overlap", async (t) => {
   deepEqual([found?.value, found?.score, await b.records.count("i")], ["new", 1, 2]);
 });
 
-test("a seq that is repeated with other data is refused, so that no entry is lost silently", async (t) => {
-  const a = await world(t).node();
-  await a.logs.create("l", LOG);
-  const writer = await a.logs.claim("l", "s");
-  await write(writer, ["1"]);
-  await failsWith("refused", () => writer.append(0, "end", { last: true }));
-  await failsWith("refused", () => writer.append(0, "1", { last: true }));
-  await writer.append(1, "end", { last: true });
-  deepEqual(await dataOf(a, "l", "s"), ["1", "end"]);
-});
-
 test("streams of a node that is lost are found and ended by another one", async (t) => {
   const { prefix, node } = world(t);
   const client = cuttable(libraries.redis(server.url));
