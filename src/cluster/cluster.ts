@@ -104,7 +104,10 @@ export interface LogOptions {
 
 /** Ordered entries in streams. The streams of one log are limited and dropped together. */
 export interface Logs {
-  /** Creates a log. Does nothing if it exists. */
+  /**
+   * Creates a log. Does nothing if it exists. Fails with `dropped` within `keepMs` after the log was dropped, so that a
+   * process that does not know of the drop cannot bring the log back.
+   */
   create(log: string, options: LogOptions): MaybePromise<void>;
   /**
    * Makes this process the writer of a stream. From this moment, each earlier writer of the stream is refused with a
@@ -127,7 +130,10 @@ export interface Logs {
   follow(log: string, stream: string, after: string | undefined, signal: AbortSignal): AsyncIterable<LogEntry>;
   /** Yields the streams that a node claimed last and that have no end mark. */
   openOf(node: string): AsyncIterable<{ readonly log: string; readonly stream: string }>;
-  /** Deletes a log with its streams. An append after it fails with `dropped`, and nothing comes back. */
+  /**
+   * Deletes a log with its streams. An append after it fails with `dropped`, and nothing comes back. The name can be
+   * used again after the `keepMs` of the log.
+   */
   drop(log: string): MaybePromise<void>;
 }
 

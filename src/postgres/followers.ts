@@ -56,7 +56,7 @@ export class Followers {
   async look(): Promise<void> {
     const all = [...this.#byLog].flatMap(([log, set]) => [...set].map((follower) => ({ log, follower })));
     const text = `select x.i::text from jsonb_to_recordset($1::text::jsonb) as x(i int, log bigint, stream text, n bigint)
-      left join ${this.#names.of("logs")} l on l.id = x.log
+      left join ${this.#names.of("logs")} l on l.id = x.log and l.gone is null
       left join ${this.#names.of("streams")} s on s.log = x.log and s.name = x.stream
       where l.id is null or s.top > x.n`;
     for (let from = 0; from < all.length; from += MAX_LOOK) {

@@ -6,7 +6,7 @@ import type { Names } from "./tables.js";
  * version, so that two releases can work on the same tables.
  */
 export function functions(names: Names): string {
-  return [put, claim, append, trim, drop, bucket, publish, sweep].map((create) => create(names)).join("\n");
+  return [put, create, claim, append, trim, drop, bucket, publish, sweep].map((create) => create(names)).join("\n");
 }
 
 function put({ of }: Names): string {
@@ -37,6 +37,28 @@ function put({ of }: Names): string {
     end $body$;`;
 }
 
+/**
+ * Creates a log. Returns false if it was dropped a short time ago. The row of a dropped log stays until the time in
+ * `gone`, so that a create that waits for a drop finds it.
+ */
+function create({ of }: Names): string {
+  return `
+    create function ${of("create_1")}(_name text, _keep interval, _entries bigint, _bytes bigint)
+    returns boolean language plpgsql as $body$
+    declare
+      l record;
+    begin
+      loop
+        insert into ${of("logs")} (name, keep, maxentries, maxbytes) values (_name, _keep, _entries, _bytes)
+        on conflict (name) do nothing;
+        if found then return true; end if;
+        select gone into l from ${of("logs")} where name = _name for update;
+        if found and (l.gone is null or l.gone > clock_timestamp()) then return l.gone is null; end if;
+        delete from ${of("logs")} where name = _name and gone <= clock_timestamp();
+      end loop;
+    end $body$;`;
+}
+
 function claim({ of }: Names): string {
   return `
     create function ${of("claim_1")}(_name text, _stream text, _node text) returns text language plpgsql as $body$
@@ -44,7 +66,7 @@ function claim({ of }: Names): string {
       _log bigint;
       _claim bigint := nextval('${of("versions")}');
     begin
-      select id into _log from ${of("logs")} where name = _name for update;
+      select id into _log from ${of("logs")} where name = _name and gone is null for update;
       if not found then return null; end if;
       insert into ${of("streams")} (log, name, claim, node) values (_log, _stream, _claim, _node)
       on conflict (log, name) do update set claim = _claim, node = _node, seq = 0;
@@ -61,7 +83,7 @@ function append({ of }: Names): string {
     declare
       l record; s record; e record; _n bigint;
     begin
-      select * into l from ${of("logs")} where id = _log for update;
+      select * into l from ${of("logs")} where id = _log and gone is null for update;
       if not found then return 'dropped'; end if;
       select * into s from ${of("streams")} where log = _log and name = _stream;
       if s.claim <> _claim then return 'fenced'; end if;
@@ -120,7 +142,8 @@ function drop({ of }: Names): string {
     declare
       _log bigint;
     begin
-      delete from ${of("logs")} where name = _name returning id into _log;
+      update ${of("logs")} set gone = clock_timestamp() + keep, expires = null where name = _name and gone is null
+      returning id into _log;
       if not found then return null; end if;
       delete from ${of("streams")} where log = _log;
       delete from ${of("entries")} where log = _log;
@@ -181,6 +204,8 @@ function sweep({ of }: Names): string {
       delete from ${of("messages")} where (sender, seq) in (
         select sender, seq from ${of("messages")} where at <= _now - _messages_keep limit _limit
         for update skip locked);
+      delete from ${of("logs")} where id in (
+        select id from ${of("logs")} where gone <= _now limit _limit for update skip locked);
       for _log in select id from ${of("logs")} where expires <= _now limit _limit / 10 for update skip locked loop
         perform ${of("trim_1")}(_log);
       end loop;

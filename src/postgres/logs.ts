@@ -25,9 +25,8 @@ export class PostgresLogs implements Logs {
     this.#statements = {
       create: {
         operation: "create a log",
-        text: `insert into ${of("logs")} (name, keep, maxentries, maxbytes)
-          values ($1::text, $2::float8 * interval '1 millisecond', $3::float8::bigint, $4::float8::bigint)
-          on conflict (name) do nothing`,
+        text: `select ${of("create_1")}($1::text, $2::float8 * interval '1 millisecond', $3::float8::bigint,
+          $4::float8::bigint)::text as created`,
       },
       claim: { operation: "claim a stream", text: `select ${of("claim_1")}($1::text, $2::text, $3::text) as claim` },
       append: {
@@ -53,7 +52,9 @@ export class PostgresLogs implements Logs {
 
   async create(log: string, { keepMs, maxEntries, maxBytes }: LogOptions): Promise<void> {
     const most = [keepMs, maxEntries, maxBytes].map((limit) => Math.min(limit, 1e13));
-    await this.#engine.run(this.#statements.create, toStored(log), ...most);
+    const [row] = await this.#engine.run(this.#statements.create, toStored(log), ...most);
+    if (row?.created !== "true")
+      throw new ClusterError("dropped", `Log ${log}: it was dropped. Its name can be used again after its keepMs.`);
   }
 
   async claim(log: string, stream: string): Promise<Writer> {

@@ -55,7 +55,7 @@ export class StreamReader {
         select * from ${of("entries")} x where x.log = l.id and x.stream = $2::text and x.n > coalesce($4::bigint, 0)
         order by x.n limit $5::bigint
       ) e on true
-      where l.name = $1::text order by e.n`;
+      where l.name = $1::text and l.gone is null order by e.n`;
   }
 
   /** Returns undefined if the log does not exist. */

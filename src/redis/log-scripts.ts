@@ -8,7 +8,8 @@ const NOTES_MS = 2_592_000_000;
  * be kept (`f`) and the bytes (`z`). `g` names this creation of the log and is part of the ids of entries. `streams` has
  * the state of each stream: writer (`w`), node, seq of its last entry (`q`), number of the last entry (`i`), of the last
  * entry that was trimmed (`t`), claims (`c`) and end (`e`). `entries` has the entries by number. `order` has a member
- * per entry, by which the entries of a stream can be read as a range.
+ * per entry, by which the entries of a stream can be read as a range. After a drop, `meta` has `d` and no `g`, for the keepMs of
+ * the log.
  */
 const COMMON = `
 local meta, streams, entries, order = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -70,10 +71,11 @@ end
 /** ARGV: name of this creation, keepMs, maxEntries, maxBytes. */
 export const CREATE = script(
   "create a log",
-  `if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+  `if redis.call('HEXISTS', KEYS[1], 'd') == 1 then return 'dropped' end
+  if redis.call('EXISTS', KEYS[1]) == 1 then return 'ok' end
   redis.call('DEL', KEYS[2], KEYS[3], KEYS[4])
   redis.call('HSET', KEYS[1], 'v', '1', 'g', ARGV[1], 'k', ARGV[2], 'c', ARGV[3], 'b', ARGV[4], 'n', '0', 'f', '1', 'z', '0')
-  return 1`,
+  return 'ok'`,
 );
 
 /** ARGV: stream, token, node. */
@@ -180,7 +182,11 @@ export const OPEN = readScript(
 /** ARGV: channel. */
 export const DROP = script(
   "drop a log",
-  `redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+  `local keep = redis.call('HGET', KEYS[1], 'k')
+  if not keep then return 0 end
+  redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+  redis.call('HSET', KEYS[1], 'v', '1', 'd', '1')
+  redis.call('PEXPIRE', KEYS[1], keep)
   redis.call('PUBLISH', ARGV[1], '-')
   return 1`,
 );

@@ -42,7 +42,7 @@ export class RedisLogs implements Logs {
   async create(log: string, { keepMs, maxEntries, maxBytes }: LogOptions): Promise<void> {
     const name = this.#engine.token().replaceAll(/[^A-Za-z0-9.]/g, "");
     const limits = [durationOf(keepMs), Math.min(maxEntries, ALL), Math.min(maxBytes, Number.MAX_SAFE_INTEGER)];
-    await this.#engine.run(CREATE, this.#keys(log), [name, ...limits]);
+    if ((await this.#engine.run(CREATE, this.#keys(log), [name, ...limits])) !== "ok") throw buried(log);
   }
 
   async claim(log: string, stream: string): Promise<Writer> {
@@ -190,6 +190,11 @@ const nameOf = (log: string, stream: string) => `stream ${JSON.stringify(stream)
 
 function dropped(log: string): ClusterError {
   return new ClusterError("dropped", `log ${JSON.stringify(log)} does not exist; it was dropped or never created`);
+}
+
+function buried(log: string): ClusterError {
+  const text = `log ${JSON.stringify(log)} was dropped; its name can be used again after its keepMs`;
+  return new ClusterError("dropped", text);
 }
 
 function missed(name: string): ClusterError {

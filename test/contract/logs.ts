@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
 import type { Cluster, Writer } from "#src/cluster/cluster.js";
-import { type Case, failsWith, failureOf, LIFE_MS, PAST_LIFE_MS, until, wait } from "./world.js";
+import { type Case, collect, failsWith, failureOf, LIFE_MS, PAST_LIFE_MS, until, wait } from "./world.js";
 
 export const LOG = { keepMs: 100 * LIFE_MS, maxEntries: 1_000, maxBytes: 1_000_000 };
 
@@ -302,12 +302,40 @@ function ends(add: Case): void {
     await b.logs.drop("never created");
   });
 
-  add("nothing of a dropped log comes back when the log is created again", async ({ node }) => {
+  add("a dropped log cannot be created again within its keepMs", async ({ node }) => {
     const [a, b] = [await node(), await node()];
     await a.logs.create("l", LOG);
+    await b.logs.drop("l");
+    await failsWith("dropped", () => a.logs.create("l", LOG));
+    await b.logs.drop("l");
+    await failsWith("dropped", () => a.logs.create("l", { ...LOG, keepMs: 1 }));
+    await failsWith("dropped", () => a.logs.claim("l", "s"));
+    await collect(a.logs.follow("l", "s", undefined, new AbortController().signal)).end;
+    await b.logs.drop("never created");
+    await a.logs.create("never created", LOG);
+  });
+
+  add("a create that comes with a drop does not bring the log back", async ({ node }) => {
+    const [a, b, c] = [await node(), await node(), await node()];
+    for (let round = 0; round < 10; round++) {
+      const log = `l${round}`;
+      await a.logs.create(log, LOG);
+      const late = [a, c, a, c].map(async ({ logs }) => failureOf(() => logs.create(log, LOG)));
+      const drop = async () => b.logs.drop(log);
+      await Promise.all([...late, drop()]);
+      await failsWith("dropped", () => c.logs.claim(log, "s"));
+    }
+  });
+
+  add("nothing of a dropped log comes back when its name is used again", async ({ node, elapse }) => {
+    const [a, b] = [await node(), await node()];
+    await a.logs.create("l", { ...LOG, keepMs: LIFE_MS });
     const old = await a.logs.claim("l", "s");
     const [id = ""] = await write(old, ["old"]);
     await b.logs.drop("l");
+    await failsWith("dropped", () => b.logs.create("l", LOG));
+    await elapse(PAST_LIFE_MS);
+    await b.logs.create("l", LOG);
     await b.logs.create("l", LOG);
     await failsWith(["dropped", "fenced"], () => old.append(1, "late"));
     const writer = await b.logs.claim("l", "s");

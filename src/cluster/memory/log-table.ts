@@ -120,9 +120,25 @@ export class Log extends Expiring {
   }
 }
 
+/** Mark of a dropped log. */
+class Tombstone extends Expiring {
+  constructor(
+    readonly table: Map<string, Tombstone>,
+    readonly name: string,
+  ) {
+    super();
+  }
+
+  expire(): void {
+    this.table.delete(this.name);
+  }
+}
+
 /** Logs that the nodes of a process share. */
 export class LogTable {
   readonly logs = new Map<string, Log>();
+  /** Dropped logs whose names cannot be used yet, at most `maxLogs`. The first was dropped first. */
+  readonly #dropped = new Map<string, Tombstone>();
   /** Logs with entries. The first has received no entry for the longest time. */
   readonly #filled = new Set<Log>();
   /** Streams without an end, by the node that claimed them last. */
@@ -142,10 +158,18 @@ export class LogTable {
     return this.#open.size;
   }
 
-  create(name: string, options: LogOptions): void {
-    if (this.logs.has(name)) return;
+  /** Number of dropped logs whose names cannot be used yet. */
+  get droppedSize(): number {
+    return this.#dropped.size;
+  }
+
+  /** Creates a log if it does not exist. Returns false if it was dropped a short time ago. */
+  create(name: string, options: LogOptions): boolean {
+    if (this.logs.has(name)) return true;
+    if (this.#dropped.has(name)) return false;
     assertRoom(this.logs.size, this.maxLogs, `log "${name}"`, "maxLogs");
     this.logs.set(name, new Log(this, name, options));
+    return true;
   }
 
   drop(name: string): void {
@@ -160,6 +184,19 @@ export class LogTable {
       this.setOwner(stream, undefined);
       stream.wake();
     }
+    this.#bury(name, log.options.keepMs);
+  }
+
+  /** Keeps the name of a dropped log from use for some time. */
+  #bury(name: string, ms: number): void {
+    if (this.#dropped.size >= this.maxLogs) {
+      const [oldest] = this.#dropped.values();
+      if (oldest !== undefined) this.expiries.remove(oldest);
+      oldest?.expire();
+    }
+    const tombstone = new Tombstone(this.#dropped, name);
+    this.#dropped.set(name, tombstone);
+    this.expiries.set(tombstone, ms);
   }
 
   /** Returns the number of a new claim. No two claims have the same. */

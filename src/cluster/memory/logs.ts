@@ -15,7 +15,7 @@ export class MemoryLogs implements Logs {
 
   create(log: string, options: LogOptions): void {
     this.#begin();
-    this.#table.create(log, options);
+    if (!this.#table.create(log, options)) throw buried(log);
   }
 
   claim(log: string, stream: string): Writer {
@@ -146,6 +146,10 @@ function shown({ id, data, last }: Entry): LogEntry {
 
 function dropped(log: string): ClusterError {
   return new ClusterError("dropped", `log "${log}" does not exist; it was dropped or never created`);
+}
+
+function buried(log: string): ClusterError {
+  return new ClusterError("dropped", `log "${log}" was dropped; its name can be used again after its keepMs`);
 }
 
 function missed(log: string, stream: string): ClusterError {

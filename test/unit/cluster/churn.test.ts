@@ -11,6 +11,7 @@ const NONE = {
   records: 0,
   indexes: 0,
   logs: 0,
+  dropped: 0,
   open: 0,
   chars: 0,
   topics: 0,
@@ -27,6 +28,7 @@ function sizesOf({ expiries, records, logs, topics, leases, jobs }: Tables): typ
     records: records.rows.size,
     indexes: records.indexes.size,
     logs: logs.logs.size,
+    dropped: logs.droppedSize,
     open: logs.openSize,
     chars: logs.chars,
     topics: topics.size,
@@ -38,7 +40,8 @@ function sizesOf({ expiries, records, logs, topics, leases, jobs }: Tables): typ
 }
 
 test("what is deleted, released, done or left keeps nothing", async () => {
-  const tables = createTables({ clock: new FakeClock() });
+  const clock = new FakeClock();
+  const tables = createTables({ clock });
   const node = new MemoryNode(tables, () => undefined);
   for (let at = 0; at < 100; at++) {
     node.records.put(`k${at}`, "v", { ttlMs: 1_000, index: [{ index: `i${at}`, score: at }] });
@@ -56,6 +59,8 @@ test("what is deleted, released, done or left keeps nothing", async () => {
     }
   }
   await node.close();
+  deepEqual(sizesOf(tables), { ...NONE, dropped: 100, expiries: 100 });
+  clock.advance(LOG.keepMs);
   deepEqual(sizesOf(tables), NONE);
 });
 

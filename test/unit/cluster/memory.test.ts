@@ -67,6 +67,17 @@ test("each limit refuses or evicts", (t) => {
   throws(() => memoryCluster({ limits: { maxRecord: 1 } as object }), /maxRecords/);
 });
 
+test("the names of at most maxLogs dropped logs are kept from use", (t) => {
+  const a = memoryCluster({ limits: { maxLogs: 2 }, clock: new FakeClock() });
+  t.after(() => a.close());
+  for (const log of ["first", "second", "third"]) {
+    a.logs.create(log, LOG);
+    a.logs.drop(log);
+  }
+  a.logs.create("first", LOG);
+  for (const log of ["second", "third"]) throws(() => a.logs.create(log, LOG), /dropped/);
+});
+
 test("maxLoggedChars evicts from the log without an entry for the longest time", (t) => {
   const a = memoryCluster({ limits: { maxLoggedChars: 100 } });
   t.after(() => a.close());
