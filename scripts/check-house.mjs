@@ -11,7 +11,10 @@ const limits = { lines: 450, files: 23, seams: 5 };
  * `src/call/lazy.ts`.
  */
 const seams = {
-  "the handshake era of a server": [["entry/server.ts", "era/legacy/server/era.ts"]],
+  "the handshake era of a server": [
+    ["entry/server.ts", "era/legacy/server/era.ts"],
+    ["era/legacy/server/http.ts", "era/legacy/server/cluster/share.ts"],
+  ],
   "the handshake era of a client": [["era/legacy/client/era.ts", "era/legacy/client/connect.ts"]],
   "questions by replay, with the seal": [
     ["era/modern/server/handler.ts", "era/modern/server/replay.ts"],

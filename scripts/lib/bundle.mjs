@@ -48,6 +48,8 @@ export async function bundle(outdir) {
 
 /** Parts with entries of their own, by the name of their folder, with which the names of these entries begin. */
 const EXTENSIONS = ["skills", "cluster", "postgres", "redis"];
+/** Parts of other folders that are loaded with an extension only. */
+const WITH_EXTENSIONS = ["era/legacy/server/cluster/"];
 
 const sources = at("src");
 const sourceOf = (code) => join(sources, relative(at("dist"), code)).replace(/\.js$/, ".ts");
@@ -71,7 +73,9 @@ function readGraph(context) {
       outside: importedIds.filter((one) => !isOwn(one)),
       isEntry,
       // Programs without an extension load nothing of it.
-      isApart: EXTENSIONS.some((name) => /^(?:entry\/)?([^/-]+)/.exec(nameOf(id))?.[1] === name),
+      isApart:
+        EXTENSIONS.some((name) => /^(?:entry\/)?([^/-]+)/.exec(nameOf(id))?.[1] === name) ||
+        WITH_EXTENSIONS.some((folder) => nameOf(id).startsWith(folder)),
       size: code.length,
     };
     return [id, module];

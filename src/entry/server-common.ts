@@ -72,7 +72,6 @@ export type {
   Logger,
   ServedConnection,
   ServerCacheOptions,
-  ServerCluster,
   ServerInterceptor,
   ServerOptions,
 } from "../server/options.js";

@@ -3,6 +3,7 @@ import type { Clock } from "../call/clock.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import type { PingOptions } from "../call/ping-loop.js";
+import type { Cluster } from "../cluster/cluster.js";
 import type { GateAdmission, HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import type { RequestBodies } from "../http/request-bodies.js";
@@ -202,6 +203,7 @@ export interface RuntimeOptions {
   readonly instructions?: string | undefined;
   /** Ping settings. Without them clients are not pinged. */
   readonly pings?: PingOptions | undefined;
+  readonly cluster?: Cluster | undefined;
   /** Minimum time between two progress notifications of a call. */
   readonly progressIntervalMs?: number | undefined;
   /** True if results name the server. @default true */
@@ -401,7 +403,7 @@ export interface ServerEra extends OfferedEra {
   /** Runs a handler, which may send requests to the client in the way of this era. */
   runHandler(call: Call, runtime: ServerRuntime, run: RunHandler): MaybePromise<HandlerResult>;
   /** Creates the HTTP side of this era for one server. */
-  http(runtime: ServerRuntime, options: HttpBindingOptions): HttpBinding;
+  http(runtime: ServerRuntime, options: HttpBindingOptions): MaybePromise<HttpBinding>;
   /** Creates the state of this era for one channel. */
   attach(runtime: ServerRuntime, wire: ServerWire): EraSession;
 }

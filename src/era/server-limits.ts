@@ -56,6 +56,16 @@ export interface ServerLimits {
    */
   readonly sessionIdleMs: number;
   /**
+   * Time for which a process serves a session before it reads the session's record again, if processes share sessions.
+   * @default 1_000
+   */
+  readonly sessionCacheMs: number;
+  /**
+   * Time after which a process that shows no sign of life is declared dead, if processes share sessions.
+   * @default 10_000
+   */
+  readonly nodeLeaseMs: number;
+  /**
    * Maximum size of the client description that a session keeps, and of a subscription request without its URIs, in
    * characters of JSON.
    * @default 8_192
@@ -174,6 +184,8 @@ export const SERVER_LIMITS: ServerLimits = {
   maxSessionsPerPrincipal: 1_000,
   sessionSetupMs: 30_000,
   sessionIdleMs: 30 * 60_000,
+  sessionCacheMs: 1_000,
+  nodeLeaseMs: 10_000,
   maxClientChars: 8_192,
   maxIdChars: 1_024,
   maxUriChars: 16_384,

@@ -9,7 +9,10 @@ export interface UrlElicitationOwner {
 }
 
 /** Incomplete URL elicitations by id. The value is undefined after the owner has ended. */
-export type UrlElicitations = Map<string, UrlElicitationOwner | undefined>;
+export type UrlElicitations = Map<string, UrlElicitationOwner | undefined> & {
+  /** Called when an elicitation of another process may be complete. */
+  onUnknown?: ((id: string) => void) | undefined;
+};
 
 /** Object that holds the elicitations. */
 interface UrlElicitationKeeper {
@@ -42,5 +45,6 @@ export function completeUrlElicitation(pages: UrlElicitations, id: string): bool
   const owner = pages.get(id);
   const known = pages.delete(id);
   owner?.onUrlElicitationDone(id);
-  return known;
+  if (!known) pages.onUnknown?.(id);
+  return known || pages.onUnknown !== undefined;
 }

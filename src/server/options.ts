@@ -1,12 +1,12 @@
 import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
+import type { Cluster } from "../cluster/cluster.js";
 import type {
   Call,
   ClientDescription,
   HandlerResult,
   ReportContext,
-  ServerRuntime,
   SessionOptions,
   SsePaths,
 } from "../era/server-era.js";
@@ -16,7 +16,6 @@ import type { GuardOptions } from "../http/guard.js";
 import { defined } from "../protocol/json.js";
 import type { CacheScope, JsonObject, LoggingLevel } from "../protocol/types/index.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
-import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
 import type { RateLimitOptions } from "./rate-limit.js";
 import type { SealKey, StateCodec } from "./state/options.js";
@@ -31,12 +30,6 @@ export interface Logger {
 
 /** Wraps a call: `(call, next) => next(call)`. */
 export type ServerInterceptor = Interceptor<Call, HandlerResult>;
-
-/** Part of a cluster that a server uses. */
-export interface ServerCluster {
-  /** Connects the changes of a server with the other processes. Throws if an option that it needs is missing. */
-  connectChanges(local: ChangeBus, server: ServerRuntime & { readonly options: ServerOptions }): ChangeBus;
-}
 
 /** Options of the HTTP endpoint. */
 export interface HttpServerOptions extends GuardOptions {
@@ -153,10 +146,10 @@ export interface ServerOptions {
     readonly unsafePaths?: boolean;
   };
   /**
-   * State that the processes of a deployment share, such as `redisCluster(...)`. Changes reach the clients of all
-   * processes. Requires `stateKeys` or `stateCodec`.
+   * State that the processes of a deployment share, such as `redisCluster(...)`. Each process serves the sessions of
+   * all, and changes reach the clients of all. Requires `stateKeys` or `stateCodec`.
    */
-  readonly cluster?: ServerCluster;
+  readonly cluster?: Cluster;
   /**
    * Keys that seal the state of calls with input requests. The first key seals, all keys open.
    * @default a random key of this process

@@ -61,7 +61,7 @@ export class ServerCore implements ServerRuntime {
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     if (typeof info?.name !== "string" || typeof info.version !== "string")
-      throw new DefinitionError("McpServer requires { name, version }, both strings");
+      throw new DefinitionError("McpServer requires { name, version } as strings");
     assertOptions("McpServer", options, SERVER);
     assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.limits = resolveLimits("McpServer", options.limits, SERVER_LIMITS);
@@ -127,10 +127,7 @@ export class ServerCore implements ServerRuntime {
     for (const listener of [...this.#logListeners]) listener(message);
     if (this.#logListeners.size > 0 || this.#droppedLog) return;
     this.#droppedLog = true;
-    this.report(
-      new Error("A log message outside of a call was dropped: no client can receive it; in a handler use ctx.log"),
-      { where: "log" },
-    );
+    this.report(new Error("No client receives log messages outside of calls; use ctx.log"), { where: "log" });
   }
 
   onLog(listener: (message: LogMessage) => void): () => void {

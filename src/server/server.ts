@@ -170,7 +170,7 @@ export class Server<
    */
   elicitationCompleted(elicitationId: string): void {
     if (completeUrlElicitation(this.core.urlElicitations, elicitationId)) return;
-    throw new McpError("unknown_elicitation", `No incomplete URL elicitation has the elicitationId ${elicitationId}`);
+    throw new McpError("unknown_elicitation", `No open URL elicitation has the id ${elicitationId}`);
   }
 
   /** Wraps each call that starts from now on. The interceptor that is added first is the outermost. */

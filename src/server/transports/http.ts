@@ -1,6 +1,6 @@
-import type { MaybePromise } from "../../call/maybe-promise.js";
+import { andThen, type MaybePromise } from "../../call/maybe-promise.js";
 import { type HttpRefusal, refuse, refuseFailed } from "../../era/refuse.js";
-import type { AcceptChannel, HttpBinding, HttpBindingOptions, OfferedEra, ServerEra } from "../../era/server-era.js";
+import type { AcceptChannel, HttpBinding, HttpBindingOptions, OfferedEra } from "../../era/server-era.js";
 import { BodiesFull, BodyFailure } from "../../http/body-failure.js";
 import { allowOrigin } from "../../http/cors.js";
 import type { HttpExchange } from "../../http/exchange.js";
@@ -142,20 +142,16 @@ export class HttpEndpoint {
   #bindingOf(era: OfferedEra): MaybePromise<HttpBinding> {
     const known = this.#bindings.get(era);
     if (known !== undefined) return known;
-    const loaded = era.load();
-    const bound = loaded instanceof Promise ? this.#bindLater(era, loaded) : this.#bind(loaded);
+    const loaded = andThen(era.load(), (era) => era.http(this.#runtime, this.#options));
+    const bound = loaded instanceof Promise ? this.#bindLater(era, loaded) : loaded;
     this.#bindings.set(era, bound);
     return bound;
   }
 
-  #bind(era: ServerEra): HttpBinding {
-    return era.http(this.#runtime, this.#options);
-  }
-
-  /** Loads the binding of an era. The next exchange tries again after a failure. */
-  async #bindLater(era: OfferedEra, loading: Promise<ServerEra>): Promise<HttpBinding> {
+  /** Waits for the binding of an era. The next exchange tries again after a failure. */
+  async #bindLater(era: OfferedEra, loading: Promise<HttpBinding>): Promise<HttpBinding> {
     try {
-      const binding = this.#bind(await loading);
+      const binding = await loading;
       this.#bindings.set(era, binding);
       return binding;
     } catch (cause) {

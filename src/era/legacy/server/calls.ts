@@ -13,16 +13,17 @@ import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
 import { type HttpRefusal, refuse, refuseFailed } from "../../refuse.js";
 import type { Call, CallOrigin, Outcome, ServerEra, ServerRuntime } from "../../server-era.js";
 import { type EarlyCancel, EarlyCancels } from "./early-cancels.js";
-import { invalidRequest, shuttingDown } from "./refusals.js";
+import { invalidRequest, shuttingDown, toUnavailable } from "./refusals.js";
 import type { PostReply, ReplyKind } from "./reply.js";
 import type { LegacySession } from "./session.js";
+import type { SessionStream } from "./stream.js";
 
 /** Session to which the calls belong. */
 export interface CallOwner {
   readonly era: ServerEra;
   readonly runtime: ServerRuntime;
   readonly protocol: LegacySession;
-  createReply(exchange: HttpExchange, kind: ReplyKind, pending: number, batch: boolean): PostReply;
+  createReply(exchange: HttpExchange, kind: ReplyKind, ids: readonly RequestId[], batch: boolean): PostReply;
   originOf(exchange: HttpExchange): CallOrigin;
   /** Waits for the work. If the session ends first, the exchange is answered. */
   hold<T>(exchange: HttpExchange, id: RequestId | undefined, work: Promise<T>): Promise<T>;
@@ -67,7 +68,7 @@ export class PostCalls {
   serve(exchange: HttpExchange, request: RpcRequest, kind: ReplyKind): void {
     const call = this.#decode(exchange, request, this.#owner.originOf(exchange));
     if (call === undefined) return;
-    const reply = this.#owner.createReply(exchange, kind, 1, false);
+    const reply = this.#owner.createReply(exchange, kind, [call.id], false);
     const entry = { call, reply };
     this.#running.add(call.id, entry);
     this.#start([entry], { exchange, reply, id: request.id });
@@ -85,7 +86,7 @@ export class PostCalls {
       if (call === undefined) return;
       calls.push(call);
     }
-    const reply = this.#owner.createReply(exchange, kind, calls.length, true);
+    const reply = this.#owner.createReply(exchange, kind, [...ids], true);
     const entries = calls.map((call) => ({ call, reply }));
     for (const entry of entries) this.#running.set(entry.call.id, entry);
     this.#start(entries, { exchange, reply, id: undefined }, onStarted);
@@ -93,14 +94,17 @@ export class PostCalls {
 
   /**
    * Cancels a call. Drops the reply first, so that nothing that the handler sends on abort is written. Without a
-   * running call, keeps the cancellation, since its request may arrive later.
+   * running call, keeps the cancellation, since its request may arrive later, and returns false.
    */
-  cancel(params: Params | undefined): void {
+  cancel(params: Params | undefined): boolean {
     const id = params?.requestId;
-    if (!isRequestId(id)) return;
+    if (!isRequestId(id)) return true;
     const entry = findByEither(this.#running, id);
-    if (entry === undefined) return this.#early.keep(id);
-    if (!this.#owner.protocol.cancellable(entry.call)) return;
+    if (entry === undefined) {
+      this.#early.keep(id);
+      return false;
+    }
+    if (!this.#owner.protocol.cancellable(entry.call)) return true;
     this.#release(entry);
     this.#early.onOver(entry.call.id);
     entry.reply.drop();
@@ -111,6 +115,16 @@ export class PostCalls {
       id: entry.call.id,
       reason: reason.message,
     });
+    this.#owner.onCallOver();
+    return true;
+  }
+
+  /** Ends the calls of a stream that this process may no longer write to. Nothing is written for them. */
+  abandon(stream: SessionStream, reason: unknown): void {
+    for (const entry of this.#running.values()) {
+      if (entry.reply.stream !== stream || !this.#release(entry)) continue;
+      entry.call.end.abort(reason);
+    }
     this.#owner.onCallOver();
   }
 
@@ -157,7 +171,9 @@ export class PostCalls {
   #failStart(entries: readonly Running[], { exchange, reply, id }: Start, error: unknown): void {
     for (const entry of entries) if (this.#release(entry)) entry.call.end.abort(error);
     reply.stream?.end();
-    refuseFailed(exchange, this.#owner.runtime, error, id);
+    const refusal = toUnavailable(error);
+    if (refusal === undefined || exchange.answered) refuseFailed(exchange, this.#owner.runtime, error, id);
+    else refuse(exchange, this.#owner.runtime, refusal, id);
     this.#owner.onCallOver();
   }
 

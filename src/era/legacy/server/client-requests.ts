@@ -21,7 +21,7 @@ export class PendingClientRequests {
 
   /**
    * Sends a request and waits for the response. Progress resets the timeout. If the lifetime ends first, the client
-   * receives `notifications/cancelled`.
+   * receives `notifications/cancelled`. `wanted` is the id of the request, if its caller chooses one.
    */
   async request(
     method: string,
@@ -29,9 +29,10 @@ export class PendingClientRequests {
     lifetime: CallLifetime,
     send: (frame: string) => void,
     onProgress?: (params: Params) => void,
+    wanted?: RequestId,
   ): Promise<RpcResponse> {
     lifetime.throwIfAborted();
-    const id = this.#inflight.reserve(undefined);
+    const id = this.#inflight.reserve(wanted);
     let giveUp: (reason: unknown) => void = () => {};
     let waiting: Waiting | undefined;
     try {
@@ -51,9 +52,11 @@ export class PendingClientRequests {
     }
   }
 
-  /** Settles the request that the response answers. Ignores a response without a waiting request. */
-  settle(response: RpcResponse): void {
-    this.#find(response.id)?.resolve(response);
+  /** Settles the request that the response answers. Returns false if no such request waits. */
+  settle(response: RpcResponse): boolean {
+    const waiting = this.#find(response.id);
+    waiting?.resolve(response);
+    return waiting !== undefined;
   }
 
   /** Processes a progress notification. Returns true if it belongs to one of these requests. */
@@ -63,9 +66,11 @@ export class PendingClientRequests {
     return onProgress !== undefined;
   }
 
-  /** Rejects a request for which a malformed response arrived. */
-  fail(id: RequestId | undefined, error: Error): void {
-    this.#find(id)?.reject(error);
+  /** Rejects a request for which a malformed response arrived. Returns false if no such request waits. */
+  fail(id: RequestId | undefined, error: Error): boolean {
+    const waiting = this.#find(id);
+    waiting?.reject(error);
+    return waiting !== undefined;
   }
 
   failAll(error: Error): void {

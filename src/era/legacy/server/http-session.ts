@@ -11,13 +11,15 @@ import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from
 import { classify, type Parsed, type ParseFailure } from "../../../protocol/jsonrpc/parse.js";
 import type { EventLog } from "../../../store/event-log.js";
 import { type HttpRefusal, refuse, refuseFailed } from "../../refuse.js";
-import type { Call, CallOrigin, ClientDescription, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
+import type { Call, CallOrigin, ClientDescription, ServerEra, ServerRuntime } from "../../server-era.js";
 import { type CallOwner, PostCalls } from "./calls.js";
 import { PendingClientRequests } from "./client-requests.js";
 import type { EarlyCancel } from "./early-cancels.js";
-import { invalidRequest, refusal } from "./refusals.js";
+import { keepOrigin } from "./kept-client.js";
+import { invalidRequest, refusal, toUnavailable } from "./refusals.js";
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./reply.js";
-import { LegacySession } from "./session.js";
+import { LegacySession, type SessionWire } from "./session.js";
+import type { SessionChange, SessionSharing, SharedSession } from "./shared-sessions.js";
 import { type SessionStream, UnknownEvent } from "./stream.js";
 import { SessionStreams, type StreamingSession } from "./streams.js";
 
@@ -27,6 +29,8 @@ export interface SessionContext {
   readonly runtime: ServerRuntime;
   readonly retryMs: number | undefined;
   readonly log: EventLog | undefined;
+  /** Connection to other processes that serve the same sessions, if there are any. */
+  readonly shared: SessionSharing | undefined;
   readonly keepAlive: KeepAlive<SseConnection>;
   readonly cancels: DeadlineQueue<EarlyCancel>;
   /** Called when the session has neither running calls nor connections. */
@@ -38,7 +42,7 @@ export interface SessionContext {
  * HTTP side of a session: calls with their replies, streams, and requests to the client. Without an id it is the
  * session of a single POST, in which nothing can be resumed, cancelled or answered, since no client can name it.
  */
-export class HttpSession implements ServerWire, StreamingSession, CallOwner {
+export class HttpSession implements SessionWire, StreamingSession, CallOwner, SharedSession {
   readonly shared = false;
   readonly id: string | undefined;
   /** Entry of the session in the queue of idle sessions. */
@@ -53,6 +57,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
   readonly #calls: PostCalls;
   readonly #streams: SessionStreams;
   readonly #requests = new PendingClientRequests();
+  readonly #shared: SessionSharing | undefined;
   /** Exchanges that wait for code of the author or for the event log, with the ids of their requests. */
   #held: Map<HttpExchange, RequestId | undefined> | undefined;
   #ended: HttpRefusal | undefined;
@@ -67,7 +72,10 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     this.runtime = runtime;
     this.protocol = new LegacySession(era, runtime, this, client);
     this.#calls = new PostCalls(this, context.cancels);
-    this.#streams = new SessionStreams(this, id === undefined ? undefined : context.log, retryMs, context.keepAlive);
+    const shared = id === undefined ? undefined : context.shared;
+    this.#shared = shared;
+    const log = id === undefined ? undefined : context.log;
+    this.#streams = new SessionStreams(this, log, retryMs, context.keepAlive, shared);
   }
 
   get version(): string {
@@ -111,6 +119,8 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
         return this.#postBatch(exchange, body.items, kind);
       case "invalid":
         return this.#refuseInvalid(exchange, body.failure);
+      case "response":
+        return this.#answer(exchange, body.message);
       default:
         exchange.reply(202, {});
         return this.#take(body);
@@ -121,8 +131,9 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
   listen(exchange: HttpExchange, lastEventId: string | undefined): void {
     const { log } = this.#streams;
     const resumed = log !== undefined && lastEventId !== undefined;
-    if (!resumed && this.#streams.isListening)
+    if (!resumed && this.#shared === undefined && this.#streams.isListening)
       return refuse(exchange, this.runtime, refusal(409, "The session already has an open GET stream"));
+    if (this.#shared !== undefined) this.protocol.subscriptions.listener = keepOrigin(this.originOf(exchange));
     const opened = resumed ? this.#streams.resume(exchange, log, lastEventId) : this.#streams.listen(exchange);
     this.hold(exchange, undefined, opened).catch((error: unknown) => this.#refuseFailed(exchange, error));
   }
@@ -140,7 +151,52 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     onProgress?: (params: Params) => void,
   ): Promise<RpcResponse> {
     const stream = this.#streamForRequest(call, method);
-    return this.#requests.request(method, params, lifetime, (frame) => stream.send(frame), onProgress);
+    const send = (frame: string) => stream.send(frame);
+    if (this.#shared === undefined) return this.#requests.request(method, params, lifetime, send, onProgress);
+    const id = await this.#shared.openQuestion(this);
+    try {
+      return await this.#requests.request(method, params, lifetime, send, onProgress, id);
+    } finally {
+      this.#shared.closeQuestion(id);
+    }
+  }
+
+  save(change: SessionChange): void | Promise<void> {
+    return this.#shared?.save(this, change);
+  }
+
+  takeOver(): Promise<boolean> {
+    return this.#shared?.takeOver(this) ?? Promise.resolve(false);
+  }
+
+  resync(): void {
+    this.protocol.resync();
+  }
+
+  /** Ends the calls of a stream that another process writes now. A message outside calls is passed on to it. */
+  onLost(stream: SessionStream, frame: string, reason: unknown): void {
+    this.runtime.report(reason, { where: "event log" });
+    if (stream === this.#streams.standalone) this.#shared?.passOn(this, frame);
+    else this.#calls.abandon(stream, reason);
+  }
+
+  /** Stream for messages outside calls. */
+  get standalone(): SessionStream {
+    return this.#streams.standalone;
+  }
+
+  /** Processes a message of the client that arrived in another process. Returns false if it concerns nothing here. */
+  receiveFromPeer({ method, params }: RpcNotification): boolean {
+    return method === "notifications/cancelled" ? this.#calls.cancel(params) : this.#requests.progress(params);
+  }
+
+  /** Settles a question whose response arrived in another process. */
+  settle(response: RpcResponse): boolean {
+    return this.#requests.settle(response);
+  }
+
+  failQuestion(id: RequestId, message: string): void {
+    this.#requests.fail(id, new ProtocolError(message));
   }
 
   detachable(call: Call | undefined): boolean {
@@ -164,12 +220,16 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     this.#held = undefined;
     this.#requests.failAll(reason);
     this.protocol.close();
+  }
+
+  /** Removes the events of the session from its log. */
+  forget(): void {
     this.#streams.forget();
   }
 
-  createReply(exchange: HttpExchange, kind: ReplyKind, pending: number, batch: boolean): PostReply {
-    if (kind === "json") return new JsonReply(exchange, batch, pending);
-    return new StreamReply(exchange, this.#streams.createForCall(), pending);
+  createReply(exchange: HttpExchange, kind: ReplyKind, ids: readonly RequestId[], batch: boolean): PostReply {
+    if (kind === "json") return new JsonReply(exchange, batch, ids.length);
+    return new StreamReply(exchange, this.#streams.createForCall(ids), ids.length);
   }
 
   async hold<T>(exchange: HttpExchange, id: RequestId | undefined, work: Promise<T>): Promise<T> {
@@ -210,16 +270,32 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     takeOthers();
   }
 
+  /** Takes a response. If its question is in another process, the exchange is answered when that process can have it. */
+  #answer(exchange: HttpExchange, response: RpcResponse): void {
+    if (this.#requests.settle(response) || this.#shared === undefined) return exchange.reply(202, {});
+    this.hold(exchange, undefined, this.#shared.answer(this, response))
+      .then(() => exchange.answered || exchange.reply(202, {}))
+      .catch((error: unknown) => this.#refuseFailed(exchange, error));
+  }
+
   #take(body: Parsed): void {
-    if (body.kind === "response") this.#requests.settle(body.message);
-    else if (body.kind === "notification") this.#receive(body.message);
+    if (body.kind === "response") {
+      if (!this.#requests.settle(body.message))
+        this.#shared
+          ?.answer(this, body.message)
+          .catch((error: unknown) => this.runtime.report(error, { where: "cluster" }));
+    } else if (body.kind === "notification") this.#receive(body.message);
   }
 
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
-    if (method === "notifications/cancelled") this.#calls.cancel(params);
-    else if (method === "notifications/progress" && this.#requests.progress(params)) return;
-    else this.protocol.receive(notification);
+    if (method === "notifications/cancelled") {
+      if (!this.#calls.cancel(params)) this.#shared?.forward(this, notification);
+    } else if (method === "notifications/progress") {
+      if (this.#requests.progress(params)) return;
+      this.#shared?.forward(this, notification);
+      this.protocol.receive(notification);
+    } else this.protocol.receive(notification);
   }
 
   #streamForRequest(call: Call | undefined, method: string): SessionStream {
@@ -238,11 +314,13 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
 
   #refuseInvalid(exchange: HttpExchange, failure: ParseFailure): void {
     const { code, message, answer, id } = failure;
-    if (answer) this.#requests.fail(id, new ProtocolError(message));
+    if (answer && !this.#requests.fail(id, new ProtocolError(message))) this.#shared?.fail(this, id, message);
     refuse(exchange, this.runtime, { status: 400, error: { code, message } }, answer ? undefined : id);
   }
 
   #refuseFailed(exchange: HttpExchange, error: unknown): void {
+    const away = toUnavailable(error);
+    if (away !== undefined && !exchange.answered) return refuse(exchange, this.runtime, away);
     if (!(error instanceof UnknownEvent) || exchange.answered) return refuseFailed(exchange, this.runtime, error);
     const gone = invalidRequest("Last-Event-ID is not in the event log of this session");
     refuse(exchange, this.runtime, this.#ended ?? gone);

@@ -1,3 +1,4 @@
+import { andThen, attempt, type MaybePromise } from "../../../call/maybe-promise.js";
 import type { HttpExchange, HttpHeaders } from "../../../http/exchange.js";
 import { rememberLast } from "../../../http/guard.js";
 import { accepts } from "../../../http/media-type.js";
@@ -16,9 +17,10 @@ import { toFrame } from "./calls.js";
 import { methodsOf } from "./descriptor.js";
 import { createCancelQueue } from "./early-cancels.js";
 import { HttpSession, type SessionContext } from "./http-session.js";
-import { invalidRequest, refusal, sessionClosed, sessionNotFound, shuttingDown } from "./refusals.js";
+import { invalidRequest, refusal, sessionClosed, shuttingDown, toUnavailable } from "./refusals.js";
 import type { ReplyKind } from "./reply.js";
 import { SessionTable } from "./session-table.js";
+import type { SessionPlace, SessionSharing, Sessions } from "./shared-sessions.js";
 import { type SseContext, SseEndpoint } from "./sse.js";
 
 const SESSION_ID = "mcp-session-id";
@@ -30,16 +32,30 @@ const ASSUMED_VERSION = "2025-03-26";
  * Creates the HTTP side of the legacy era: Streamable HTTP of 2025-03-26 to 2025-11-25, with sessions or, if they are
  * disabled, with independent POSTs.
  */
-export function createLegacyBinding(era: ServerEra, runtime: ServerRuntime, options: HttpBindingOptions): HttpBinding {
-  return new LegacyBinding(era, runtime, toBindingOptions(options), methodsOf(options.sessions));
+export function createLegacyBinding(
+  era: ServerEra,
+  runtime: ServerRuntime,
+  options: HttpBindingOptions,
+): MaybePromise<HttpBinding> {
+  const { cluster } = runtime.options;
+  const bind = (share?: ShareSessions) =>
+    new LegacyBinding(era, runtime, toBindingOptions(options), methodsOf(options.sessions), share);
+  if (cluster === undefined || options.sessions === false) return bind();
+  return import("./cluster/share.js").then(({ shareSessions }) => bind((place) => shareSessions(cluster, place)));
 }
+
+/** Connects the sessions of an endpoint with the other processes that serve them. */
+type ShareSessions = (place: SessionPlace<HttpSession>) => {
+  readonly sessions: Sessions<HttpSession>;
+  readonly shared: SessionSharing;
+};
 
 class LegacyBinding implements HttpBinding {
   readonly #methods: readonly string[];
   readonly #runtime: ServerRuntime;
   readonly #options: BindingOptions;
   readonly #versions: readonly string[];
-  readonly #table: SessionTable;
+  readonly #table: Sessions<HttpSession>;
   readonly #keepAlive: KeepAlive<SseConnection>;
   readonly #context: SessionContext;
   readonly #pickReplyKind: (accept: string | undefined) => ReplyKind | undefined;
@@ -51,20 +67,34 @@ class LegacyBinding implements HttpBinding {
   #onCallOver: () => void = () => {};
   #closed = false;
 
-  constructor(era: ServerEra, runtime: ServerRuntime, options: BindingOptions, methods: readonly string[]) {
+  constructor(
+    era: ServerEra,
+    runtime: ServerRuntime,
+    options: BindingOptions,
+    methods: readonly string[],
+    share: ShareSessions | undefined,
+  ) {
     this.#runtime = runtime;
     this.#options = options;
     this.#methods = methods;
     this.#pickReplyKind = rememberLast((accept) => pickReplyKind(accept, options));
     this.#versions = runtime.versions.filter((version) => era.versions.includes(version));
-    this.#table = new SessionTable(runtime.limits, runtime.clock, (id) => this.#onEnd(id));
+    const joined = share?.({
+      runtime,
+      resumable: options.resumable === true,
+      create: (id, principal) => new HttpSession(this.#context, id, principal),
+      onEnd: (id) => this.#onEnd(id),
+    });
+    const table = new SessionTable(runtime.limits, runtime.clock, (id) => this.#onEnd(id));
+    this.#table = joined?.sessions ?? table;
     this.#keepAlive = new KeepAlive(runtime.clock, options.keepAliveMs);
     const { resumable, sse, accept } = options;
     this.#context = {
       era,
       runtime,
       retryMs: options.retryMs,
-      log: resumable === true ? new MemoryEventLog(runtime.limits) : resumable === false ? undefined : resumable,
+      log: resumable === true ? (joined?.shared.log ?? new MemoryEventLog(runtime.limits)) : resumable || undefined,
+      shared: joined?.shared,
       keepAlive: this.#keepAlive,
       cancels: createCancelQueue(runtime.clock),
       onIdle: (session) => this.#onIdle(session),
@@ -72,7 +102,7 @@ class LegacyBinding implements HttpBinding {
     };
     if (sse !== undefined && sse !== false && accept !== undefined) {
       const paths = resolveSsePaths(sse);
-      this.#sseContext = { era, runtime, options, accept, keepAlive: this.#keepAlive, paths, table: this.#table };
+      this.#sseContext = { era, runtime, options, accept, keepAlive: this.#keepAlive, paths, table };
     }
   }
 
@@ -83,10 +113,8 @@ class LegacyBinding implements HttpBinding {
       return this.#refuse(exchange, this.#unsupported(version), body);
     if (exchange.method === "POST") return this.#post(exchange, body, version);
     if (!this.#methods.includes(exchange.method)) return this.#refuse(exchange, this.#notAllowed(exchange.method));
-    const session = this.#find(exchange, body, version);
-    if (session === undefined) return;
-    if (exchange.method === "GET") this.#listen(exchange, session);
-    else this.#delete(exchange, session);
+    const serve = exchange.method === "GET" ? this.#listen : this.#delete;
+    andThen(this.#find(exchange, body, version), (session) => session && serve.call(this, exchange, session));
   }
 
   idle(): Promise<void> {
@@ -98,12 +126,13 @@ class LegacyBinding implements HttpBinding {
     });
   }
 
-  close(): void {
+  close(): void | Promise<void> {
     this.#closed = true;
-    this.#table.endAll(shuttingDown);
+    const closed = this.#table.close(shuttingDown);
     for (const session of [...this.#unnamed]) session.end(shuttingDown);
     this.#unnamed.clear();
     this.#keepAlive.stop();
+    return closed;
   }
 
   /** Serves the two paths of HTTP+SSE. */
@@ -131,13 +160,15 @@ class LegacyBinding implements HttpBinding {
     if (!this.#options.sessions.enabled) return this.#postSingle(exchange, body, kind, version);
     const isHandshake = body.kind === "request" && body.message.method === "initialize";
     if (isHandshake && exchange.header(SESSION_ID) === undefined) {
-      this.#open(exchange, body.message, kind).catch((error: unknown) =>
-        refuseFailed(exchange, this.#runtime, error, answerableId(body)),
-      );
+      this.#open(exchange, body.message, kind).catch((error: unknown) => this.#refuseFailed(exchange, error, body));
       return;
     }
     const session = this.#find(exchange, body, version);
-    if (session === undefined) return;
+    if (session instanceof Promise) session.then((session) => session && this.#postTo(session, exchange, body, kind));
+    else if (session !== undefined) this.#postTo(session, exchange, body, kind);
+  }
+
+  #postTo(session: HttpSession, exchange: HttpExchange, body: Parsed, kind: ReplyKind): void {
     session.post(exchange, body, kind);
     // A session with calls does not expire. The end of its last call restarts the idle time.
     if (!session.busy) this.#table.touch(session);
@@ -164,11 +195,11 @@ class LegacyBinding implements HttpBinding {
     this.#unnamed.delete(session);
     this.#onCallOver();
     // The client has not received the id, so it cannot use the session.
-    if (!opened) this.#table.end(session, sessionClosed);
+    if (!opened) await this.#table.end(session, sessionClosed);
   }
 
   async #admit(id: string, session: HttpSession): ReturnType<Admit> {
-    const full = this.#table.reserve(session.principal);
+    const full = await this.#table.reserve(session.principal);
     if (full !== undefined) return { refusal: full };
     try {
       await this.#options.sessions.onOpen?.(id);
@@ -180,7 +211,7 @@ class LegacyBinding implements HttpBinding {
       this.#table.free(session.principal);
       return { refusal: session.ended };
     }
-    this.#table.add(id, session);
+    await this.#table.add(id, session);
     return { headers: { [SESSION_ID]: id } };
   }
 
@@ -199,12 +230,19 @@ class LegacyBinding implements HttpBinding {
   }
 
   #delete(exchange: HttpExchange, session: HttpSession): void {
-    this.#table.end(session, sessionClosed);
-    exchange.reply(200, {});
+    attempt(
+      () => this.#table.end(session, sessionClosed),
+      () => exchange.reply(200, {}),
+      (error) => this.#refuseFailed(exchange, error, undefined),
+    );
   }
 
   /** Finds the session that the exchange names. If there is none, or its version differs, answers the exchange. */
-  #find(exchange: HttpExchange, body: Parsed | undefined, version: string | undefined): HttpSession | undefined {
+  #find(
+    exchange: HttpExchange,
+    body: Parsed | undefined,
+    version: string | undefined,
+  ): MaybePromise<HttpSession | undefined> {
     const sessionId = exchange.header(SESSION_ID);
     if (sessionId === undefined)
       return this.#refuse(
@@ -212,8 +250,20 @@ class LegacyBinding implements HttpBinding {
         invalidRequest("the Mcp-Session-Id header is missing; send initialize first"),
         body,
       );
-    const session = this.#table.find(sessionId, exchange.principal);
-    if (session === undefined) return this.#refuse(exchange, sessionNotFound, body);
+    const found = this.#table.find(sessionId, exchange.principal);
+    if (!(found instanceof Promise)) return this.#check(found, exchange, body, version);
+    return found
+      .then((found) => this.#check(this.#closed ? shuttingDown : found, exchange, body, version))
+      .catch((error: unknown) => this.#refuseFailed(exchange, error, body));
+  }
+
+  #check(
+    session: HttpSession | HttpRefusal,
+    exchange: HttpExchange,
+    body: Parsed | undefined,
+    version: string | undefined,
+  ): HttpSession | undefined {
+    if (!(session instanceof HttpSession)) return this.#refuse(exchange, session, body);
     if (version !== undefined && version !== session.version) {
       return this.#refuse(
         exchange,
@@ -246,6 +296,13 @@ class LegacyBinding implements HttpBinding {
 
   #notAllowed(method: string): HttpRefusal {
     return refusal(405, `Method not allowed: ${method}`, { allow: ["POST", ...this.#methods].join(", ") });
+  }
+
+  #refuseFailed(exchange: HttpExchange, error: unknown, body: Parsed | undefined): undefined {
+    const refusal = toUnavailable(error);
+    if (refusal === undefined || exchange.answered)
+      return refuseFailed(exchange, this.#runtime, error, body && answerableId(body));
+    this.#refuse(exchange, refusal, body);
   }
 
   #refuse(exchange: HttpExchange, why: HttpRefusal, body?: Parsed): undefined {
@@ -295,12 +352,14 @@ export async function serveHandshake(
     if (outcome.kind === "error" && outcome.busy !== undefined) return refused(outcome.busy.refusal);
     const admission = outcome.kind === "result" ? await admit() : { headers: {} };
     if ("refusal" in admission) return refused(admission.refusal);
-    const reply = session.createReply(exchange, kind, 1, false);
+    const reply = session.createReply(exchange, kind, [request.id], false);
     await reply.open(admission.headers);
     const delivered = reply.answer(toFrame(call, outcome));
     call.afterAnswer?.();
     return delivered && outcome.kind === "result";
   } catch (error) {
+    const away = toUnavailable(error);
+    if (away !== undefined) return refused(away);
     refuseFailed(exchange, runtime, error, request.id);
     return false;
   }

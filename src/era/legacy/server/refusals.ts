@@ -1,4 +1,5 @@
 import type { HttpHeaders } from "../../../http/exchange.js";
+import { McpError } from "../../../protocol/errors.js";
 import { INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";
 import type { HttpRefusal } from "../../refuse.js";
 
@@ -21,12 +22,24 @@ export const shuttingDown: HttpRefusal = {
   error: { code: TRANSPORT_ERROR, message: "The server is shutting down" },
 };
 
+/** Returns the refusal of a request that needs the state of other processes, if that state cannot be reached. */
+export function toUnavailable(error: unknown): HttpRefusal | undefined {
+  const code = error instanceof McpError ? error.code : undefined;
+  if (code !== "cluster_unavailable" && code !== "cluster_unknown_outcome") return undefined;
+  const message = "The state that the server's processes share cannot be reached; send the request again";
+  return refusal(503, message, { "retry-after": "1" });
+}
+
 export function invalidRequest(problem: string): HttpRefusal {
   return { status: 400, error: { code: INVALID_REQUEST, message: `Invalid request: ${problem}` } };
 }
 
 export function tooManyItems({ length }: readonly unknown[], most: number): string {
   return `a batch has ${length} messages, at most ${most} are allowed (limits.maxBatchItems)`;
+}
+
+export function tooManySessions(what: string, limit: string): HttpRefusal {
+  return refusal(503, `Too many sessions: ${what} are in use (limits.${limit})`, { "retry-after": "30" });
 }
 
 export function refusal(status: number, message: string, headers?: HttpHeaders): HttpRefusal {

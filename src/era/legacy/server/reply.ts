@@ -19,7 +19,7 @@ export interface PostReply {
   answer(frame: string, busy?: Busy): boolean;
   /** Records that one request was cancelled and gets no response. */
   drop(): void;
-  /** Ends one running request, since its session ends. Only a JSON response contains `frame`. */
+  /** Ends one running request, since its session ends. A stream contains `frame` only if it can be resumed elsewhere. */
   fail(frame: string): void;
 }
 
@@ -57,8 +57,8 @@ export class StreamReply implements PostReply {
     if (!this.#exchange.answered) this.#exchange.reply(204, {});
   }
 
-  fail(): void {
-    if (--this.#pending === 0) this.stream.end();
+  fail(frame: string): void {
+    if (--this.#pending === 0) this.stream.abandon(frame);
   }
 }
 

@@ -18,9 +18,11 @@ export interface SubscribingSession {
 export class SessionSubscriptions {
   readonly #runtime: ServerRuntime;
   readonly #session: SubscribingSession;
-  /** Origin of the last subscribe request, by URI. */
-  readonly #watched = new Map<string, CallOrigin>();
+  /** Origin of the last subscribe request, by URI. It is undefined if another process served that request. */
+  readonly #watched = new Map<string, CallOrigin | undefined>();
   readonly #outbox: ChangeOutbox;
+  /** Origin of the request that listens in this process. Access to resources that have no other origin is checked with it. */
+  listener: CallOrigin = {};
 
   constructor(runtime: ServerRuntime, session: SubscribingSession) {
     this.#runtime = runtime;
@@ -35,22 +37,36 @@ export class SessionSubscriptions {
     );
   }
 
+  get uris(): readonly string[] {
+    return [...this.#watched.keys()];
+  }
+
+  /** Takes the subscriptions that another process has stored. Their number was checked there. */
+  restore(uris: readonly string[]): void {
+    for (const uri of this.uris) if (!uris.includes(uri)) this.remove(uri);
+    for (const uri of uris) {
+      if (this.#watched.has(uri)) continue;
+      countOpen(this.#runtime, ownerOf(this.listener, this), 1);
+      this.#watched.set(uri, undefined);
+      retain(this.#runtime, uri);
+    }
+  }
+
   /** Subscribes to a resource. Access is checked with the origin of the last request. */
   add(uri: string, origin: CallOrigin): void {
-    const before = this.#watched.get(uri);
+    const isNew = !this.#watched.has(uri);
     const owner = ownerOf(origin, this);
-    if (before === undefined) assertMayOpen(this.#runtime, owner, 1, [uri]);
-    else countOpen(this.#runtime, ownerOf(before, this), -1);
+    if (isNew) assertMayOpen(this.#runtime, owner, 1, [uri]);
+    else countOpen(this.#runtime, this.#ownerOf(uri), -1);
     countOpen(this.#runtime, owner, 1);
     this.#watched.set(uri, keepOrigin(origin));
-    if (before === undefined) retain(this.#runtime, uri);
+    if (isNew) retain(this.#runtime, uri);
   }
 
   remove(uri: string): void {
-    const origin = this.#watched.get(uri);
-    if (origin === undefined) return;
+    if (!this.#watched.has(uri)) return;
+    countOpen(this.#runtime, this.#ownerOf(uri), -1);
     this.#watched.delete(uri);
-    countOpen(this.#runtime, ownerOf(origin, this), -1);
     release(this.#runtime, uri);
   }
 
@@ -58,10 +74,13 @@ export class SessionSubscriptions {
   send(change: Change): void {
     if (change.kind !== "resource") return this.#outbox.add(change);
     const { uri } = change;
-    const origin = this.#watched.get(uri);
-    if (origin === undefined) return;
-    const call = this.#session.callOf("resources/subscribe", { uri }, origin);
+    if (!this.#watched.has(uri)) return;
+    const call = this.#session.callOf("resources/subscribe", { uri }, this.#watched.get(uri) ?? this.listener);
     this.#runtime.ifSeen(call, uri, () => this.#outbox.add(change));
+  }
+
+  #ownerOf(uri: string): unknown {
+    return ownerOf(this.#watched.get(uri) ?? this.listener, this);
   }
 
   close(): void {

@@ -5,14 +5,15 @@ import { DeadlineQueue } from "../../../call/deadline-queue.js";
 import type { HttpRefusal } from "../../refuse.js";
 import type { ServerLimits } from "../../server-limits.js";
 import type { HttpSession } from "./http-session.js";
-import { refusal, sessionClosed } from "./refusals.js";
+import { sessionClosed, sessionNotFound, tooManySessions } from "./refusals.js";
+import type { Sessions } from "./shared-sessions.js";
 
 /**
  * Sessions of an endpoint, with their number, owners and idle times. If there is no place for a new session, an idle
  * one ends: first one whose client has sent nothing since its handshake, then the one unused longest. A session with a
  * running call or an open stream is never ended for this.
  */
-export class SessionTable {
+export class SessionTable implements Sessions<HttpSession> {
   readonly #sessions = new Map<string, HttpSession>();
   /** Sessions whose clients have sent nothing since the handshake. */
   readonly #new: DeadlineQueue<HttpSession>;
@@ -38,40 +39,35 @@ export class SessionTable {
     return this.#sessions.values();
   }
 
-  /** Reserves a place for a session of this principal. Returns a refusal if there is none. */
   reserve(principal: string | undefined): HttpRefusal | undefined {
     const { maxSessions, maxSessionsPerPrincipal } = this.#limits;
     const own = principal === undefined ? 0 : (this.#placesOf.get(principal) ?? 0);
     if (own >= maxSessionsPerPrincipal && !this.#endIdle((session) => session.principal === principal))
-      return tooMany(`${maxSessionsPerPrincipal} sessions of this caller`, "maxSessionsPerPrincipal");
+      return tooManySessions(`${maxSessionsPerPrincipal} sessions of this caller`, "maxSessionsPerPrincipal");
     if (this.#places >= maxSessions && !this.#endIdle(() => true))
-      return tooMany(`${maxSessions} sessions`, "maxSessions");
+      return tooManySessions(`${maxSessions} sessions`, "maxSessions");
     this.#count(principal, 1);
     return undefined;
   }
 
-  /** Releases a reserved place that holds no session of the table. */
   free(principal: string | undefined): void {
     this.#count(principal, -1);
   }
 
-  /** Adds a session for which a place was reserved. */
   add(id: string, session: HttpSession): void {
     this.#sessions.set(id, session);
     session.idlePlace = this.#new.add(session);
   }
 
-  /** Returns the session with this id if it belongs to the principal. */
-  find(id: string, principal: string | undefined): HttpSession | undefined {
+  find(id: string, principal: string | undefined): HttpSession | HttpRefusal {
     const session = this.#sessions.get(id);
-    return session !== undefined && session.principal === principal ? session : undefined;
+    return session !== undefined && session.principal === principal ? session : sessionNotFound;
   }
 
   has(id: string): boolean {
     return this.#sessions.has(id);
   }
 
-  /** Restarts the idle time of a session. */
   touch(session: HttpSession): void {
     const place = session.idlePlace;
     if (place?.queue === this.#used) this.#used.touch(place);
@@ -86,13 +82,14 @@ export class SessionTable {
     session.idlePlace?.leave();
     session.idlePlace = undefined;
     session.end(why);
+    session.forget();
     if (id === undefined || this.#sessions.get(id) !== session) return;
     this.#sessions.delete(id);
     this.free(session.principal);
     this.#onEnd(id);
   }
 
-  endAll(why: HttpRefusal): void {
+  close(why: HttpRefusal): void {
     for (const session of [...this.#sessions.values()]) this.end(session, why);
   }
 
@@ -116,8 +113,4 @@ export class SessionTable {
     if (own > 0) this.#placesOf.set(principal, own);
     else this.#placesOf.delete(principal);
   }
-}
-
-function tooMany(what: string, limit: string): HttpRefusal {
-  return refusal(503, `Too many sessions: ${what} are in use (limits.${limit})`, { "retry-after": "30" });
 }

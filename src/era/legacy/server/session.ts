@@ -6,7 +6,7 @@ import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../.
 import type { Params, RpcNotification, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { NO_BATCHES } from "../../../protocol/jsonrpc/peer.js";
 import { isWanted } from "../../../protocol/logging.js";
-import type { InitializeParams, LoggingLevel, ServerCapabilities } from "../../../protocol/types/index.js";
+import type { InitializeParams, LoggingLevel } from "../../../protocol/types/index.js";
 import type { Change } from "../../../store/change-bus.js";
 import { longIdRefusal, notificationProblem } from "../../request-shapes.js";
 import { ServedCall } from "../../served-call.js";
@@ -27,6 +27,9 @@ import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../meth
 import { describeClient } from "./kept-client.js";
 import { tooManyItems } from "./refusals.js";
 import { SessionSubscriptions } from "./session-subscriptions.js";
+import type { List, SessionChange, SessionState } from "./shared-sessions.js";
+
+const LISTS: readonly List[] = ["tools", "prompts", "resources"];
 
 type Phase =
   | { readonly name: "new" }
@@ -36,12 +39,18 @@ type Phase =
 
 const UNKNOWN_CLIENT: ClientDescription = { version: HANDSHAKE_VERSIONS[0], capabilities: {}, info: undefined };
 
+/** Connection to the client of a session. */
+export interface SessionWire extends ServerWire {
+  /** Stores a change for other processes. */
+  save?(change: SessionChange): void | Promise<void>;
+}
+
 /** State of a session: phase of the handshake, version, client, log level, subscriptions. */
 export class LegacySession implements EraSession, UrlElicitationOwner {
   running = 0;
   readonly #era: ServerEra;
   readonly #runtime: ServerRuntime;
-  readonly #wire: ServerWire;
+  readonly #wire: SessionWire;
   #subscriptions: SessionSubscriptions | undefined;
   /** Ids of the URL elicitations that are not complete. */
   readonly #urlElicitations = new Set<string>();
@@ -50,17 +59,49 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   #pings: PingLoop | undefined;
   readonly #awaitingReady = new Set<() => void>();
   #closed = false;
-  #promised: ServerCapabilities = {};
+  #promised: readonly List[] = [];
   readonly #stopListening: (() => void)[] = [];
   readonly #notificationCalls = new Set<Call>();
   #receive: ((notification: RpcNotification) => void) | undefined;
 
   /** With `client`, no handshake is expected and no changes are sent. */
-  constructor(era: ServerEra, runtime: ServerRuntime, wire: ServerWire, client?: ClientDescription) {
+  constructor(era: ServerEra, runtime: ServerRuntime, wire: SessionWire, client?: ClientDescription) {
     this.#era = era;
     this.#runtime = runtime;
     this.#wire = wire;
     if (client !== undefined) this.#phase = { name: "ready", client };
+  }
+
+  /** State of the session after the handshake. */
+  get state(): SessionState {
+    return {
+      client: this.client,
+      ready: this.isReady,
+      promised: this.#promised,
+      level: this.#logLevel,
+      watched: this.#subscriptions?.uris ?? [],
+    };
+  }
+
+  /** Takes the state that another process has stored. */
+  restore({ client, ready, promised, level, watched }: SessionState): void {
+    if (this.#phase.name === "new") this.#phase = { name: "answered", client };
+    this.#promised = promised;
+    this.#logLevel = level;
+    if (watched.length > 0 || this.#subscriptions !== undefined) this.subscriptions.restore(watched);
+    if (ready) this.#ready();
+  }
+
+  /** Stores a change for the other processes that serve this session, if there are any. */
+  share(change: SessionChange): void | Promise<void> {
+    return this.#wire.save?.(change);
+  }
+
+  /** Tells the client that everything it asked about may have changed. */
+  resync(): void {
+    if (!this.isReady) return;
+    for (const kind of LISTS) this.#onChange({ kind });
+    for (const uri of this.#subscriptions?.uris ?? []) this.#onChange({ kind: "resource", uri });
   }
 
   /** Returns the session of a legacy call. */
@@ -148,6 +189,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) this.#runtime.report(problem, { where: "notification", method });
     else if (method !== "notifications/initialized" || this.#ready()) {
+      if (method === "notifications/initialized") void this.share({ ready: true });
       this.#receive ??= this.#runtime.receiver((name) => this.#notificationCall(name));
       this.#receive(notification);
     }
@@ -225,7 +267,8 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     const client = describeClient(version, given, this.#runtime.limits.maxClientChars);
     if (client instanceof Refusal) return client;
     this.#phase = { name: "answered", client };
-    this.#promised = this.#runtime.capabilities;
+    const declared = this.#runtime.capabilities;
+    this.#promised = LISTS.filter((kind) => declared[kind]?.listChanged === true);
     return undefined;
   }
 
@@ -235,7 +278,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     this.#phase = { name: "ready", client: this.#phase.client };
     this.#stopListening.push(
       this.#runtime.changes.subscribe((change) => this.#onChange(change)),
-      this.#runtime.onLog((message) => this.#onLog(message)),
+      this.#runtime.onLog((message) => this.log(message)),
     );
     const { pings } = this.#runtime.options;
     if (pings !== undefined) this.#pings = this.#startPinging(pings);
@@ -250,7 +293,8 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
       ? undefined
       : (this.#logLevel ?? this.#runtime.options.logLevel ?? "debug");
 
-  #onLog({ level, data, logger }: LogMessage): void {
+  /** Sends a log message that belongs to no call, if the client wants it. */
+  log({ level, data, logger }: LogMessage): void {
     if (!isWanted(level, this.#minLogLevel())) return;
     const params = { level, data, ...(logger === undefined ? undefined : { logger }) };
     void this.#wire.notify(undefined, "notifications/message", params);
@@ -274,8 +318,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   #onChange(change: Change): void {
     if (change.kind !== "resource") {
       const { kind } = change;
-      const promised = this.#promised[kind]?.listChanged ?? this.#runtime.capabilities[kind]?.listChanged;
-      if (promised !== true)
+      if (!this.#promised.includes(kind) && this.#runtime.capabilities[kind]?.listChanged !== true)
         return this.#runtime.debug(
           `a change of ${kind} was not sent: the server does not declare ${kind}.listChanged`,
           {},

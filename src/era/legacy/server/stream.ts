@@ -6,13 +6,18 @@ import { SseConnection } from "../../../http/sse/connection.js";
 import type { KeepAlive } from "../../../http/sse/keep-alive.js";
 import type { ReaderLimits } from "../../../http/sse/stream.js";
 import { formatSseEvent, SSE_HEADERS } from "../../../http/sse/writer.js";
+import type { RequestId } from "../../../protocol/jsonrpc/message.js";
 import type { EventLog, LoggedEvent } from "../../../store/event-log.js";
 import type { Busy } from "../../busy.js";
+import { toUnavailable } from "./refusals.js";
+import type { SharedLog } from "./shared-sessions.js";
 
 /** Context that the streams of a session share. */
 export interface StreamOwner {
   readonly sessionId: string;
   readonly log: EventLog | undefined;
+  /** Log that other processes read and write, if it is `log`. */
+  readonly sharedLog: SharedLog | undefined;
   /** True if a stream begins with an empty event that marks a position. Requires a log. */
   readonly primes: boolean;
   readonly retryMs: number | undefined;
@@ -25,6 +30,8 @@ export interface StreamOwner {
   onConnected(): void;
   onDisconnected(): void;
   onEnded(stream: SessionStream): void;
+  /** Called when another process has become the writer of a stream. `frame` is the message that could not be stored. */
+  onLost(stream: SessionStream, frame: string, reason: unknown): void;
 }
 
 /** Thrown if `Last-Event-ID` names an event that the log does not contain. */
@@ -55,14 +62,21 @@ export class SessionStream {
   #offered: Offer | undefined;
   /** Operation of the log in progress. Later operations wait for it. */
   #turn: Promise<void> | undefined;
+  /** Characters of the messages that were sent while the log was working. */
+  #waiting = 0;
   /** Last message, until the log has stored it. */
   #last: string | undefined;
   /** Id of the last event that was written to a connection. */
   #sentId: string | undefined;
+  /** Requests that the stream answers, if other processes have to know them. */
+  readonly #requests: readonly RequestId[] | undefined;
+  /** True if this process may write to the stream. */
+  held = true;
 
-  constructor(id: string, owner: StreamOwner) {
+  constructor(id: string, owner: StreamOwner, requests?: readonly RequestId[]) {
     this.id = id;
     this.#owner = owner;
+    this.#requests = requests;
   }
 
   get connected(): boolean {
@@ -71,7 +85,7 @@ export class SessionStream {
 
   /** True if a message sent now can reach the client. */
   get reachable(): boolean {
-    if (this.#state !== "open") return false;
+    if (this.#state !== "open" || !this.held) return false;
     return this.#connection !== undefined || this.#offered !== undefined || this.#owner.log !== undefined;
   }
 
@@ -93,7 +107,7 @@ export class SessionStream {
 
   /** Answers an exchange with this stream from its start. If the log fails, the exchange stays unanswered. */
   open(exchange: HttpExchange, headers?: HttpHeaders): void | Promise<void> {
-    if (!this.#owner.primes) this.#connect(exchange, headers);
+    if (!this.#owner.primes && this.#requests === undefined) this.#connect(exchange, headers);
     else return this.#inTurn(() => this.#prime(exchange, headers));
   }
 
@@ -122,10 +136,22 @@ export class SessionStream {
     });
   }
 
+  /** Makes this process the writer by `claim`. Messages that are sent meanwhile wait for it. */
+  async takeOver(claim: () => Promise<boolean>): Promise<boolean> {
+    this.held = true;
+    try {
+      return await this.#inTurn(claim);
+    } catch (error) {
+      this.held = false;
+      throw error;
+    }
+  }
+
   /** Sends a message. The promise settles when a slow client has caught up. */
   send(frame: string): void | Promise<void> {
     if (this.#state !== "open") return;
     this.begin();
+    if (this.#isOverfull(frame)) return;
     const turn = this.#inTurn(() => this.#put(frame));
     return turn === undefined ? this.#connection?.drained : turn.then(() => this.#connection?.drained);
   }
@@ -141,7 +167,7 @@ export class SessionStream {
     }
     if (this.#offered !== undefined) return this.#replyWith(frame, this.#offered, busy);
     this.#state = "finishing";
-    const turn = this.#inTurn(() => this.#put(frame));
+    const turn = this.#inTurn(() => this.#put(frame, true));
     if (turn === undefined) this.end();
     else {
       this.#last = frame;
@@ -151,6 +177,20 @@ export class SessionStream {
       });
     }
     return true;
+  }
+
+  /** Ends the stream without a response to its requests. Only a client that resumes it elsewhere receives `frame`. */
+  abandon(frame: string): void {
+    if (this.#requests === undefined) this.end();
+    else this.finish(frame);
+  }
+
+  /** Stops writing, since another process writes this stream now. */
+  release(): void {
+    const connection = this.#connection;
+    this.held = false;
+    this.#disconnect();
+    connection?.end();
   }
 
   /** Closes the connection but keeps the stream. The client is told when to reconnect. */
@@ -169,6 +209,8 @@ export class SessionStream {
   end(): void {
     if (this.#state === "ended") return;
     this.begin();
+    if (this.#state === "open" && this.#requests !== undefined)
+      this.#owner.sharedLog?.end(this.#owner.sessionId, this.id);
     this.#state = "ended";
     const connection = this.#connection;
     this.#disconnect();
@@ -193,8 +235,11 @@ export class SessionStream {
   }
 
   #prime(exchange: HttpExchange, headers: HttpHeaders | undefined): void | Promise<void> {
-    const { log, sessionId } = this.#owner;
-    const id = log?.append(sessionId, this.id, "");
+    const { log, sharedLog, sessionId } = this.#owner;
+    const id =
+      this.#requests === undefined
+        ? log?.append(sessionId, this.id, "")
+        : sharedLog?.open(sessionId, this.id, this.#requests);
     if (typeof id !== "object") return this.#begin(exchange, headers, id);
     return id.then((id) => this.#begin(exchange, headers, id));
   }
@@ -203,7 +248,7 @@ export class SessionStream {
     // The exchange was answered or closed while the log was working.
     if (exchange.answered) return;
     const connection = this.#connect(exchange, headers);
-    if (id !== undefined) {
+    if (id !== undefined && this.#owner.primes) {
       const { retryMs } = this.#owner;
       connection.write(retryMs === undefined ? { id, data: "" } : { id, data: "", retry: retryMs });
       this.#sentId = id;
@@ -214,7 +259,8 @@ export class SessionStream {
   #replay(exchange: HttpExchange, events: readonly LoggedEvent[]): void {
     if (exchange.answered) return;
     const connection = this.#connect(exchange, undefined);
-    for (const event of events) connection.write(event);
+    const { primes } = this.#owner;
+    for (const event of events) if (primes || event.data !== "") connection.write(event);
     this.#sentId = events.at(-1)?.id ?? this.#sentId;
     if (this.#state === "ended") connection.end();
   }
@@ -246,24 +292,50 @@ export class SessionStream {
     this.#owner.onDisconnected();
   }
 
-  /** Stores and writes a message. If the log fails, the message is still written. */
-  #put(frame: string): void | Promise<void> {
-    const { log, sessionId } = this.#owner;
-    if (this.#state === "ended") return;
+  /** Stores and writes a message. If a log of this process fails, the message is still written. */
+  #put(frame: string, last = false): void | Promise<void> {
+    const { log, sharedLog, sessionId } = this.#owner;
+    if (this.#state === "ended" || !this.held) return;
     if (log === undefined) return this.#write(frame, undefined);
     try {
-      const id = log.append(sessionId, this.id, frame);
+      const id = sharedLog?.append(sessionId, this.id, frame, last) ?? log.append(sessionId, this.id, frame);
       if (typeof id === "string") return this.#write(frame, id);
-      return id.then((id) => this.#write(frame, id)).catch((error: unknown) => this.#writeUnlogged(frame, error));
+      return id.then((id) => this.#write(frame, id)).catch((error: unknown) => this.#onLogFailure(frame, last, error));
     } catch (error) {
       this.#writeUnlogged(frame, error);
     }
+  }
+
+  /** True if too many messages wait for the log. The stream then loses its connection and its calls. */
+  #isOverfull(frame: string): boolean {
+    const { limits, sharedLog } = this.#owner;
+    if (sharedLog === undefined || this.#turn === undefined) {
+      this.#waiting = 0;
+      return false;
+    }
+    this.#waiting += frame.length;
+    if (this.#waiting <= limits.maxBehind) return false;
+    const problem = `More than ${limits.maxBehind} characters of a stream wait for its event log (limits.maxBehind)`;
+    this.release();
+    this.#owner.onLost(this, frame, new Error(problem));
+    return true;
   }
 
   #write(frame: string, id: string | undefined): void {
     if (this.#connection === undefined) return;
     this.#connection.write(id === undefined ? { data: frame } : { id, data: frame });
     if (id !== undefined) this.#sentId = id;
+  }
+
+  /**
+   * Handles a message that is not in the log. A message that other processes may have to deliver is not written, with
+   * the exception of a response: its client needs nothing after it.
+   */
+  #onLogFailure(frame: string, last: boolean, error: unknown): void {
+    if (this.#owner.sharedLog === undefined || (last && toUnavailable(error) !== undefined))
+      return this.#writeUnlogged(frame, error);
+    this.release();
+    this.#owner.onLost(this, frame, error);
   }
 
   #writeUnlogged(frame: string, error: unknown): void {

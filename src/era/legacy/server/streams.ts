@@ -4,15 +4,16 @@ import { type Clock, timeLeft } from "../../../call/clock.js";
 import type { HttpExchange } from "../../../http/exchange.js";
 import type { SseConnection } from "../../../http/sse/connection.js";
 import type { KeepAlive } from "../../../http/sse/keep-alive.js";
+import type { RequestId } from "../../../protocol/jsonrpc/message.js";
 import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
 import type { EventLog } from "../../../store/event-log.js";
 import type { ServerRuntime } from "../../server-era.js";
 import type { ServerLimits } from "../../server-limits.js";
+import { type FollowingSession, type SessionSharing, type SharedLog, STANDALONE } from "./shared-sessions.js";
 import { SessionStream, type StreamOwner, UnknownEvent } from "./stream.js";
 
 /** First version whose clients accept an event without a message, and reconnect when the server closes a stream. */
 const POLLING_VERSION = "2025-11-25";
-const STANDALONE = "get";
 
 /** Session to which the streams belong. */
 export interface StreamingSession {
@@ -21,20 +22,31 @@ export interface StreamingSession {
   readonly runtime: ServerRuntime;
   /** Called when a connection of a stream has ended. */
   onCallOver(): void;
+  /** Called when another process writes a stream of this session. */
+  onLost(stream: SessionStream, frame: string, reason: unknown): void;
+  /** Makes this process the writer of the standalone stream. Returns true if changes may have been missed before. */
+  takeOver(): Promise<boolean>;
+  /** Tells the client that everything may have changed. */
+  resync(): void;
 }
 
 /** Streams of one session: one per call that is answered by a stream, and one for messages outside calls. */
-export class SessionStreams implements StreamOwner {
+export class SessionStreams implements StreamOwner, FollowingSession {
   readonly sessionId: string;
   readonly clock: Clock;
   readonly log: EventLog | undefined;
+  readonly sharedLog: SharedLog | undefined;
   readonly retryMs: number | undefined;
   readonly limits: ServerLimits;
   readonly keepAlive: KeepAlive<SseConnection>;
   readonly standalone: SessionStream;
   readonly #session: StreamingSession;
+  readonly #shared: SessionSharing | undefined;
+  /** Start of the ids of streams. Other processes use other ones. */
+  readonly #prefix: string;
   /** Streams of unfinished calls, connected or not. */
   readonly #ofCalls = new SmallMap<string, SessionStream>();
+  readonly followers = new Set<() => void>();
   #listening = false;
   #count = 0;
   /** Number of open connections. */
@@ -45,8 +57,12 @@ export class SessionStreams implements StreamOwner {
     log: EventLog | undefined,
     retryMs: number | undefined,
     keepAlive: KeepAlive<SseConnection>,
+    shared: SessionSharing | undefined,
   ) {
     this.#session = session;
+    this.#shared = shared;
+    this.#prefix = shared === undefined ? "p" : `${crypto.randomUUID().slice(0, 8)}.`;
+    this.sharedLog = shared?.log;
     this.sessionId = session.sessionId;
     this.clock = session.runtime.clock;
     this.log = log;
@@ -70,8 +86,12 @@ export class SessionStreams implements StreamOwner {
     return this.#listening || this.standalone.connected;
   }
 
-  createForCall(): SessionStream {
-    const stream = new SessionStream(`p${++this.#count}`, this);
+  createForCall(requests: readonly RequestId[]): SessionStream {
+    const stream = new SessionStream(
+      `${this.#prefix}${++this.#count}`,
+      this,
+      this.sharedLog === undefined ? undefined : requests,
+    );
     this.#ofCalls.set(stream.id, stream);
     return stream;
   }
@@ -79,7 +99,9 @@ export class SessionStreams implements StreamOwner {
   async listen(exchange: HttpExchange): Promise<void> {
     this.#listening = true;
     try {
+      const missed = await this.#takeOver();
       await this.standalone.catchUp(exchange);
+      if (missed) this.#session.resync();
     } finally {
       this.#listening = false;
     }
@@ -89,12 +111,27 @@ export class SessionStreams implements StreamOwner {
   async resume(exchange: HttpExchange, log: EventLog, lastEventId: string): Promise<void> {
     const streamId = await log.find(this.sessionId, lastEventId);
     if (streamId === undefined) throw new UnknownEvent();
-    const live = streamId === STANDALONE ? this.standalone : this.#ofCalls.get(streamId);
+    if (streamId === STANDALONE) return this.#resumeStandalone(exchange, lastEventId);
+    const live = this.#ofCalls.get(streamId);
+    if (live === undefined && this.#shared?.log === log)
+      return this.#shared.follow(this, exchange, streamId, lastEventId);
     await (live ?? this.#createEnded(streamId)).resume(exchange, lastEventId);
+  }
+
+  async #resumeStandalone(exchange: HttpExchange, lastEventId: string): Promise<void> {
+    const missed = await this.#takeOver();
+    await this.standalone.resume(exchange, lastEventId);
+    if (missed) this.#session.resync();
+  }
+
+  /** Makes this process the writer of the standalone stream, if another one may be. */
+  async #takeOver(): Promise<boolean> {
+    return this.#shared !== undefined && this.standalone.takeOver(() => this.#session.takeOver());
   }
 
   endAll(): void {
     this.standalone.end();
+    for (const stop of this.followers) stop();
     for (const stream of this.#ofCalls.values()) {
       this.report(new Error("The session ended before the event log had stored a response"));
       stream.end();
@@ -112,9 +149,13 @@ export class SessionStreams implements StreamOwner {
    * Limits the lifetime of connections. The standalone stream ends after `maxSubscriptionMs` and when the authorization
    * of its exchange expires. The stream of a call ends with the authorization if its client can reconnect.
    */
-  lifeOf(stream: SessionStream, { endsAt }: HttpExchange): number | undefined {
+  lifeOf(stream: SessionStream, exchange: HttpExchange): number | undefined {
     const { maxSubscriptionMs } = this.#session.runtime.limits;
-    if (stream === this.standalone) return timeLeft(this.clock, endsAt, maxSubscriptionMs);
+    if (stream === this.standalone) return timeLeft(this.clock, exchange.endsAt, maxSubscriptionMs);
+    return this.followLifeOf(exchange);
+  }
+
+  followLifeOf({ endsAt }: HttpExchange): number | undefined {
     return this.primes ? timeLeft(this.clock, endsAt) : undefined;
   }
 
@@ -129,6 +170,11 @@ export class SessionStreams implements StreamOwner {
   onDisconnected(): void {
     this.connections--;
     this.#session.onCallOver();
+  }
+
+  onLost(stream: SessionStream, frame: string, reason: unknown): void {
+    if (stream !== this.standalone) stream.end();
+    this.#session.onLost(stream, frame, reason);
   }
 
   onEnded(stream: SessionStream): void {

@@ -24,7 +24,7 @@ interface Endpoint {
 
 function createEndpoint(change: Partial<HttpBindingOptions> = {}): Endpoint {
   const host = new FakeServerHost();
-  const binding = modernServer.http(host, { ...options, ...change });
+  const binding = modernServer.http(host, { ...options, ...change }) as HttpBinding;
   const sendBody = (body: unknown, headers?: Record<string, string | undefined>) => {
     const exchange = createArrayExchange({ headers: { ...modernRequest("x").headers, ...headers } });
     binding.serve(exchange, parseFrame(JSON.stringify(body)));

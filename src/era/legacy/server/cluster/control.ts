@@ -1,0 +1,85 @@
+import type { MaybePromise } from "../../../../call/maybe-promise.js";
+import type { Cluster } from "../../../../cluster/cluster.js";
+import type { RequestId, RpcNotification } from "../../../../protocol/jsonrpc/message.js";
+import type { LogMessage } from "../../../server-era.js";
+
+const TOPIC = "control";
+
+/** Maximum length of a message. A longer one is not sent. */
+const MAX_CHARS = 262_144;
+
+/** Message between the processes that serve the same sessions. */
+export type ControlMessage =
+  /** A cancellation, or progress of a question, from the client of a session. */
+  | { readonly kind: "notification"; readonly session: string; readonly message: RpcNotification }
+  /** The state of a session has changed. */
+  | { readonly kind: "changed"; readonly session: string }
+  | { readonly kind: "ended"; readonly session: string }
+  /** The sender writes the standalone stream of a session now. */
+  | { readonly kind: "listening"; readonly session: string }
+  /** A message for the standalone stream that its former writer could not store. */
+  | { readonly kind: "frame"; readonly session: string; readonly frame: string }
+  /** A question of the session has been answered. */
+  | { readonly kind: "answered"; readonly session: string; readonly id: string }
+  | { readonly kind: "failed"; readonly session: string; readonly id: RequestId; readonly problem: string }
+  | { readonly kind: "log"; readonly message: LogMessage }
+  /** A URL elicitation is complete. */
+  | { readonly kind: "elicited"; readonly id: string }
+  /** The streams of a process that has died are ended. */
+  | { readonly kind: "dead"; readonly node: string };
+
+/** Topic on which the processes tell each other about running calls and sessions. */
+export class Control {
+  readonly #cluster: Cluster;
+  readonly #receive: (message: ControlMessage) => void;
+  readonly #report: (error: unknown) => void;
+  #leave: (() => MaybePromise<void>) | undefined;
+  #joining: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(cluster: Cluster, receive: (message: ControlMessage) => void, report: (error: unknown) => void) {
+    this.#cluster = cluster;
+    this.#receive = receive;
+    this.#report = report;
+  }
+
+  /** Resolves when messages arrive. If the engine is away, the next call tries again. */
+  join(): Promise<void> {
+    if (this.#leave !== undefined) return Promise.resolve();
+    this.#joining ??= this.#join().finally(() => {
+      this.#joining = undefined;
+    });
+    return this.#joining;
+  }
+
+  publish(message: ControlMessage): void {
+    const text = JSON.stringify(message);
+    if (text.length > MAX_CHARS) {
+      this.#report(new Error(`A message of ${text.length} characters to other processes was dropped: ${message.kind}`));
+      return;
+    }
+    (async () => this.#cluster.bus.publish(TOPIC, text))().catch(this.#report);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const leave = this.#leave;
+    this.#leave = undefined;
+    await leave?.();
+  }
+
+  async #join(): Promise<void> {
+    const leave = await this.#cluster.bus.subscribe(TOPIC, (text, from) => this.#onText(text, from));
+    if (this.#closed) await leave();
+    else this.#leave = leave;
+  }
+
+  #onText(text: string, from: string): void {
+    if (from === this.#cluster.node) return;
+    try {
+      this.#receive(JSON.parse(text) as ControlMessage);
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import type { Clock } from "../../../../call/clock.js";
+import { type Deadline, DeadlineQueue } from "../../../../call/deadline-queue.js";
+import type { RpcNotification } from "../../../../protocol/jsonrpc/message.js";
+
+/** Maximum number of messages. The oldest are dropped first. */
+const MAX_KEPT = 1_000;
+const KEPT_MS = 10_000;
+
+interface Early {
+  readonly session: string;
+  readonly message: RpcNotification;
+}
+
+/**
+ * Cancellations for sessions that this process does not serve yet. The cancelled request may be on its way to this
+ * process.
+ */
+export class EarlyMessages {
+  readonly #kept = new Set<Deadline<Early>>();
+  readonly #queue: DeadlineQueue<Early>;
+
+  constructor(clock: Clock) {
+    this.#queue = new DeadlineQueue(clock, KEPT_MS, (early) => this.#drop(early));
+  }
+
+  keep(session: string, message: RpcNotification): void {
+    const [oldest] = this.#kept;
+    if (this.#kept.size >= MAX_KEPT && oldest?.item !== undefined) this.#drop(oldest.item);
+    this.#kept.add(this.#queue.add({ session, message }));
+  }
+
+  /** Returns and removes the messages for a session. */
+  take(session: string): readonly RpcNotification[] {
+    if (this.#kept.size === 0) return [];
+    const found = [...this.#kept].flatMap(({ item }) => (item?.session === session ? [item] : []));
+    for (const early of found) this.#drop(early);
+    return found.map(({ message }) => message);
+  }
+
+  clear(): void {
+    for (const { item } of [...this.#kept]) if (item !== undefined) this.#drop(item);
+  }
+
+  #drop(early: Early): void {
+    for (const deadline of this.#kept) {
+      if (deadline.item !== early) continue;
+      deadline.leave();
+      this.#kept.delete(deadline);
+      return;
+    }
+  }
+}

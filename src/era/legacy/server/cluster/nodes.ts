@@ -1,0 +1,126 @@
+import { type Clock, unref } from "../../../../call/clock.js";
+import type { Cluster, Lease } from "../../../../cluster/cluster.js";
+
+/** Index of the processes that serve sessions. */
+const NODES = "nodes";
+const PAGE = 200;
+/** Number of looks at another process during one life of a lease. */
+const LOOKS = 10;
+
+export interface NodesOptions {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly leaseMs: number;
+  /** Ends the calls of a process that has died. */
+  onDead(node: string): Promise<void>;
+  report(error: unknown): void;
+}
+
+/**
+ * Processes that serve sessions. Each one has a lease. A process looks at its predecessor in the list of all: when it
+ * can acquire the predecessor's lease, the predecessor is dead, and no other process declares it dead at the same time.
+ * No process is declared dead until the engine has been reachable for a whole life of a lease after the last gap.
+ */
+export class Nodes {
+  readonly #options: NodesOptions;
+  #own: Lease | undefined;
+  #isListed = false;
+  #timer: unknown;
+  #looking: Promise<void> | undefined;
+  /** Time since which the engine has been reachable without a gap. */
+  #steadySince: number;
+  #closed = false;
+
+  constructor(options: NodesOptions) {
+    this.#options = options;
+    this.#steadySince = options.clock.now();
+    this.#look();
+  }
+
+  /** True if the process is listed, or its death has not been noticed yet. */
+  async isListed(node: string): Promise<boolean> {
+    return (await this.#options.cluster.records.get(keyOf(node))) !== undefined;
+  }
+
+  onGap(): void {
+    this.#steadySince = this.#options.clock.now();
+  }
+
+  /** Removes this process from the list. Its streams must have ended. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const { cluster, clock } = this.#options;
+    clock.cancel(this.#timer);
+    await this.#looking;
+    if (this.#isListed) await cluster.records.delete(keyOf(cluster.node));
+    await this.#own?.release();
+  }
+
+  #look(): void {
+    const { clock, leaseMs, report } = this.#options;
+    this.#looking = this.#lookOnce().catch((error: unknown) => {
+      this.onGap();
+      report(error);
+    });
+    this.#looking.then(() => {
+      if (this.#closed) return;
+      this.#timer = clock.schedule(() => this.#look(), leaseMs / LOOKS);
+      unref(this.#timer);
+    });
+  }
+
+  async #lookOnce(): Promise<void> {
+    const { cluster, clock, leaseMs } = this.#options;
+    if (!cluster.available) return this.onGap();
+    if (this.#own === undefined || this.#own.lost.aborted) {
+      this.#isListed = false;
+      this.#own = await cluster.leases.acquire(nameOf(cluster.node), leaseMs);
+      if (this.#own === undefined) return;
+    }
+    if (!this.#isListed) {
+      await cluster.records.put(keyOf(cluster.node), "", { index: [{ index: NODES, score: 0 }] });
+      this.#isListed = true;
+    }
+    if (clock.now() - this.#steadySince >= leaseMs) await this.#buryPredecessors();
+  }
+
+  /** Looks at the predecessors in the list, until it finds one that lives. */
+  async #buryPredecessors(): Promise<void> {
+    const { cluster, leaseMs, onDead } = this.#options;
+    for (const node of await this.#predecessors()) {
+      if (this.#closed || this.#own?.lost.aborted !== false) return;
+      const lease = await cluster.leases.acquire(nameOf(node), leaseMs);
+      if (lease === undefined) return;
+      try {
+        await onDead(node);
+        if (!lease.lost.aborted) await cluster.records.delete(keyOf(node));
+      } finally {
+        await lease.release();
+      }
+    }
+  }
+
+  /** Returns the other processes, beginning with the one before this process. */
+  async #predecessors(): Promise<readonly string[]> {
+    const { cluster } = this.#options;
+    const nodes: string[] = [];
+    for (let after: { score: number; key: string } | undefined; ; ) {
+      const page = await cluster.records.list(NODES, after === undefined ? { limit: PAGE } : { after, limit: PAGE });
+      for (const { key } of page) nodes.push(key.slice("node:".length));
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE) break;
+      after = { score: last.score, key: last.key };
+    }
+    const own = nodes.indexOf(cluster.node);
+    return [...nodes.slice(0, Math.max(own, 0)).reverse(), ...nodes.slice(own + 1).reverse()];
+  }
+}
+
+function keyOf(node: string): string {
+  return `node:${node}`;
+}
+
+/** Returns the name of a process's lease. */
+function nameOf(node: string): string {
+  return `node:${node}`;
+}

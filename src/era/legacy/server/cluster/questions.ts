@@ -1,0 +1,139 @@
+import type { Cluster } from "../../../../cluster/cluster.js";
+import { ClusterError } from "../../../../cluster/error.js";
+import type { RequestId, RpcResponse } from "../../../../protocol/jsonrpc/message.js";
+import type { SharedSession } from "../shared-sessions.js";
+import type { Control } from "./control.js";
+
+/** Time for which an answered question is kept for the process that asked. */
+const ANSWERED_MS = 60_000;
+/** Time by which a question is kept longer than it may wait. */
+const GRACE_MS = 60_000;
+
+interface QuestionRecord {
+  readonly session: string;
+  readonly response?: RpcResponse;
+}
+
+/**
+ * Questions of running calls to their clients. A question is a record, so that the process that receives the response
+ * can give it to the process that asked. The id of a question names its process.
+ */
+export class Questions {
+  readonly #cluster: Cluster;
+  readonly #control: Control;
+  readonly #lifeMs: number | undefined;
+  readonly #report: (error: unknown) => void;
+  /** Open questions of this process, with their sessions. */
+  readonly #open = new Map<string, SharedSession>();
+
+  constructor(cluster: Cluster, control: Control, askTimeoutMs: number, report: (error: unknown) => void) {
+    this.#cluster = cluster;
+    this.#control = control;
+    this.#lifeMs = Number.isFinite(askTimeoutMs) ? askTimeoutMs + GRACE_MS : undefined;
+    this.#report = report;
+  }
+
+  async open(session: SharedSession): Promise<string> {
+    const { node, records } = this.#cluster;
+    const id = `${node}:${crypto.randomUUID()}`;
+    const value: QuestionRecord = { session: session.sessionId };
+    await records.put(keyOf(id), JSON.stringify(value), {
+      ...(this.#lifeMs !== undefined && { ttlMs: this.#lifeMs }),
+      index: [{ index: questionsOf(node), score: 0 }],
+    });
+    this.#open.set(id, session);
+    return id;
+  }
+
+  close(id: string): void {
+    this.#open.delete(id);
+    this.#try(async () => this.#cluster.records.delete(keyOf(id)));
+  }
+
+  /** True if another process has asked the question with this id. */
+  isElsewhere(id: unknown): id is string {
+    return typeof id === "string" && QUESTION_ID.test(id) && !id.startsWith(`${this.#cluster.node}:`);
+  }
+
+  /** Keeps a question of this process that its client works on. */
+  keep(id: unknown): void {
+    const { records } = this.#cluster;
+    const lifeMs = this.#lifeMs;
+    if (lifeMs !== undefined && typeof id === "string" && this.#open.has(id))
+      this.#try(async () => records.touch(keyOf(id), lifeMs));
+  }
+
+  /** Stores a response. Nothing happens unless the question is open and belongs to the session. */
+  async answer(session: SharedSession, response: RpcResponse): Promise<void> {
+    const { id } = response;
+    if (!this.isElsewhere(id)) return;
+    const { records } = this.#cluster;
+    const key = keyOf(id);
+    for (let attempts = 0; attempts < 3; attempts++) {
+      const stored = await records.get(key);
+      const question = stored === undefined ? undefined : (JSON.parse(stored.value) as QuestionRecord);
+      if (stored === undefined || question?.session !== session.sessionId) return;
+      if (question.response !== undefined) break;
+      const value: QuestionRecord = { session: session.sessionId, response };
+      const index = [{ index: questionsOf(nodeOf(id)), score: 0 }];
+      const options = { ttlMs: ANSWERED_MS, ifVersion: stored.version, index };
+      if ((await put(async () => records.put(key, JSON.stringify(value), options))) !== undefined) break;
+    }
+    this.#control.publish({ kind: "answered", session: session.sessionId, id });
+  }
+
+  /** Gives the stored response of a question to the call that waits for it. */
+  onAnswered(id: string): void {
+    const session = this.#open.get(id);
+    if (session !== undefined) this.#try(() => this.#settle(id, session));
+  }
+
+  /** Reads all open questions of this process, since announcements may have been missed. */
+  onGap(): void {
+    for (const id of this.#open.keys()) this.onAnswered(id);
+  }
+
+  /** Deletes the questions of a process that has died. */
+  async forget(node: string): Promise<void> {
+    const { records } = this.#cluster;
+    for (;;) {
+      const page = await records.list(questionsOf(node), { limit: 100 });
+      if (page.length === 0) return;
+      for (const { key } of page) await records.delete(key);
+    }
+  }
+
+  async #settle(id: string, session: SharedSession): Promise<void> {
+    const stored = await this.#cluster.records.get(keyOf(id));
+    const response = stored === undefined ? undefined : (JSON.parse(stored.value) as QuestionRecord).response;
+    if (response !== undefined) session.settle(response);
+  }
+
+  #try(work: () => Promise<unknown>): void {
+    work().catch(this.#report);
+  }
+}
+
+const QUESTION_ID = /^[^:]+:[0-9a-f-]{36}$/;
+
+/** Repeats a write whose outcome is unknown as a conflict, so that the caller reads the record again. */
+async function put(write: () => Promise<string | undefined>): Promise<string | undefined> {
+  try {
+    return await write();
+  } catch (error) {
+    if (error instanceof ClusterError && error.failure === "unknown_outcome") return undefined;
+    throw error;
+  }
+}
+
+function nodeOf(id: string): string {
+  return id.slice(0, id.indexOf(":"));
+}
+
+function keyOf(id: RequestId): string {
+  return `question:${id}`;
+}
+
+function questionsOf(node: string): string {
+  return `questions of ${node}`;
+}

@@ -1,0 +1,202 @@
+import { type Clock, pause } from "../../../../call/clock.js";
+import type { Cluster, LogEntry, LogOptions, Writer } from "../../../../cluster/cluster.js";
+import { ClusterError } from "../../../../cluster/error.js";
+import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
+import type { LoggedEvent } from "../../../../store/event-log.js";
+import type { ServerLimits } from "../../../server-limits.js";
+import { type SharedLog, STANDALONE } from "../shared-sessions.js";
+
+/** Time for which the response of a call waits for an engine that is away. After it, the response is sent unlogged. */
+const LAST_WAIT_MS = 5_000;
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;
+/** Start of the first entry of a call's stream, which names the requests. Clients see an event without data. */
+const REQUESTS = "#";
+
+/** Stream that this process writes. */
+interface Written {
+  readonly writer: Writer;
+  seq: number;
+}
+
+/** Event log of sessions as logs of a cluster: one log per session, one stream of it per stream of the session. */
+export class SessionLog implements SharedLog {
+  readonly #cluster: Cluster;
+  readonly #clock: Clock;
+  readonly #limits: ServerLimits;
+  readonly #report: (error: unknown) => void;
+  readonly #written = new Map<string, Written>();
+  /** Operations that `settled` waits for. */
+  readonly #pending = new Set<Promise<unknown>>();
+  readonly #closing = new AbortController();
+
+  constructor(cluster: Cluster, clock: Clock, limits: ServerLimits, report: (error: unknown) => void) {
+    this.#cluster = cluster;
+    this.#clock = clock;
+    this.#limits = limits;
+    this.#report = report;
+  }
+
+  async create(sessionId: string): Promise<void> {
+    const { maxLoggedEventsPerSession, maxLoggedCharsPerSession, sessionIdleMs } = this.#limits;
+    const options: LogOptions = {
+      keepMs: Math.min(sessionIdleMs || MAX_KEEP_MS, MAX_KEEP_MS),
+      maxEntries: Math.min(maxLoggedEventsPerSession, Number.MAX_SAFE_INTEGER),
+      maxBytes: Math.min(maxLoggedCharsPerSession, Number.MAX_SAFE_INTEGER),
+    };
+    await this.#cluster.logs.create(logOf(sessionId), options);
+  }
+
+  /** Makes this process the writer of a stream. */
+  async claim(sessionId: string, streamId: string): Promise<Written> {
+    const writer = await this.#cluster.logs.claim(logOf(sessionId), streamId);
+    const written = { writer, seq: 0 };
+    this.#written.set(placeOf(sessionId, streamId), written);
+    return written;
+  }
+
+  async open(sessionId: string, streamId: string, requests: readonly RequestId[]): Promise<string> {
+    await this.claim(sessionId, streamId);
+    return this.append(sessionId, streamId, REQUESTS + JSON.stringify(requests));
+  }
+
+  append(sessionId: string, streamId: string, data: string, last = false): Promise<string> {
+    const place = placeOf(sessionId, streamId);
+    const written = this.#written.get(place);
+    if (written === undefined) return Promise.reject(notWriter(streamId));
+    if (last) this.#written.delete(place);
+    const appended = this.#append(written, data, last);
+    this.#track(appended);
+    return appended;
+  }
+
+  end(sessionId: string, streamId: string): void {
+    if (!this.#written.has(placeOf(sessionId, streamId))) return;
+    this.append(sessionId, streamId, "", true).catch((error: unknown) => {
+      if (!isOver(error)) this.#report(error);
+    });
+  }
+
+  async find(sessionId: string, eventId: string): Promise<string | undefined> {
+    return this.#cluster.logs.find(logOf(sessionId), eventId);
+  }
+
+  async readAfter(
+    sessionId: string,
+    streamId: string,
+    eventId: string | undefined,
+  ): Promise<readonly LoggedEvent[] | undefined> {
+    return (await this.#cluster.logs.readAfter(logOf(sessionId), streamId, eventId))?.map(toEvent);
+  }
+
+  async *follow(
+    sessionId: string,
+    streamId: string,
+    after: string,
+    signal: AbortSignal,
+  ): AsyncIterable<LoggedEvent & { readonly last: boolean }> {
+    for await (const entry of this.#cluster.logs.follow(logOf(sessionId), streamId, after, signal))
+      yield { ...toEvent(entry), last: entry.last };
+  }
+
+  /** Forgets the streams of a session that this process wrote. */
+  release(sessionId: string): void {
+    for (const place of this.#written.keys()) if (place.startsWith(placeOf(sessionId, ""))) this.#written.delete(place);
+  }
+
+  async drop(sessionId: string): Promise<void> {
+    this.release(sessionId);
+    await this.#cluster.logs.drop(logOf(sessionId));
+  }
+
+  /**
+   * Ends the streams of calls that a process left behind when it died. Each of their requests gets the error that
+   * `describe` writes.
+   */
+  async endStreamsOf(node: string, describe: (id: RequestId) => string): Promise<void> {
+    const { logs } = this.#cluster;
+    for await (const { log, stream } of logs.openOf(node)) {
+      if (stream === STANDALONE) continue;
+      try {
+        const writer = await logs.claim(log, stream);
+        const entries = (await logs.readAfter(log, stream)) ?? [];
+        const requests = requestsIn(entries);
+        const frames = requests.length === 0 ? [""] : requests.map(describe);
+        for (const [seq, frame] of frames.entries())
+          await writer.append(seq, frame, { last: seq === frames.length - 1 });
+      } catch (error) {
+        if (!isOver(error)) throw error;
+      }
+    }
+  }
+
+  /** Resolves when nothing waits to be stored. Waiting for an engine that is away ends. */
+  async settled(): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#pending);
+  }
+
+  /** Appends an entry. Repeats it while the engine is away, so that no later entry can overtake it. */
+  async #append(written: Written, data: string, last: boolean): Promise<string> {
+    const seq = written.seq++;
+    const endsAt = last ? this.#clock.now() + LAST_WAIT_MS : Number.POSITIVE_INFINITY;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+      try {
+        return await written.writer.append(seq, data, { last });
+      } catch (error) {
+        if (!isPassing(error) || this.#clock.now() >= endsAt || this.#closing.signal.aborted) throw error;
+        await pause(this.#clock, pauseMs, this.#closing.signal);
+      }
+    }
+  }
+
+  #track(work: Promise<unknown>): void {
+    const done = () => this.#pending.delete(work);
+    this.#pending.add(work);
+    work.then(done, done);
+  }
+}
+
+/** Longest time for which events are kept: a day. */
+const MAX_KEEP_MS = 86_400_000;
+
+function logOf(sessionId: string): string {
+  return `session:${sessionId}`;
+}
+
+function placeOf(sessionId: string, streamId: string): string {
+  return `${sessionId} ${streamId}`;
+}
+
+function toEvent({ id, data }: LogEntry): LoggedEvent {
+  return { id, data: data.startsWith(REQUESTS) ? "" : data };
+}
+
+/** Returns the requests that a stream answers and that have no response in it. */
+function requestsIn(entries: readonly LogEntry[]): readonly RequestId[] {
+  const first = entries.find(({ data }) => data.startsWith(REQUESTS));
+  if (first === undefined) return [];
+  const requests = JSON.parse(first.data.slice(REQUESTS.length)) as readonly RequestId[];
+  const answered = new Set(entries.map(({ data }) => answeredBy(data)));
+  return requests.filter((id) => !answered.has(id));
+}
+
+/** Returns the id of the request that a frame answers, if it is a response. */
+function answeredBy(frame: string): RequestId | undefined {
+  if (!frame.startsWith("{")) return undefined;
+  const { id, method } = JSON.parse(frame) as { id?: RequestId; method?: string };
+  return method === undefined ? id : undefined;
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof ClusterError && (error.failure === "unavailable" || error.failure === "unknown_outcome");
+}
+
+/** True if the stream has another writer, has ended, or is gone. */
+function isOver(error: unknown): boolean {
+  return error instanceof ClusterError && ["fenced", "dropped", "refused"].includes(error.failure);
+}
+
+function notWriter(streamId: string): ClusterError {
+  return new ClusterError("fenced", `This process does not write stream "${streamId}"`);
+}

@@ -1,0 +1,59 @@
+import type { IndexEntry } from "../../../../cluster/cluster.js";
+import type { SessionChange, SessionState } from "../shared-sessions.js";
+
+/** Format of stored records. A process ignores records of a format that it does not know. */
+const FORMAT = 1;
+
+/** Session as it is stored for all processes. */
+export interface SessionRecord {
+  readonly format: typeof FORMAT;
+  readonly principal?: string | undefined;
+  /** Time of day at which the session was opened. */
+  readonly openedAt: number;
+  readonly state: SessionState;
+}
+
+/** Index of all sessions. */
+export const ALL_SESSIONS = "sessions";
+
+/** Returns the index of the sessions of a principal. */
+export function sessionsOf(principal: string): string {
+  return `sessions of ${principal}`;
+}
+
+export function keyOf(sessionId: string): string {
+  return `session:${sessionId}`;
+}
+
+/** Returns the id of the session with this key. */
+export function idOf(key: string): string {
+  return key.slice("session:".length);
+}
+
+export function createRecord(principal: string | undefined, openedAt: number, state: SessionState): SessionRecord {
+  return { format: FORMAT, principal, openedAt, state };
+}
+
+export function indexOf({ principal, openedAt: score }: SessionRecord): readonly IndexEntry[] {
+  const all = { index: ALL_SESSIONS, score };
+  return principal === undefined ? [all] : [all, { index: sessionsOf(principal), score }];
+}
+
+/** Returns undefined for a record that a newer version of the library has written. */
+export function parseRecord(value: string): SessionRecord | undefined {
+  const record = JSON.parse(value) as SessionRecord;
+  return record.format === FORMAT ? record : undefined;
+}
+
+/** Returns the record with a change. Applying a change twice has the effect of applying it once. */
+export function changed(record: SessionRecord, change: SessionChange): SessionRecord {
+  const { state } = record;
+  if ("ready" in change) return { ...record, state: { ...state, ready: true } };
+  if ("level" in change) return { ...record, state: { ...state, level: change.level } };
+  const { watched } = state;
+  if ("unwatch" in change)
+    return { ...record, state: { ...state, watched: watched.filter((uri) => uri !== change.unwatch) } };
+  return watched.includes(change.watch)
+    ? record
+    : { ...record, state: { ...state, watched: [...watched, change.watch] } };
+}

@@ -1,0 +1,278 @@
+import type { Cluster } from "../../../../cluster/cluster.js";
+import { ClusterError } from "../../../../cluster/error.js";
+import type { HttpExchange } from "../../../../http/exchange.js";
+import { INTERNAL_ERROR } from "../../../../protocol/jsonrpc/errors.js";
+import { formatFailure } from "../../../../protocol/jsonrpc/format.js";
+import type { RequestId, RpcNotification, RpcResponse } from "../../../../protocol/jsonrpc/message.js";
+import { completeUrlElicitation } from "../../../url-elicitations.js";
+import { sessionClosed } from "../refusals.js";
+import {
+  type FollowingSession,
+  type SessionChange,
+  type SessionPlace,
+  type SessionSharing,
+  type SharedSession,
+  STANDALONE,
+} from "../shared-sessions.js";
+import { Control, type ControlMessage } from "./control.js";
+import { EarlyMessages } from "./early-messages.js";
+import { followStream } from "./follow.js";
+import { Nodes } from "./nodes.js";
+import { Questions } from "./questions.js";
+import { RecentChanges } from "./recent-changes.js";
+import { SessionLog } from "./session-log.js";
+import { ClusterSessions } from "./sessions.js";
+import { Sweeper } from "./sweeper.js";
+
+/** Connects the sessions of an endpoint with the other processes of a cluster. */
+export function shareSessions<Session extends SharedSession>(cluster: Cluster, place: SessionPlace<Session>) {
+  const shared = new ClusterSharing(cluster, place);
+  return { sessions: shared.sessions, shared };
+}
+
+/** Milliseconds after which clients connect to another process when this one shuts down. */
+const HAND_OVER_MS = 100;
+
+class ClusterSharing<Session extends SharedSession> implements SessionSharing {
+  readonly log: SessionLog | undefined;
+  readonly sessions: ClusterSessions<Session>;
+  readonly #cluster: Cluster;
+  readonly #place: SessionPlace<Session>;
+  readonly #control: Control;
+  readonly #questions: Questions;
+  readonly #nodes: Nodes;
+  readonly #sweeper: Sweeper;
+  readonly #early: EarlyMessages;
+  readonly #recent: RecentChanges;
+  /** Sessions whose standalone streams this process took over, by the process that wrote them before. */
+  readonly #takenFrom = new Map<string, Set<string>>();
+  readonly #stop: readonly (() => void)[];
+
+  constructor(cluster: Cluster, place: SessionPlace<Session>) {
+    const { runtime, resumable } = place;
+    const { clock, limits } = runtime;
+    const report = (error: unknown) => runtime.report(error, { where: "cluster" });
+    this.#cluster = cluster;
+    this.#place = place;
+    this.log = resumable ? new SessionLog(cluster, clock, limits, report) : undefined;
+    this.#control = new Control(cluster, (message) => this.#receive(message), report);
+    this.#questions = new Questions(cluster, this.#control, limits.askTimeoutMs, report);
+    this.#early = new EarlyMessages(clock);
+    this.#recent = new RecentChanges(clock, 2 * limits.sessionCacheMs);
+    this.sessions = new ClusterSessions({
+      cluster,
+      place,
+      report,
+      onOpened: (session) => this.#onOpened(session),
+      onKept: (session) => this.#onKept(session),
+      onChanged: (id) => this.#control.publish({ kind: "changed", session: id }),
+      onRestored: (session, before) => this.#onRestored(session, before),
+      onEnded: (id) => this.#onEnded(id),
+      onLeft: (session) => this.#onLeft(session),
+      onClosed: () => this.#close(),
+    });
+    const { nodeLeaseMs: leaseMs, sessionIdleMs } = limits;
+    this.#nodes = new Nodes({ cluster, clock, leaseMs, report, onDead: (node) => this.#onDead(node) });
+    this.#sweeper = new Sweeper({
+      cluster,
+      clock,
+      leaseMs,
+      sessionIdleMs,
+      report,
+      isDue: (session) => this.sessions.isDue(session),
+      end: (session) => this.sessions.endListed(session),
+    });
+    runtime.urlElicitations.onUnknown = (id) => this.#control.publish({ kind: "elicited", id });
+    this.#stop = [
+      cluster.bus.onGap(() => this.#onGap()),
+      runtime.onLog((message) => this.#control.publish({ kind: "log", message })),
+      runtime.changes.subscribe((change) => this.#recent.add(change)),
+      runtime.onClosing(() => this.#handOver()),
+    ];
+    this.#join();
+  }
+
+  save(session: SharedSession, change: SessionChange): Promise<void> {
+    return this.sessions.save(session.sessionId, change);
+  }
+
+  forward(session: SharedSession, message: RpcNotification): void {
+    const token = message.params?.progressToken;
+    if (message.method === "notifications/progress" && !this.#questions.isElsewhere(token)) return;
+    this.#control.publish({ kind: "notification", session: session.sessionId, message });
+  }
+
+  answer(session: SharedSession, response: RpcResponse): Promise<void> {
+    return this.#questions.answer(session, response);
+  }
+
+  fail(session: SharedSession, id: RequestId | undefined, problem: string): void {
+    if (this.#questions.isElsewhere(id))
+      this.#control.publish({ kind: "failed", session: session.sessionId, id, problem });
+  }
+
+  openQuestion(session: SharedSession): Promise<string> {
+    return this.#questions.open(session);
+  }
+
+  closeQuestion(id: string): void {
+    this.#questions.close(id);
+  }
+
+  async takeOver(session: SharedSession): Promise<boolean> {
+    const id = session.sessionId;
+    if (this.#place.runtime.draining)
+      throw new ClusterError("unavailable", "This process shuts down; another one takes the stream over");
+    await this.log?.claim(id, STANDALONE);
+    const missed = this.log !== undefined && (await this.#succeed(id));
+    this.#control.publish({ kind: "listening", session: id });
+    return missed;
+  }
+
+  passOn(session: SharedSession, frame: string): void {
+    this.#control.publish({ kind: "frame", session: session.sessionId, frame });
+  }
+
+  follow(session: FollowingSession, exchange: HttpExchange, streamId: string, after: string): void {
+    if (this.log !== undefined) followStream(this.log, session, exchange, streamId, after);
+  }
+
+  /**
+   * Notes that this process writes the standalone stream of a session. Returns true if the process that wrote it before
+   * has died, so that changes may not have been written. If its death is noticed later, `#onDead` makes up for it.
+   */
+  async #succeed(session: string): Promise<boolean> {
+    const { records, node } = this.#cluster;
+    const key = `holder:${session}`;
+    const before = (await records.get(key))?.value;
+    await records.put(key, node, { ttlMs: HOLDER_MS });
+    if (before === undefined || before === node) return false;
+    if (!(await this.#nodes.isListed(before))) return true;
+    const taken = this.#takenFrom.get(before) ?? new Set<string>();
+    this.#takenFrom.set(before, taken.add(session));
+    return false;
+  }
+
+  async #onOpened(session: SharedSession): Promise<void> {
+    const id = session.sessionId;
+    if (this.log === undefined) return;
+    await this.log.create(id);
+    await this.log.claim(id, STANDALONE);
+    await this.#succeed(id);
+  }
+
+  #onKept(session: SharedSession): void {
+    for (const message of this.#early.take(session.sessionId)) session.receiveFromPeer(message);
+  }
+
+  /** Tells the client of resources that changed just before this process learned of their subscriptions. */
+  #onRestored({ protocol }: SharedSession, before: readonly string[]): void {
+    for (const uri of protocol.state.watched)
+      if (!before.includes(uri) && this.#recent.has(uri)) protocol.subscriptions.send({ kind: "resource", uri });
+  }
+
+  async #onEnded(id: string): Promise<void> {
+    this.#control.publish({ kind: "ended", session: id });
+    this.#place.onEnd(id);
+    if (this.log === undefined) return;
+    await this.log.drop(id);
+    await this.#cluster.records.delete(`holder:${id}`);
+  }
+
+  #onLeft({ sessionId }: SharedSession): void {
+    this.log?.release(sessionId);
+    for (const [node, taken] of this.#takenFrom)
+      if (taken.delete(sessionId) && taken.size === 0) this.#takenFrom.delete(node);
+  }
+
+  #receive(message: ControlMessage): void {
+    if (message.kind === "log") {
+      for (const session of this.sessions.values()) if (session.protocol.isReady) session.protocol.log(message.message);
+    } else if (message.kind === "elicited") this.#complete(message.id);
+    else if (message.kind === "dead") this.#resync(message.node);
+    else this.#receiveFor(this.sessions.local(message.session), message);
+  }
+
+  #receiveFor(session: SharedSession | undefined, message: SessionMessage): void {
+    if (session === undefined) {
+      if (message.kind === "notification") this.#early.keep(message.session, message.message);
+      return;
+    }
+    switch (message.kind) {
+      case "notification":
+        session.receiveFromPeer(message.message);
+        return this.#questions.keep(message.message.params?.progressToken);
+      case "changed":
+        return this.sessions.refresh(message.session);
+      case "ended":
+        return this.sessions.drop(message.session, sessionClosed);
+      case "listening":
+        return session.standalone.release();
+      case "frame":
+        return void session.standalone.send(message.frame);
+      case "answered":
+        return this.#questions.onAnswered(message.id);
+      case "failed":
+        return session.failQuestion(message.id, message.problem);
+    }
+  }
+
+  /** Completes a URL elicitation of this process whose completion was reported in another one. */
+  #complete(id: string): void {
+    const { urlElicitations } = this.#place.runtime;
+    if (urlElicitations.has(id)) completeUrlElicitation(urlElicitations, id);
+  }
+
+  async #onDead(node: string): Promise<void> {
+    const log =
+      this.log ?? new SessionLog(this.#cluster, this.#place.runtime.clock, this.#place.runtime.limits, () => {});
+    await log.endStreamsOf(node, describeLoss);
+    await this.#questions.forget(node);
+    this.#control.publish({ kind: "dead", node });
+    this.#resync(node);
+  }
+
+  /** Tells clients that everything may have changed if a process died whose streams this one had taken over. */
+  #resync(node: string): void {
+    const taken = this.#takenFrom.get(node) ?? [];
+    this.#takenFrom.delete(node);
+    for (const id of taken) this.sessions.local(id)?.resync();
+  }
+
+  #onGap(): void {
+    this.#join();
+    this.#nodes.onGap();
+    this.#questions.onGap();
+    this.sessions.onGap();
+  }
+
+  #join(): void {
+    this.#control.join().catch((error: unknown) => this.#place.runtime.report(error, { where: "cluster" }));
+  }
+
+  /** Closes the streams for messages outside calls, so that their clients connect to another process. */
+  #handOver(): void {
+    for (const session of this.sessions.values()) session.standalone.detach(HAND_OVER_MS);
+  }
+
+  async #close(): Promise<void> {
+    for (const stop of this.#stop) stop();
+    this.#place.runtime.urlElicitations.onUnknown = undefined;
+    this.#early.clear();
+    await this.log?.settled();
+    const closed = await Promise.allSettled([this.#nodes.close(), this.#sweeper.close(), this.#control.close()]);
+    for (const result of closed)
+      if (result.status === "rejected") this.#place.runtime.report(result.reason, { where: "cluster" });
+  }
+}
+
+/** Time for which the writer of a standalone stream is remembered. */
+const HOLDER_MS = 86_400_000;
+
+type SessionMessage = Extract<ControlMessage, { readonly session: string }>;
+
+/** Writes the error of a request whose process has died. */
+function describeLoss(id: RequestId): string {
+  const message = "The process that served this request has died; the request may have been carried out in part";
+  return formatFailure(id, { code: INTERNAL_ERROR, message });
+}
