@@ -169,6 +169,11 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
     return this.#shared?.takeOver(this) ?? Promise.resolve(false);
   }
 
+  onListening(missed: boolean): void {
+    this.#shared?.onListening(this);
+    if (missed) this.protocol.resync();
+  }
+
   resync(): void {
     this.protocol.resync();
   }

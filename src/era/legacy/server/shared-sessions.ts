@@ -117,6 +117,8 @@ export interface SessionSharing {
   closeQuestion(id: string): void;
   /** Makes this process the writer of the standalone stream. Returns true if changes may have been missed before. */
   takeOver(session: SharedSession): Promise<boolean>;
+  /** Called when the standalone stream of a session is connected in this process. */
+  onListening(session: SharedSession): void;
   /** Passes a message on to the process that writes the standalone stream now. */
   passOn(session: SharedSession, frame: string): void;
   /** Answers an exchange with the events of a stream that another process writes. */

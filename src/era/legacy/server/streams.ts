@@ -26,8 +26,8 @@ export interface StreamingSession {
   onLost(stream: SessionStream, frame: string, reason: unknown): void;
   /** Makes this process the writer of the standalone stream. Returns true if changes may have been missed before. */
   takeOver(): Promise<boolean>;
-  /** Tells the client that everything may have changed. */
-  resync(): void;
+  /** Called when the standalone stream is connected. If changes may have been missed, the client is told of it. */
+  onListening(missed: boolean): void;
 }
 
 /** Streams of one session: one per call that is answered by a stream, and one for messages outside calls. */
@@ -101,7 +101,7 @@ export class SessionStreams implements StreamOwner, FollowingSession {
     try {
       const missed = await this.#takeOver();
       await this.standalone.catchUp(exchange);
-      if (missed) this.#session.resync();
+      this.#session.onListening(missed);
     } finally {
       this.#listening = false;
     }
@@ -121,7 +121,7 @@ export class SessionStreams implements StreamOwner, FollowingSession {
   async #resumeStandalone(exchange: HttpExchange, lastEventId: string): Promise<void> {
     const missed = await this.#takeOver();
     await this.standalone.resume(exchange, lastEventId);
-    if (missed) this.#session.resync();
+    this.#session.onListening(missed);
   }
 
   /** Makes this process the writer of the standalone stream, if another one may be. */

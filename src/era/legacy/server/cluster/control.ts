@@ -15,8 +15,8 @@ export type ControlMessage =
   /** The state of a session has changed. */
   | { readonly kind: "changed"; readonly session: string }
   | { readonly kind: "ended"; readonly session: string }
-  /** The sender writes the standalone stream of a session now. */
-  | { readonly kind: "listening"; readonly session: string }
+  /** The sender writes the standalone stream of a session now. Holders with an earlier turn stop. */
+  | { readonly kind: "listening"; readonly session: string; readonly turn: number }
   /** A message for the standalone stream that its former writer could not store. */
   | { readonly kind: "frame"; readonly session: string; readonly frame: string }
   /** A question of the session has been answered. */

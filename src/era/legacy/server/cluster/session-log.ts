@@ -1,5 +1,5 @@
 import { type Clock, pause } from "../../../../call/clock.js";
-import type { Cluster, LogEntry, LogOptions, Writer } from "../../../../cluster/cluster.js";
+import type { Cluster, LogEntry, LogOptions, Logs, Writer } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
 import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
 import type { LoggedEvent } from "../../../../store/event-log.js";
@@ -17,24 +17,37 @@ const REQUESTS = "#";
 interface Written {
   readonly writer: Writer;
   seq: number;
+  /** Id of the last entry. */
+  lastId?: string | undefined;
+  /** True if the outcome of the last attempt to append is unknown. */
+  isUncertain: boolean;
+}
+
+export interface SessionLogOptions {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly limits: ServerLimits;
+  /** True if this process holds the standalone stream of a session. */
+  holds(sessionId: string): Promise<boolean>;
+  report(error: unknown): void;
 }
 
 /** Event log of sessions as logs of a cluster: one log per session, one stream of it per stream of the session. */
 export class SessionLog implements SharedLog {
+  readonly #options: SessionLogOptions;
   readonly #cluster: Cluster;
   readonly #clock: Clock;
   readonly #limits: ServerLimits;
-  readonly #report: (error: unknown) => void;
   readonly #written = new Map<string, Written>();
   /** Operations that `settled` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
 
-  constructor(cluster: Cluster, clock: Clock, limits: ServerLimits, report: (error: unknown) => void) {
-    this.#cluster = cluster;
-    this.#clock = clock;
-    this.#limits = limits;
-    this.#report = report;
+  constructor(options: SessionLogOptions) {
+    this.#options = options;
+    this.#cluster = options.cluster;
+    this.#clock = options.clock;
+    this.#limits = options.limits;
   }
 
   async create(sessionId: string): Promise<void> {
@@ -50,7 +63,7 @@ export class SessionLog implements SharedLog {
   /** Makes this process the writer of a stream. */
   async claim(sessionId: string, streamId: string): Promise<Written> {
     const writer = await this.#cluster.logs.claim(logOf(sessionId), streamId);
-    const written = { writer, seq: 0 };
+    const written: Written = { writer, seq: 0, isUncertain: false };
     this.#written.set(placeOf(sessionId, streamId), written);
     return written;
   }
@@ -65,7 +78,8 @@ export class SessionLog implements SharedLog {
     const written = this.#written.get(place);
     if (written === undefined) return Promise.reject(notWriter(streamId));
     if (last) this.#written.delete(place);
-    const appended = this.#append(written, data, last);
+    const appended =
+      streamId === STANDALONE ? this.#appendAsHolder(sessionId, written, data) : this.#append(written, data, last);
     this.#track(appended);
     return appended;
   }
@@ -73,7 +87,7 @@ export class SessionLog implements SharedLog {
   end(sessionId: string, streamId: string): void {
     if (!this.#written.has(placeOf(sessionId, streamId))) return;
     this.append(sessionId, streamId, "", true).catch((error: unknown) => {
-      if (!isOver(error)) this.#report(error);
+      if (!isOver(error)) this.#options.report(error);
     });
   }
 
@@ -109,31 +123,32 @@ export class SessionLog implements SharedLog {
     await this.#cluster.logs.drop(logOf(sessionId));
   }
 
-  /**
-   * Ends the streams of calls that a process left behind when it died. Each of their requests gets the error that
-   * `describe` writes.
-   */
-  async endStreamsOf(node: string, describe: (id: RequestId) => string): Promise<void> {
-    const { logs } = this.#cluster;
-    for await (const { log, stream } of logs.openOf(node)) {
-      if (stream === STANDALONE) continue;
-      try {
-        const writer = await logs.claim(log, stream);
-        const entries = (await logs.readAfter(log, stream)) ?? [];
-        const requests = requestsIn(entries);
-        const frames = requests.length === 0 ? [""] : requests.map(describe);
-        for (const [seq, frame] of frames.entries())
-          await writer.append(seq, frame, { last: seq === frames.length - 1 });
-      } catch (error) {
-        if (!isOver(error)) throw error;
-      }
-    }
-  }
-
   /** Resolves when nothing waits to be stored. Waiting for an engine that is away ends. */
   async settled(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#pending);
+  }
+
+  /**
+   * Appends an entry to the standalone stream. A process that took the stream over earlier may have claimed it later.
+   * The holder then claims it again. An entry that may have been stored already is looked for first.
+   */
+  async #appendAsHolder(sessionId: string, from: Written, data: string): Promise<string> {
+    for (let written = from; ; ) {
+      try {
+        written.lastId = await this.#append(written, data, false);
+        return written.lastId;
+      } catch (error) {
+        if (!isFenced(error) || !(await this.#options.holds(sessionId))) throw error;
+        const { lastId, isUncertain } = written;
+        written = await this.claim(sessionId, STANDALONE);
+        written.lastId = lastId;
+        if (!isUncertain) continue;
+        const entries = await this.#cluster.logs.readAfter(logOf(sessionId), STANDALONE, lastId);
+        const stored = entries?.find((entry) => entry.data === data);
+        if (stored !== undefined) return stored.id;
+      }
+    }
   }
 
   /** Appends an entry. Repeats it while the engine is away, so that no later entry can overtake it. */
@@ -142,8 +157,11 @@ export class SessionLog implements SharedLog {
     const endsAt = last ? this.#clock.now() + LAST_WAIT_MS : Number.POSITIVE_INFINITY;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
       try {
-        return await written.writer.append(seq, data, { last });
+        const id = await written.writer.append(seq, data, { last });
+        written.isUncertain = false;
+        return id;
       } catch (error) {
+        written.isUncertain ||= isUnknown(error);
         if (!isPassing(error) || this.#clock.now() >= endsAt || this.#closing.signal.aborted) throw error;
         await pause(this.#clock, pauseMs, this.#closing.signal);
       }
@@ -192,6 +210,14 @@ function isPassing(error: unknown): boolean {
   return error instanceof ClusterError && (error.failure === "unavailable" || error.failure === "unknown_outcome");
 }
 
+function isUnknown(error: unknown): boolean {
+  return error instanceof ClusterError && error.failure === "unknown_outcome";
+}
+
+function isFenced(error: unknown): boolean {
+  return error instanceof ClusterError && error.failure === "fenced";
+}
+
 /** True if the stream has another writer, has ended, or is gone. */
 function isOver(error: unknown): boolean {
   return error instanceof ClusterError && ["fenced", "dropped", "refused"].includes(error.failure);
@@ -199,4 +225,22 @@ function isOver(error: unknown): boolean {
 
 function notWriter(streamId: string): ClusterError {
   return new ClusterError("fenced", `This process does not write stream "${streamId}"`);
+}
+
+/**
+ * Ends the streams of calls that a process left behind when it died. Each of their requests gets the error that
+ * `describe` writes.
+ */
+export async function endStreamsOf(node: string, logs: Logs, describe: (id: RequestId) => string): Promise<void> {
+  for await (const { log, stream } of logs.openOf(node)) {
+    if (stream === STANDALONE) continue;
+    try {
+      const writer = await logs.claim(log, stream);
+      const requests = requestsIn((await logs.readAfter(log, stream)) ?? []);
+      const frames = requests.length === 0 ? [""] : requests.map(describe);
+      for (const [seq, frame] of frames.entries()) await writer.append(seq, frame, { last: seq === frames.length - 1 });
+    } catch (error) {
+      if (!isOver(error)) throw error;
+    }
+  }
 }

@@ -17,10 +17,11 @@ import {
 import { Control, type ControlMessage } from "./control.js";
 import { EarlyMessages } from "./early-messages.js";
 import { followStream } from "./follow.js";
+import { Holders } from "./holders.js";
 import { Nodes } from "./nodes.js";
 import { Questions } from "./questions.js";
 import { RecentChanges } from "./recent-changes.js";
-import { SessionLog } from "./session-log.js";
+import { endStreamsOf, SessionLog } from "./session-log.js";
 import { ClusterSessions } from "./sessions.js";
 import { Sweeper } from "./sweeper.js";
 
@@ -40,6 +41,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   readonly #place: SessionPlace<Session>;
   readonly #control: Control;
   readonly #questions: Questions;
+  readonly #holders: Holders;
   readonly #nodes: Nodes;
   readonly #sweeper: Sweeper;
   readonly #early: EarlyMessages;
@@ -54,7 +56,9 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     const report = (error: unknown) => runtime.report(error, { where: "cluster" });
     this.#cluster = cluster;
     this.#place = place;
-    this.log = resumable ? new SessionLog(cluster, clock, limits, report) : undefined;
+    this.#holders = new Holders(cluster);
+    const holds = (session: string) => this.#holders.isOwn(session);
+    this.log = resumable ? new SessionLog({ cluster, clock, limits, holds, report }) : undefined;
     this.#control = new Control(cluster, (message) => this.#receive(message), report);
     this.#questions = new Questions(cluster, this.#control, limits.askTimeoutMs, report);
     this.#early = new EarlyMessages(clock);
@@ -123,10 +127,13 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     const id = session.sessionId;
     if (this.#place.runtime.draining)
       throw new ClusterError("unavailable", "This process shuts down; another one takes the stream over");
+    const missed = await this.#succeed(id);
     await this.log?.claim(id, STANDALONE);
-    const missed = this.log !== undefined && (await this.#succeed(id));
-    this.#control.publish({ kind: "listening", session: id });
-    return missed;
+    return missed && this.log !== undefined;
+  }
+
+  onListening({ sessionId }: SharedSession): void {
+    this.#control.publish({ kind: "listening", session: sessionId, turn: this.#holders.turnOf(sessionId) });
   }
 
   passOn(session: SharedSession, frame: string): void {
@@ -142,11 +149,8 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
    * has died, so that changes may not have been written. If its death is noticed later, `#onDead` makes up for it.
    */
   async #succeed(session: string): Promise<boolean> {
-    const { records, node } = this.#cluster;
-    const key = `holder:${session}`;
-    const before = (await records.get(key))?.value;
-    await records.put(key, node, { ttlMs: HOLDER_MS });
-    if (before === undefined || before === node) return false;
+    const before = (await this.#holders.succeed(session))?.node;
+    if (before === undefined || before === this.#cluster.node) return false;
     if (!(await this.#nodes.isListed(before))) return true;
     const taken = this.#takenFrom.get(before) ?? new Set<string>();
     this.#takenFrom.set(before, taken.add(session));
@@ -157,8 +161,8 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     const id = session.sessionId;
     if (this.log === undefined) return;
     await this.log.create(id);
+    await this.#holders.succeed(id);
     await this.log.claim(id, STANDALONE);
-    await this.#succeed(id);
   }
 
   #onKept(session: SharedSession): void {
@@ -174,13 +178,13 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   async #onEnded(id: string): Promise<void> {
     this.#control.publish({ kind: "ended", session: id });
     this.#place.onEnd(id);
-    if (this.log === undefined) return;
-    await this.log.drop(id);
-    await this.#cluster.records.delete(`holder:${id}`);
+    await this.log?.drop(id);
+    await this.#holders.delete(id);
   }
 
   #onLeft({ sessionId }: SharedSession): void {
     this.log?.release(sessionId);
+    this.#holders.leave(sessionId);
     for (const [node, taken] of this.#takenFrom)
       if (taken.delete(sessionId) && taken.size === 0) this.#takenFrom.delete(node);
   }
@@ -207,7 +211,8 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       case "ended":
         return this.sessions.drop(message.session, sessionClosed);
       case "listening":
-        return session.standalone.release();
+        if (message.turn > this.#holders.turnOf(message.session)) session.standalone.release();
+        return;
       case "frame":
         return void session.standalone.send(message.frame);
       case "answered":
@@ -224,9 +229,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   }
 
   async #onDead(node: string): Promise<void> {
-    const log =
-      this.log ?? new SessionLog(this.#cluster, this.#place.runtime.clock, this.#place.runtime.limits, () => {});
-    await log.endStreamsOf(node, describeLoss);
+    await endStreamsOf(node, this.#cluster.logs, describeLoss);
     await this.#questions.forget(node);
     this.#control.publish({ kind: "dead", node });
     this.#resync(node);
@@ -265,9 +268,6 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       if (result.status === "rejected") this.#place.runtime.report(result.reason, { where: "cluster" });
   }
 }
-
-/** Time for which the writer of a standalone stream is remembered. */
-const HOLDER_MS = 86_400_000;
 
 type SessionMessage = Extract<ControlMessage, { readonly session: string }>;
 

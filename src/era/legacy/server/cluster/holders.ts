@@ -1,0 +1,82 @@
+import type { Cluster } from "../../../../cluster/cluster.js";
+import { ClusterError } from "../../../../cluster/error.js";
+
+/** Time for which the holder of a standalone stream is remembered. */
+const KEPT_MS = 86_400_000;
+const MAX_ATTEMPTS = 16;
+
+/** Process that writes the standalone stream of a session. The newest GET has the highest turn. */
+export interface Holder {
+  readonly node: string;
+  readonly turn: number;
+}
+
+/** Holders of the standalone streams of sessions, as records. */
+export class Holders {
+  readonly #cluster: Cluster;
+  /** Turns of this process by session. */
+  readonly #own = new Map<string, number>();
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  /** Makes this process the holder. Returns the former one. */
+  async succeed(session: string): Promise<Holder | undefined> {
+    const { records, node } = this.#cluster;
+    for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
+      const stored = await records.get(keyOf(session));
+      const before = stored && (JSON.parse(stored.value) as Holder);
+      const own: Holder = { node, turn: (before?.turn ?? 0) + 1 };
+      const options = { ttlMs: KEPT_MS, ifVersion: stored?.version ?? null };
+      if (!(await this.#put(session, JSON.stringify(own), options))) continue;
+      this.#own.set(session, own.turn);
+      return before;
+    }
+    throw new ClusterError(
+      "unavailable",
+      "The stream of a session was not taken over: other processes take it as well",
+    );
+  }
+
+  /** Returns the turn of this process, or 0 if it has had none. */
+  turnOf(session: string): number {
+    return this.#own.get(session) ?? 0;
+  }
+
+  /** True if no other process has taken the stream over since this one did. */
+  async isOwn(session: string): Promise<boolean> {
+    const stored = await this.#cluster.records.get(keyOf(session));
+    const holder = stored && (JSON.parse(stored.value) as Holder);
+    return holder?.node === this.#cluster.node && holder.turn === this.#own.get(session);
+  }
+
+  /** Forgets the turn of this process. */
+  leave(session: string): void {
+    this.#own.delete(session);
+  }
+
+  async delete(session: string): Promise<void> {
+    this.leave(session);
+    await this.#cluster.records.delete(keyOf(session));
+  }
+
+  /** Returns false if another process was faster. If the outcome is unknown, the record is read. */
+  async #put(
+    session: string,
+    value: string,
+    options: { readonly ttlMs: number; readonly ifVersion: string | null },
+  ): Promise<boolean> {
+    const { records } = this.#cluster;
+    try {
+      return (await records.put(keyOf(session), value, options)) !== undefined;
+    } catch (error) {
+      if (!(error instanceof ClusterError) || error.failure !== "unknown_outcome") throw error;
+      return (await records.get(keyOf(session)))?.value === value;
+    }
+  }
+}
+
+function keyOf(session: string): string {
+  return `holder:${session}`;
+}
