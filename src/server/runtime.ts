@@ -213,6 +213,6 @@ function supportedVersions(eras: readonly OfferedEra[], wanted: readonly string[
   const unknown = wanted.filter((version) => !all.includes(version));
   if (unknown.length > 0)
     throw new DefinitionError(`versions: ${unknown.join(", ")} is not supported; choose from ${all.join(", ")}`);
-  if (wanted.length === 0) throw new DefinitionError("versions must contain at least one version");
+  if (wanted.length === 0) throw new DefinitionError("versions must not be empty");
   return all.filter((version) => wanted.includes(version));
 }

@@ -1,4 +1,5 @@
 import { pause } from "../call/clock.js";
+import type { Cluster } from "../cluster/cluster.js";
 import type { AcceptChannel, CallOrigin, OfferedEra } from "../era/server-era.js";
 import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import { completeUrlElicitation } from "../era/url-elicitations.js";
@@ -171,6 +172,11 @@ export class Server<
   elicitationCompleted(elicitationId: string): void {
     if (completeUrlElicitation(this.core.urlElicitations, elicitationId)) return;
     throw new McpError("unknown_elicitation", `No open URL elicitation has the id ${elicitationId}`);
+  }
+
+  /** State that this server shares with other processes. */
+  get cluster(): Cluster | undefined {
+    return this.core.options.cluster;
   }
 
   /** Wraps each call that starts from now on. The interceptor that is added first is the outermost. */

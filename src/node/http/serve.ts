@@ -16,6 +16,8 @@ export interface HttpServerLike {
   onListening?(host: string): readonly string[];
   drain?(graceMs: number): Promise<void>;
   close(): Promise<void>;
+  /** State that processes share, if the server uses it. */
+  readonly cluster?: { readonly available: boolean } | undefined;
 }
 
 /** Options of {@link serveHttp}. */
@@ -143,7 +145,8 @@ export async function serveHttp(server: HttpServerLike, options: ServeHttpOption
   const { createServer } = await import("node:http");
   const listener = toNodeListener(server);
   const paths = new Set([path, ...(server.onListening?.(host) ?? [])]);
-  const probe = toProbe(options.health, () => ready);
+  const readiness = createReadiness(server, () => ready);
+  const probe = toProbe(options.health, readiness);
   const http = createServer({ keepAliveTimeout: connectionIdleMs }, (request, response) => {
     const { url = "" } = request;
     if (!ready) response.setHeader("connection", "close");
@@ -211,13 +214,30 @@ function trackSockets(http: Server): ReadonlySet<Socket> {
   return sockets;
 }
 
+/**
+ * Returns the function that tells if requests can be served. A server that loses the state of its cluster is degraded
+ * but ready: it serves the sessions that it knows. A server that has not had the state since its start is not ready.
+ */
+function createReadiness(server: HttpServerLike, isOpen: () => boolean): () => string {
+  let hasStarted = false;
+  return () => {
+    const isAvailable = server.cluster?.available !== false;
+    hasStarted ||= isAvailable;
+    if (!isOpen()) return "draining";
+    if (!hasStarted) return "starting";
+    return isAvailable ? "ok" : "degraded";
+  };
+}
+
 /** Responds to probes, and with 404 to unknown paths. */
-function toProbe(health: ServeHttpOptions["health"] = {}, isReady: () => boolean) {
+function toProbe(health: ServeHttpOptions["health"] = {}, readiness: () => string) {
   const { live = "/livez", ready = "/readyz" } = health === false ? { live: "", ready: "" } : health;
   const text = { "content-type": "text/plain" };
   return (url: string, response: ServerResponse): void => {
-    if (url === live || (url === ready && isReady())) response.writeHead(200, text).end("ok");
-    else if (url === ready) response.writeHead(503, { ...text, "retry-after": "1" }).end("draining");
+    const state = url === ready ? readiness() : "ok";
+    if (url === live) response.writeHead(200, text).end("ok");
+    else if (url === ready && (state === "ok" || state === "degraded")) response.writeHead(200, text).end(state);
+    else if (url === ready) response.writeHead(503, { ...text, "retry-after": "1" }).end(state);
     else response.writeHead(404, text).end("Not found");
   };
 }
