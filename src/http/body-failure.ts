@@ -43,7 +43,7 @@ export class BodiesFull extends BodyFailure {
   override readonly name = "BodiesFull";
   override readonly status = 503;
   constructor(limit: number) {
-    super(`Too many request bodies: at most ${limit} bytes of incomplete bodies are held`);
+    super(`Too many incomplete bodies: at most ${limit} bytes are allowed`);
   }
 }
 

@@ -127,7 +127,7 @@ export class ServerCore implements ServerRuntime {
     for (const listener of [...this.#logListeners]) listener(message);
     if (this.#logListeners.size > 0 || this.#droppedLog) return;
     this.#droppedLog = true;
-    this.report(new Error("No client receives log messages outside of calls; use ctx.log"), { where: "log" });
+    this.report(new Error("No client receives log messages outside calls; use ctx.log"), { where: "log" });
   }
 
   onLog(listener: (message: LogMessage) => void): () => void {
@@ -213,6 +213,6 @@ function supportedVersions(eras: readonly OfferedEra[], wanted: readonly string[
   const unknown = wanted.filter((version) => !all.includes(version));
   if (unknown.length > 0)
     throw new DefinitionError(`versions: ${unknown.join(", ")} is not supported; choose from ${all.join(", ")}`);
-  if (wanted.length === 0) throw new DefinitionError("versions must not be empty");
+  if (wanted.length === 0) throw new DefinitionError("versions must contain at least one version");
   return all.filter((version) => wanted.includes(version));
 }

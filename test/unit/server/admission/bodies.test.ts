@@ -125,7 +125,7 @@ for (const [name, host] of [
       deepEqual([status, retryAfter], [503, "1"]);
       const { error } = JSON.parse(text);
       deepEqual([error.code, error.data], [-32005, { limit: "maxBodiesBytes", retryAfterMs: 1000 }]);
-      match(error.message, /at most 100000 bytes of incomplete bodies are held \(limits\.maxBodiesBytes\)/);
+      match(error.message, /at most 100000 bytes are allowed \(limits\.maxBodiesBytes\)/);
       deepEqual([bodiesOf(server), server.stats().refused], [[3, 90_000], 1]);
       for (const sender of senders) {
         sender.send(body.slice(30_000));
