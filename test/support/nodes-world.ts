@@ -1,8 +1,8 @@
 import type { TestContext } from "node:test";
 import { type Cluster, createMemoryState, type MemoryState } from "bowline/cluster";
 import type { HttpServerOptions, ServerOptions } from "#src/server/options.js";
-import { FakeClock } from "../../../../../support/fake-clock.js";
-import { LegacyClient, LegacyEndpoint, type Sender } from "../../../../../support/legacy-endpoint.js";
+import { FakeClock } from "./fake-clock.js";
+import { LegacyClient, LegacyEndpoint, type Sender } from "./legacy-endpoint.js";
 
 const stateKeys = [{ id: "k", secret: new Uint8Array(32) }];
 

@@ -1,0 +1,111 @@
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { z } from "zod";
+import { messages, settle, status, textOf, until } from "../../support/legacy-endpoint.js";
+import { at, type Node, NodesWorld } from "../../support/nodes-world.js";
+import { proves } from "../../support/verifies.js";
+
+const wire = "legacy-http";
+const declared = { elicitation: {} };
+
+/** Two nodes, and a call in the first that waits for the answer to its question. */
+async function asking(t: TestContext) {
+  const world = new NodesWorld(t);
+  const heard: unknown[] = [];
+  const define = ({ server }: Node["endpoint"]) =>
+    server.tool("ask", {}, async (_args, ctx) => {
+      const onProgress = (progress: unknown) => heard.push(progress);
+      return JSON.stringify(await ctx.elicit("Name?", z.object({ name: z.string() }), { onProgress }));
+    });
+  const [one, other] = [world.node(define), world.node(define)];
+  const client = await one.endpoint.open("2025-11-25", declared);
+  const call = client.call(1, "ask");
+  await until(() => messages(call).length === 1, "the question");
+  return { world, one, other, client, call, heard, question: messages(call)[0] };
+}
+
+const accepted = (name: string) => ({ action: "accept", content: { name } });
+
+proves("cluster:question:answer-anywhere", { wire }, "an answer reaches the process that asked", async (t) => {
+  const { other, client, call, question } = await asking(t);
+  await status(at(other, client).post({ jsonrpc: "2.0", id: question?.id, result: accepted("Ada") }), 202);
+  await call.done;
+  match(String(textOf(messages(call)[1])), /Ada/);
+});
+
+proves("cluster:question:answer-once", { wire }, "only the first answer counts", async (t) => {
+  const { other, client, call, question } = await asking(t);
+  const answers = ["Ada", "Eve"].map((name) =>
+    at(other, client).post({ jsonrpc: "2.0", id: question?.id, result: accepted(name) }),
+  );
+  for (const answer of answers) await status(answer, 202);
+  await call.done;
+  match(String(textOf(messages(call)[1])), /Ada/);
+  await status(at(other, client).post({ jsonrpc: "2.0", id: question?.id, result: accepted("Eve") }), 202);
+});
+
+proves("cluster:question:own-session", { wire }, "an answer of another session is dropped", async (t) => {
+  const { other, client, call, question } = await asking(t);
+  const strange = await other.endpoint.open("2025-11-25", declared);
+  await status(strange.post({ jsonrpc: "2.0", id: question?.id, result: accepted("Eve") }), 202);
+  await settle();
+  equal(messages(call).length, 1, "the call still waits");
+  await status(at(other, client).post({ jsonrpc: "2.0", id: question?.id, result: accepted("Ada") }), 202);
+  await call.done;
+  match(String(textOf(messages(call)[1])), /Ada/);
+});
+
+proves(
+  "cluster:question:gap",
+  { wire },
+  "an answer that was stored while its process was cut off is found",
+  async (t) => {
+    const { world, one, other, client, call, question } = await asking(t);
+    world.state.cut(one.cluster);
+    await status(at(other, client).post({ jsonrpc: "2.0", id: question?.id, result: accepted("Ada") }), 202);
+    await settle();
+    equal(messages(call).length, 1, "the announcement is lost");
+    world.state.mend(one.cluster);
+    await call.done;
+    match(String(textOf(messages(call)[1])), /Ada/);
+  },
+);
+
+proves("cluster:question:gap", { wire }, "an answer that cannot be stored is refused", async (t) => {
+  const { world, other, client, question } = await asking(t);
+  await status(at(other, client).request(2, "ping"), 200);
+  world.state.cut(other.cluster);
+  const refused = await status(
+    at(other, client).post({ jsonrpc: "2.0", id: question?.id, result: accepted("Ada") }),
+    503,
+  );
+  equal(refused.headers["retry-after"], "1");
+});
+
+proves("cluster:question:progress", { wire }, "progress of an answer reaches the process that asked", async (t) => {
+  const { other, client, heard, question } = await asking(t);
+  const token = (question?.params?._meta as { progressToken?: unknown } | undefined)?.progressToken;
+  ok(token !== undefined, "the question asks for progress");
+  const progress = { progressToken: token, progress: 1 };
+  await status(at(other, client).notify("notifications/progress", progress), 202);
+  await until(() => heard.length > 0, "the progress");
+  deepEqual(heard, [{ progress: 1 }]);
+});
+
+proves("cluster:question:malformed", { wire }, "a malformed answer ends the question", async (t) => {
+  const { other, client, call, question } = await asking(t);
+  const both = { jsonrpc: "2.0", id: question?.id, result: {}, error: { code: 1, message: "both" } };
+  await status(at(other, client).post(both), 400);
+  await call.done;
+  equal(messages(call)[1]?.result?.isError, true);
+});
+
+proves("cluster:question:kept-for-its-call", { wire }, "a question is deleted with its call", async (t) => {
+  const { one, client, call } = await asking(t);
+  const index = `questions of ${one.cluster.node}`;
+  equal(await one.cluster.records.count(index), 1);
+  await status(client.cancel(1), 202);
+  await call.done;
+  await settle();
+  equal(await one.cluster.records.count(index), 0);
+});
