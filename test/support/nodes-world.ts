@@ -26,16 +26,30 @@ export class NodesWorld {
     this.#options = options;
   }
 
-  node(define: (endpoint: LegacyEndpoint) => void = () => {}): Node {
-    const cluster = this.state.node();
+  /** Starts a node. `wrap` may change the parts of the cluster that its server uses. */
+  node(define: (endpoint: LegacyEndpoint) => void = () => {}, wrap?: (cluster: Cluster) => Partial<Cluster>): Node {
+    const node = this.state.node();
+    const cluster = wrap === undefined ? node : replaceParts(node, wrap(node));
     const endpoint = new LegacyEndpoint(this.#http, { cluster, stateKeys, clock: this.clock, ...this.#options });
     define(endpoint);
     this.#t.after(async () => {
       await endpoint.server.close();
-      await cluster.close();
+      await node.close();
     });
-    return { endpoint, cluster };
+    return { endpoint, cluster: node };
   }
+}
+
+/** A cluster with other parts. */
+function replaceParts(cluster: Cluster, parts: Partial<Cluster>): Cluster {
+  return new Proxy(cluster, {
+    get(target, name) {
+      const own = parts[name as keyof Cluster];
+      if (own !== undefined) return own;
+      const value = target[name as keyof Cluster] as unknown;
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
 }
 
 /** The client of a session at another node. */
