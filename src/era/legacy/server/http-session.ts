@@ -16,7 +16,7 @@ import { type CallOwner, PostCalls } from "./calls.js";
 import { PendingClientRequests } from "./client-requests.js";
 import type { EarlyCancel } from "./early-cancels.js";
 import { keepOrigin } from "./kept-client.js";
-import { invalidRequest, refusal, toUnavailable } from "./refusals.js";
+import { invalidRequest, refusal, toConflict, toUnavailable } from "./refusals.js";
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./reply.js";
 import { LegacySession, type SessionWire } from "./session.js";
 import type { SessionChange, SessionSharing, SharedSession } from "./shared-sessions.js";
@@ -324,8 +324,8 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
   }
 
   #refuseFailed(exchange: HttpExchange, error: unknown): void {
-    const away = toUnavailable(error);
-    if (away !== undefined && !exchange.answered) return refuse(exchange, this.runtime, away);
+    const why = toUnavailable(error) ?? toConflict(error);
+    if (why !== undefined && !exchange.answered) return refuse(exchange, this.runtime, why);
     if (!(error instanceof UnknownEvent) || exchange.answered) return refuseFailed(exchange, this.runtime, error);
     const gone = invalidRequest("Last-Event-ID is not in the event log of this session");
     refuse(exchange, this.runtime, this.#ended ?? gone);

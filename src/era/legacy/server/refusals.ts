@@ -30,6 +30,11 @@ export function toUnavailable(error: unknown): HttpRefusal | undefined {
   return refusal(503, message, { "retry-after": "1" });
 }
 
+/** Returns the refusal of a GET whose stream another process has taken over in the meantime. */
+export function toConflict(error: unknown): HttpRefusal | undefined {
+  return error instanceof McpError && error.code === "cluster_fenced" ? refusal(409, error.message) : undefined;
+}
+
 export function invalidRequest(problem: string): HttpRefusal {
   return { status: 400, error: { code: INVALID_REQUEST, message: `Invalid request: ${problem}` } };
 }

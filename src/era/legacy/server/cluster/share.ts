@@ -128,8 +128,11 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     if (this.#place.runtime.draining)
       throw new ClusterError("unavailable", "This process shuts down; another one takes the stream over");
     const missed = await this.#succeed(id);
-    await this.log?.claim(id, STANDALONE);
-    return missed && this.log !== undefined;
+    if (this.log === undefined) return false;
+    await this.log.claim(id, STANDALONE);
+    if (!(await this.#holders.isOwn(id)))
+      throw new ClusterError("fenced", "A newer GET stream of this session has taken the place of this one");
+    return missed;
   }
 
   onListening({ sessionId }: SharedSession): void {
@@ -214,7 +217,9 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
         if (message.turn > this.#holders.turnOf(message.session)) session.standalone.release();
         return;
       case "frame":
-        return void session.standalone.send(message.frame);
+        if (this.log?.hasJustWritten(message.session, message.frame) === false)
+          void session.standalone.send(message.frame);
+        return;
       case "answered":
         return this.#questions.onAnswered(message.id);
       case "failed":

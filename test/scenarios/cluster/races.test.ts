@@ -1,0 +1,267 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import type { Cluster, Logs, Records } from "bowline/cluster";
+import { z } from "zod";
+import { type Gate, gate } from "../../support/gate.js";
+import { blocks, messages, settle, status, until } from "../../support/legacy-endpoint.js";
+import { at, NodesWorld } from "../../support/nodes-world.js";
+import { proves } from "../../support/verifies.js";
+
+const wire = "legacy-http";
+const UPDATED = "notifications/resources/updated";
+const TOOLS = "notifications/tools/list_changed";
+const methods = (exchange: Parameters<typeof messages>[0]) => messages(exchange).map(({ method }) => method);
+
+/** Replaces functions of a part of the cluster. */
+function replace<Part extends object>(part: Part, changes: Partial<Part>): Part {
+  return new Proxy(part, {
+    get(target, name) {
+      const own = changes[name as keyof Part];
+      if (own !== undefined) return own;
+      const value = target[name as keyof Part] as unknown;
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+/** Records whose reads of sessions wait for a gate, if there is one. The value is read before. */
+function lateReads({ records }: Cluster, next: () => Gate | undefined): { readonly records: Records } {
+  const get: Records["get"] = async (key) => {
+    const stored = await records.get(key);
+    if (key.startsWith("session:")) await next()?.opened;
+    return stored;
+  };
+  return { records: replace(records, { get }) };
+}
+
+proves("cluster:state:subscriptions", { wire }, "a change that is faster than its subscription is told", async (t) => {
+  const world = new NodesWorld(t);
+  let late: Gate | undefined;
+  const define = ({ server }: Parameters<NonNullable<Parameters<NodesWorld["node"]>[0]>>[0]) =>
+    server.resource("x:y", { name: "x" }, () => "x");
+  const one = world.node(define);
+  const other = world.node(define, (cluster) => lateReads(cluster, () => late));
+  const client = await one.endpoint.open();
+  const stream = at(other, client).get();
+  await until(() => stream.status === 200, "the stream");
+  late = gate();
+  await status(client.request(1, "resources/subscribe", { uri: "x:y" }), 200);
+  one.endpoint.server.changes.resourceUpdated("x:y");
+  await settle();
+  deepEqual(methods(stream), []);
+  late.open();
+  await until(() => methods(stream).length > 0, "the update");
+  deepEqual(methods(stream), [UPDATED]);
+});
+
+proves("cluster:state:log-level", { wire }, "a record that was read before a change does not undo it", async (t) => {
+  const world = new NodesWorld(t, {}, { capabilities: { logging: true } });
+  let late: Gate | undefined;
+  const one = world.node();
+  const other = world.node(
+    ({ server }) =>
+      server.tool("tell", {}, (_args, ctx) => {
+        ctx.log("info", "small");
+        return "told";
+      }),
+    (cluster) =>
+      lateReads(cluster, () => {
+        const gate = late;
+        late = undefined;
+        return gate;
+      }),
+  );
+  const client = await one.endpoint.open();
+  await status(at(other, client).request(1, "ping"), 200);
+  await settle();
+  world.clock.advance(600);
+  const held = gate();
+  late = held;
+  await status(at(other, client).request(2, "ping"), 200);
+  await status(at(other, client).request(3, "logging/setLevel", { level: "error" }), 200);
+  held.open();
+  await settle();
+  const call = at(other, client).call(4, "tell");
+  await call.done;
+  deepEqual(methods(call), [undefined], "the response alone");
+});
+
+proves("cluster:session:cache", { wire }, "after a gap, a session is read before it is served", async (t) => {
+  const world = new NodesWorld(t);
+  const [one, other] = [world.node(), world.node()];
+  const client = await one.endpoint.open();
+  await status(at(other, client).request(1, "ping"), 200);
+  world.state.cut(other.cluster);
+  await status(client.delete(), 200);
+  world.state.mend(other.cluster);
+  await status(at(other, client).request(2, "ping"), 404);
+});
+
+proves("cluster:session:end-everywhere", { wire }, "nothing of an ended session is kept", async (t) => {
+  const world = new NodesWorld(t, { resumable: true });
+  const [one, other] = [world.node(), world.node()];
+  const client = await one.endpoint.open();
+  await status(at(other, client).delete(), 200);
+  await settle();
+  const { records, logs } = one.cluster;
+  equal(await records.count("sessions"), 0);
+  equal(await records.get(`holder:${client.id}`), undefined);
+  await rejects(async () => logs.claim(`session:${client.id}`, "get"), { code: "cluster_dropped" });
+});
+
+proves("cluster:call:cancel-anywhere", { wire }, "a stream that is resumed elsewhere ends with its call", async (t) => {
+  const world = new NodesWorld(t, { resumable: true });
+  const started = gate();
+  const one = world.node(({ server }) =>
+    server.tool("wait", {}, async (_args, { signal }) => {
+      started.open();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      return "";
+    }),
+  );
+  const other = world.node();
+  const client = await one.endpoint.open();
+  const call = client.call(1, "wait");
+  await started.opened;
+  const resumed = at(other, client).get(blocks(call)[0]?.id);
+  await settle();
+  await status(at(other, client).cancel(1), 202);
+  await resumed.done;
+  deepEqual(messages(resumed), []);
+});
+
+proves("cluster:node:death", { wire }, "the questions of a dead process are deleted", async (t) => {
+  const world = new NodesWorld(t);
+  const one = world.node(({ server }) =>
+    server.tool("ask", {}, async (_args, ctx) => {
+      await ctx.elicit("Name?", z.object({ name: z.string() }));
+      return "";
+    }),
+  );
+  const other = world.node();
+  const client = await one.endpoint.open("2025-11-25", { elicitation: {} });
+  await status(at(other, client).request(1, "ping"), 200);
+  const call = client.call(2, "ask");
+  await until(() => messages(call).length === 1, "the question");
+  const index = `questions of ${one.cluster.node}`;
+  equal(await other.cluster.records.count(index), 1);
+  for (let second = 0; second < 30; second++) {
+    if (second === 12) world.state.cut(one.cluster);
+    world.clock.advance(1_000);
+    await settle();
+  }
+  equal(await other.cluster.records.count(index), 0);
+});
+
+proves("cluster:node:patience", { wire }, "a process that is connected again later is not declared dead", async (t) => {
+  const world = new NodesWorld(t, { resumable: true });
+  const done = gate();
+  const one = world.node(({ server }) =>
+    server.tool("wait", {}, async () => {
+      await done.opened;
+      return "done";
+    }),
+  );
+  const other = world.node();
+  const client = await one.endpoint.open();
+  await status(at(other, client).request(1, "ping"), 200);
+  const call = client.call(2, "wait");
+  const pass = async (seconds: number) => {
+    for (let second = 0; second < seconds; second++) {
+      world.clock.advance(1_000);
+      await settle();
+    }
+  };
+  await pass(15);
+  for (const { cluster } of [one, other]) world.state.cut(cluster);
+  await pass(60);
+  world.state.mend(other.cluster);
+  await pass(5);
+  world.state.mend(one.cluster);
+  await pass(30);
+  done.open();
+  await call.done;
+  equal(messages(call)[0]?.error, undefined);
+});
+
+proves(
+  "cluster:standalone:newest",
+  { wire },
+  "of two GETs at the same time the newer one gets the messages",
+  async (t) => {
+    const world = new NodesWorld(t, { resumable: true });
+    let late: Gate | undefined;
+    const lateClaims = ({ logs }: Cluster): { readonly logs: Logs } => {
+      const claim: Logs["claim"] = async (log, stream) => {
+        await late?.opened;
+        return logs.claim(log, stream);
+      };
+      return { logs: replace(logs, { claim }) };
+    };
+    const define = ({ server }: Parameters<NonNullable<Parameters<NodesWorld["node"]>[0]>>[0]) =>
+      server.tool("a", {}, () => "a");
+    const one = world.node(define, lateClaims);
+    const other = world.node(define);
+    const client = await one.endpoint.open();
+    late = gate();
+    const older = client.get();
+    await settle();
+    const newer = at(other, client).get();
+    await until(() => blocks(newer).length > 0, "the newer stream");
+    late.open();
+    await status(older, 409);
+    one.endpoint.server.tool("b", {}, () => "b");
+    await until(() => methods(newer).includes(TOOLS), "the change");
+    await settle();
+    deepEqual(methods(newer), [TOOLS]);
+  },
+);
+
+proves("cluster:standalone:once", { wire }, "a message that its former writer cannot store is passed on", async (t) => {
+  const world = new NodesWorld(t, { resumable: true });
+  const one = world.node(({ server }) => server.tool("a", {}, () => "a"));
+  const deaf = ({ bus }: Cluster) => ({
+    bus: replace(bus, {
+      subscribe: (topic, listener) => bus.subscribe(topic === "changes" ? "none" : topic, listener),
+    }),
+  });
+  const other = world.node(
+    ({ server }) => server.tool("a", {}, () => "a"),
+    (cluster) => {
+      const publish: Cluster["bus"]["publish"] = (topic, text) =>
+        text.includes('"listening"') ? undefined : cluster.bus.publish(topic, text);
+      const { bus } = deaf(cluster);
+      return { bus: replace(bus, { publish }) };
+    },
+  );
+  const client = await one.endpoint.open();
+  const stream = at(other, client).get();
+  await until(() => blocks(stream).length > 0, "the stream");
+  one.endpoint.server.tool("b", {}, () => "b");
+  await until(() => methods(stream).length > 0, "the change");
+  deepEqual(methods(stream), [TOOLS]);
+});
+
+proves("cluster:stream:stored-first", { wire }, "a call whose messages cannot be stored ends at a limit", async (t) => {
+  const world = new NodesWorld(t, { resumable: true }, { limits: { maxBehind: 10_000 } });
+  const [started, ended] = [gate(), gate()];
+  let isFull = false;
+  const one = world.node(({ server }) =>
+    server.tool("work", {}, async (_args, ctx) => {
+      started.open();
+      ctx.signal.addEventListener("abort", () => ended.open());
+      for (let count = 1; !isFull && count < 1_000; count++) {
+        void ctx.progress(count, undefined, "x".repeat(100));
+        await settle();
+        isFull = ctx.signal.aborted;
+      }
+      return "";
+    }),
+  );
+  const client = await one.endpoint.open();
+  const call = client.call(1, "work");
+  await started.opened;
+  world.state.cut(one.cluster);
+  await ended.opened;
+  await call.done;
+  ok(one.endpoint.reports.some(({ error }) => /limits\.maxBehind/.test(String(error))));
+});
