@@ -100,6 +100,12 @@ export interface LogOptions {
   readonly maxEntries: number;
   /** Maximum size of the entries. The memory form counts a UTF-16 code unit as a byte. */
   readonly maxBytes: number;
+  /**
+   * Maximum number of claimed streams. At the limit, a claim of a further stream fails with `refused`. A stream that has
+   * ended counts until its entries are evicted.
+   * @default 10_000
+   */
+  readonly maxStreams?: number;
 }
 
 /** Ordered entries in streams. The streams of one log are limited and dropped together. */
@@ -111,7 +117,7 @@ export interface Logs {
   create(log: string, options: LogOptions): MaybePromise<void>;
   /**
    * Makes this process the writer of a stream. From this moment, each earlier writer of the stream is refused with a
-   * {@link ClusterError} of failure `fenced`. Fails with `dropped` if the log does not exist.
+   * {@link ClusterError} of failure `fenced`. Fails with `dropped` if the log does not exist, and with `refused` if it has `maxStreams` streams.
    */
   claim(log: string, stream: string): MaybePromise<Writer>;
   /** Returns the stream of an entry, or undefined if the entry is unknown or no longer kept. */

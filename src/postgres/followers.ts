@@ -1,5 +1,6 @@
 import type { LogEntry } from "../cluster/cluster.js";
 import { ClusterError } from "../cluster/error.js";
+import { missedError } from "../cluster/log-errors.js";
 import type { Engine } from "./engine.js";
 import type { Outbox } from "./outbox.js";
 import { numberOf, type Place, type StreamPage, type StreamReader } from "./stream-reader.js";
@@ -19,6 +20,8 @@ const RETRY_MS = 200;
 interface Follower extends Wake {
   readonly stream: string;
   place: Place | undefined;
+  /** True if the stream was claimed at the last read. */
+  isKnown: boolean;
 }
 
 /**
@@ -55,10 +58,10 @@ export class Followers {
   /** Wakes the followers of this process whose streams have changed. */
   async look(): Promise<void> {
     const all = [...this.#byLog].flatMap(([log, set]) => [...set].map((follower) => ({ log, follower })));
-    const text = `select x.i::text from jsonb_to_recordset($1::text::jsonb) as x(i int, log bigint, stream text, n bigint)
+    const text = `select x.i::text from jsonb_to_recordset($1::text::jsonb) as x(i int, log bigint, stream text, n bigint, known boolean)
       left join ${this.#names.of("logs")} l on l.id = x.log and l.gone is null
       left join ${this.#names.of("streams")} s on s.log = x.log and s.name = x.stream
-      where l.id is null or s.top > x.n`;
+      where l.id is null or s.top > x.n or (s.log is null and x.known)`;
     for (let from = 0; from < all.length; from += MAX_LOOK) {
       const part = all.slice(from, from + MAX_LOOK);
       const wanted = part.map(({ log, follower }, i) => ({
@@ -66,6 +69,7 @@ export class Followers {
         log,
         stream: toStored(follower.stream),
         n: follower.place?.n ?? "0",
+        known: follower.isKnown,
       }));
       const statement = { operation: "look for entries", text, isRead: true };
       for (const { i } of await this.#engine.run(statement, JSON.stringify(wanted))) part[Number(i)]?.follower.wake();
@@ -75,12 +79,12 @@ export class Followers {
   async *follow(log: string, stream: string, after: string | undefined, signal: AbortSignal): AsyncIterable<LogEntry> {
     if (signal.aborted) return;
     const place = after === undefined ? undefined : numberOf(after);
-    if (after !== undefined && place === undefined) throw missed(log, stream, after);
-    const follower: Follower = Object.assign(new Wake(), { stream, place });
+    if (after !== undefined && place === undefined) throw missedError(log, stream);
+    const follower: Follower = Object.assign(new Wake(), { stream, place, isKnown: false });
     const ended = [signal, this.#closed];
     let page = await this.#read(log, follower, ended);
     if (page === undefined) return;
-    if (!page.isKept) throw missed(log, stream, after ?? "");
+    if (!page.isKept) throw missedError(log, stream);
     const { log: id } = page;
     this.#add(id, follower);
     try {
@@ -100,9 +104,10 @@ export class Followers {
 
   /** Yields the entries of a page. Throws if entries before them are not kept. */
   *#advance(follower: Follower, page: StreamPage, isFirst: boolean, at: { log: string; stream: string }) {
-    const from = follower.place?.n ?? "0";
-    if (!isFirst && (page.trimmed > BigInt(from) || page.entries.some(({ isOld }) => isOld)))
-      throw missed(at.log, at.stream, follower.place === undefined ? "the first" : from);
+    const isForgotten = follower.isKnown && !page.isKnown;
+    follower.isKnown = page.isKnown;
+    const isTrimmed = page.trimmed > BigInt(follower.place?.n ?? 0) || page.entries.some(({ isOld }) => isOld);
+    if (isForgotten || (!isFirst && isTrimmed)) throw missedError(at.log, at.stream);
     if (page.entries.length === 0 && isFirst) follower.place = { log: page.log, n: String(page.trimmed) };
     for (const { entry, n, isOld } of page.entries) {
       follower.place = { log: page.log, n };
@@ -145,11 +150,4 @@ function isOver(follower: Follower, page: StreamPage): boolean {
 
 function closed(log: string, stream: string): ClusterError {
   return new ClusterError("unavailable", `Log ${log}, stream ${stream}: the cluster is closed.`);
-}
-
-function missed(log: string, stream: string, after: string): ClusterError {
-  return new ClusterError(
-    "missed",
-    `Log ${log}, stream ${stream}, entry ${after}: entries after it are not kept. Raise keepMs, maxEntries or maxBytes of the log.`,
-  );
 }

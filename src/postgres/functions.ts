@@ -43,13 +43,14 @@ function put({ of }: Names): string {
  */
 function create({ of }: Names): string {
   return `
-    create function ${of("create_1")}(_name text, _keep interval, _entries bigint, _bytes bigint)
+    create function ${of("create_1")}(_name text, _keep interval, _entries bigint, _bytes bigint, _streams bigint)
     returns boolean language plpgsql as $body$
     declare
       l record;
     begin
       loop
-        insert into ${of("logs")} (name, keep, maxentries, maxbytes) values (_name, _keep, _entries, _bytes)
+        insert into ${of("logs")} (name, keep, maxentries, maxbytes, maxstreams)
+        values (_name, _keep, _entries, _bytes, _streams)
         on conflict (name) do nothing;
         if found then return true; end if;
         select gone into l from ${of("logs")} where name = _name for update;
@@ -59,18 +60,27 @@ function create({ of }: Names): string {
     end $body$;`;
 }
 
+/** Returns the log and the claim, null without a log, or `full` if the log has too many streams. */
 function claim({ of }: Names): string {
   return `
     create function ${of("claim_1")}(_name text, _stream text, _node text) returns text language plpgsql as $body$
     declare
-      _log bigint;
+      l record;
       _claim bigint := nextval('${of("versions")}');
     begin
-      select id into _log from ${of("logs")} where name = _name and gone is null for update;
+      select * into l from ${of("logs")} where name = _name and gone is null for update;
       if not found then return null; end if;
-      insert into ${of("streams")} (log, name, claim, node) values (_log, _stream, _claim, _node)
-      on conflict (log, name) do update set claim = _claim, node = _node, seq = 0;
-      return _log || ':' || _claim;
+      update ${of("streams")} set claim = _claim, node = _node, seq = 0 where log = l.id and name = _stream;
+      if not found then
+        if l.streams >= l.maxstreams then
+          perform ${of("trim_1")}(l.id);
+          select * into l from ${of("logs")} where id = l.id;
+        end if;
+        if l.streams >= l.maxstreams then return 'full:' || l.maxstreams; end if;
+        insert into ${of("streams")} (log, name, claim, node) values (l.id, _stream, _claim, _node);
+        update ${of("logs")} set streams = streams + 1 where id = l.id;
+      end if;
+      return l.id || ':' || _claim;
     end $body$;`;
 }
 
@@ -86,7 +96,7 @@ function append({ of }: Names): string {
       select * into l from ${of("logs")} where id = _log and gone is null for update;
       if not found then return 'dropped'; end if;
       select * into s from ${of("streams")} where log = _log and name = _stream;
-      if s.claim <> _claim then return 'fenced'; end if;
+      if not found or s.claim <> _claim then return 'fenced'; end if;
       if _seq < s.seq then
         select * into e from ${of("entries")}
         where log = _log and stream = _stream and claim = _claim and seq = _seq order by n desc limit 1;
@@ -110,12 +120,15 @@ function append({ of }: Names): string {
     end $body$;`;
 }
 
-/** Deletes the oldest entries of a log whose row is locked, until it is within its limits. */
+/**
+ * Deletes the oldest entries of a log whose row is locked, until it is within its limits. A stream that has ended is
+ * deleted with its last entry.
+ */
 function trim({ of }: Names): string {
   return `
     create function ${of("trim_1")}(_log bigint) returns void language plpgsql as $body$
     declare
-      l record; e record; _cut bigint := 0;
+      l record; e record; _cut bigint := 0; _ended bigint;
     begin
       select * into l from ${of("logs")} where id = _log;
       for e in select n, octet_length(data) as size, at from ${of("entries")} where log = _log order by n loop
@@ -126,11 +139,14 @@ function trim({ of }: Names): string {
         l.entries := l.entries - 1;
         l.bytes := l.bytes - e.size;
       end loop;
+      delete from ${of("streams")} s using ${of("entries")} x
+      where s.log = _log and x.log = _log and x.n <= _cut and x.last and s.name = x.stream;
+      get diagnostics _ended = row_count;
       update ${of("streams")} s set trimmed = x.n
       from (select stream, max(n) as n from ${of("entries")} where log = _log and n <= _cut group by stream) x
       where s.log = _log and s.name = x.stream;
       delete from ${of("entries")} where log = _log and n <= _cut;
-      update ${of("logs")} set entries = l.entries, bytes = l.bytes,
+      update ${of("logs")} set entries = l.entries, bytes = l.bytes, streams = l.streams - _ended,
         expires = (select at + l.keep from ${of("entries")} where log = _log order by n limit 1)
       where id = _log;
     end $body$;`;

@@ -1,5 +1,16 @@
 import type { LogEntry, LogOptions, Logs, Writer } from "../cluster/cluster.js";
-import { ClusterError } from "../cluster/error.js";
+import type { ClusterError } from "../cluster/error.js";
+import {
+  buriedError,
+  differentError,
+  droppedError,
+  endedError,
+  fencedError,
+  fullError,
+  MAX_STREAMS,
+  missedError,
+  skippedError,
+} from "../cluster/log-errors.js";
 import type { Row } from "./client.js";
 import type { Engine, Statement } from "./engine.js";
 import type { Followers } from "./followers.js";
@@ -26,7 +37,7 @@ export class PostgresLogs implements Logs {
       create: {
         operation: "create a log",
         text: `select ${of("create_1")}($1::text, $2::float8 * interval '1 millisecond', $3::float8::bigint,
-          $4::float8::bigint)::text as created`,
+          $4::float8::bigint, $5::float8::bigint)::text as created`,
       },
       claim: { operation: "claim a stream", text: `select ${of("claim_1")}($1::text, $2::text, $3::text) as claim` },
       append: {
@@ -50,17 +61,18 @@ export class PostgresLogs implements Logs {
     };
   }
 
-  async create(log: string, { keepMs, maxEntries, maxBytes }: LogOptions): Promise<void> {
-    const most = [keepMs, maxEntries, maxBytes].map((limit) => Math.min(limit, 1e13));
+  async create(log: string, options: LogOptions): Promise<void> {
+    const { keepMs, maxEntries, maxBytes, maxStreams = MAX_STREAMS } = options;
+    const most = [keepMs, maxEntries, maxBytes, maxStreams].map((limit) => Math.min(limit, 1e13));
     const [row] = await this.#engine.run(this.#statements.create, toStored(log), ...most);
-    if (row?.created !== "true")
-      throw new ClusterError("dropped", `Log ${log}: it was dropped. Its name can be used again after its keepMs.`);
+    if (row?.created !== "true") throw buriedError(log);
   }
 
   async claim(log: string, stream: string): Promise<Writer> {
     const [row] = await this.#engine.run(this.#statements.claim, toStored(log), toStored(stream), this.#node);
     const [id, claim] = (row?.claim ?? "").split(":");
-    if (id === undefined || claim === undefined) throw dropped(log, "claim");
+    if (id === undefined || claim === undefined) throw droppedError(log);
+    if (id === "full") throw fullError(log, stream, claim);
     let turn: Promise<unknown> = Promise.resolve();
     return {
       append: (seq, data, { last = false } = {}) => {
@@ -125,25 +137,11 @@ interface Claimed {
   readonly claim: string;
 }
 
-function dropped(log: string, operation: string): ClusterError {
-  return new ClusterError(
-    "dropped",
-    `Log ${log}, ${operation}: the log does not exist. It was dropped or not created.`,
-  );
-}
-
 function appendError(result: string, log: string, stream: string, seq: number): ClusterError {
-  const place = `Log ${log}, stream ${stream}, entry ${seq}`;
-  if (result === "dropped") return dropped(log, `append to ${stream}`);
-  if (result === "fenced") return new ClusterError("fenced", `${place}: another process has claimed the stream.`);
-  if (result === "ended") return new ClusterError("refused", `${place}: the stream has ended.`);
-  if (result === "missed")
-    return new ClusterError("missed", `${place}: the entry was appended and is not kept any more.`);
-  const [verdict, next] = result.split(":");
-  if (verdict === "different")
-    return new ClusterError(
-      "refused",
-      `${place}: it was appended with other data. Append the new data as entry ${next}.`,
-    );
-  return new ClusterError("refused", `${place}: the next entry of this writer is ${next}. Append entries in order.`);
+  if (result === "dropped") return droppedError(log);
+  if (result === "fenced") return fencedError(log, stream);
+  if (result === "ended") return endedError(log, stream);
+  if (result === "missed") return missedError(log, stream);
+  const [verdict, next = ""] = result.split(":");
+  return (verdict === "different" ? differentError : skippedError)(log, stream, seq, next);
 }

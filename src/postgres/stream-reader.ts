@@ -33,6 +33,8 @@ export interface StreamPage {
   readonly isKept: boolean;
   /** Number of the newest entry of the stream that is not kept any more. */
   readonly trimmed: bigint;
+  /** True if the stream was claimed and is not forgotten. */
+  readonly isKnown: boolean;
   readonly isEnded: boolean;
   /** Number of the newest entry of the stream. */
   readonly top: bigint;
@@ -69,6 +71,7 @@ export class StreamReader {
       entries: rows.filter(({ n }) => n != null).map(entryOf),
       isKept: first.kept === "true",
       trimmed: BigInt(first.trimmed ?? 0),
+      isKnown: first.top != null,
       isEnded: first.ended === "true",
       top: BigInt(first.top ?? 0),
     };

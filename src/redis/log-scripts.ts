@@ -4,7 +4,7 @@ import { readScript, script } from "./scripts.js";
 const NOTES_MS = 2_592_000_000;
 
 /**
- * A log has four keys in one slot. `meta` has the limits, the number of the last entry (`n`), of the first entry that may
+ * A log has four keys in one slot. `meta` has the limits (`k`, `c`, `b`, `s`), the number of the last entry (`n`), of the first entry that may
  * be kept (`f`) and the bytes (`z`). `g` names this creation of the log and is part of the ids of entries. `streams` has
  * the state of each stream: writer (`w`), node, seq of its last entry (`q`), number of the last entry (`i`), of the last
  * entry that was trimmed (`t`), claims (`c`) and end (`e`). `entries` has the entries by number. `order` has a member
@@ -14,9 +14,9 @@ const NOTES_MS = 2_592_000_000;
 const COMMON = `
 local meta, streams, entries, order = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local function limits()
-  local m = redis.call('HMGET', meta, 'g', 'k', 'c', 'b', 'n', 'f', 'z')
+  local m = redis.call('HMGET', meta, 'g', 'k', 'c', 'b', 'n', 'f', 'z', 's')
   if not m[1] then return nil end
-  return {g = m[1], k = tonumber(m[2]), c = tonumber(m[3]), b = tonumber(m[4]), n = tonumber(m[5]), f = tonumber(m[6]), z = tonumber(m[7])}
+  return {g = m[1], k = tonumber(m[2]), c = tonumber(m[3]), b = tonumber(m[4]), n = tonumber(m[5]), f = tonumber(m[6]), z = tonumber(m[7]), s = tonumber(m[8])}
 end
 local function state(stream)
   local packed = redis.call('HGET', streams, stream)
@@ -68,25 +68,31 @@ local function trim(m)
 end
 `;
 
-/** ARGV: name of this creation, keepMs, maxEntries, maxBytes. */
+/** ARGV: name of this creation, keepMs, maxEntries, maxBytes, maxStreams. */
 export const CREATE = script(
   "create a log",
   `if redis.call('HEXISTS', KEYS[1], 'd') == 1 then return 'dropped' end
   if redis.call('EXISTS', KEYS[1]) == 1 then return 'ok' end
   redis.call('DEL', KEYS[2], KEYS[3], KEYS[4])
-  redis.call('HSET', KEYS[1], 'v', '1', 'g', ARGV[1], 'k', ARGV[2], 'c', ARGV[3], 'b', ARGV[4], 'n', '0', 'f', '1', 'z', '0')
+  redis.call('HSET', KEYS[1], 'v', '1', 'g', ARGV[1], 'k', ARGV[2], 'c', ARGV[3], 'b', ARGV[4], 's', ARGV[5], 'n', '0', 'f', '1', 'z', '0')
   return 'ok'`,
 );
 
-/** ARGV: stream, token, node. */
+/** ARGV: stream, token, node. Returns a verdict and, if the log has too many streams, their maximum number. */
 export const CLAIM = script(
   "claim a stream",
   `${COMMON}
-  if not limits() then return 'dropped' end
-  local s = state(ARGV[1]) or {i = 0, t = 0, e = 0, c = 0}
+  local m = limits()
+  if not m then return {'dropped'} end
+  local s = state(ARGV[1])
+  if not s then
+    if redis.call('HLEN', streams) >= m.s then trim(m) end
+    if redis.call('HLEN', streams) >= m.s then return {'full', text(m.s)} end
+    s = {i = 0, t = 0, e = 0, c = 0}
+  end
   s.w, s.node, s.q, s.c = ARGV[2], ARGV[3], -1, s.c + 1
   save(ARGV[1], s)
-  return 'ok'`,
+  return {'ok'}`,
 );
 
 /** ARGV: stream, token, seq, data, 1 for the last entry, channel. */

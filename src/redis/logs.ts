@@ -1,5 +1,16 @@
 import type { LogEntry, LogOptions, Logs, Writer } from "../cluster/cluster.js";
 import { ClusterError } from "../cluster/error.js";
+import {
+  buriedError,
+  differentError,
+  droppedError,
+  endedError,
+  fencedError,
+  fullError,
+  MAX_STREAMS,
+  missedError,
+  skippedError,
+} from "../cluster/log-errors.js";
 import { Bell } from "./bell.js";
 import type { Channels } from "./channels.js";
 import type { Engine } from "./engine.js";
@@ -39,10 +50,11 @@ export class RedisLogs implements Logs {
     this.#channels = channels;
   }
 
-  async create(log: string, { keepMs, maxEntries, maxBytes }: LogOptions): Promise<void> {
+  async create(log: string, { keepMs, maxEntries, maxBytes, maxStreams = MAX_STREAMS }: LogOptions): Promise<void> {
     const name = this.#engine.token().replaceAll(/[^A-Za-z0-9.]/g, "");
-    const limits = [durationOf(keepMs), Math.min(maxEntries, ALL), Math.min(maxBytes, Number.MAX_SAFE_INTEGER)];
-    if ((await this.#engine.run(CREATE, this.#keys(log), [name, ...limits])) !== "ok") throw buried(log);
+    const bytes = Math.min(maxBytes, Number.MAX_SAFE_INTEGER);
+    const limits = [durationOf(keepMs), Math.min(maxEntries, ALL), bytes, Math.min(maxStreams, ALL)];
+    if ((await this.#engine.run(CREATE, this.#keys(log), [name, ...limits])) !== "ok") throw buriedError(log);
   }
 
   async claim(log: string, stream: string): Promise<Writer> {
@@ -54,9 +66,10 @@ export class RedisLogs implements Logs {
       engine.run(NOTE, [this.#listOf(engine.node)], [note]),
       engine.run(CLAIM, this.#keys(log), [stream, token, engine.node]),
     ]);
-    if (reply === "dropped") {
+    const [verdict, detail = ""] = reply as readonly string[];
+    if (verdict !== "ok") {
       this.#unnote(engine.node, [note], 0);
-      throw dropped(log);
+      throw verdict === "full" ? fullError(log, stream, detail) : droppedError(log);
     }
     return { append: (seq, data, options) => this.#append({ log, stream, token }, seq, data, options?.last === true) };
   }
@@ -81,7 +94,8 @@ export class RedisLogs implements Logs {
       listening.ready.then(() => bell.ring());
       await bell.wait();
       yield* this.#pages(log, stream, after, bell);
-      if (closing.aborted && !signal.aborted) throw away(`follow ${nameOf(log, stream)}: the cluster is closed`);
+      if (closing.aborted && !signal.aborted)
+        throw away(`follow stream ${JSON.stringify(stream)} of log ${JSON.stringify(log)}: the cluster is closed`);
     } finally {
       unfollow();
       listening.stop();
@@ -115,7 +129,7 @@ export class RedisLogs implements Logs {
   ): Promise<string> {
     const args = [stream, token, seq, data, last ? 1 : 0, this.#channelOf(log)];
     const [verdict, detail = ""] = (await this.#engine.run(APPEND, this.#keys(log), args)) as readonly string[];
-    if (verdict !== "ok") throw refusalOf(verdict, nameOf(log, stream), log, seq, detail);
+    if (verdict !== "ok") throw refusalOf(verdict, log, stream, seq, detail);
     if (last) this.#unnote(this.#engine.node, [noteOf(log, stream)], 0);
     return detail;
   }
@@ -129,7 +143,7 @@ export class RedisLogs implements Logs {
         await bell.wait(RETRY_MS);
         continue;
       }
-      if (page.verdict === "missed") throw missed(nameOf(log, stream));
+      if (page.verdict === "missed") throw missedError(log, stream);
       for (const entry of page.entries) {
         if (bell.isEnded) return;
         yield entry;
@@ -186,37 +200,20 @@ export class RedisLogs implements Logs {
 }
 
 const noteOf = (log: string, stream: string) => JSON.stringify([log, stream]);
-const nameOf = (log: string, stream: string) => `stream ${JSON.stringify(stream)} of log ${JSON.stringify(log)}`;
 
-function dropped(log: string): ClusterError {
-  return new ClusterError("dropped", `log ${JSON.stringify(log)} does not exist; it was dropped or never created`);
-}
-
-function buried(log: string): ClusterError {
-  const text = `log ${JSON.stringify(log)} was dropped; its name can be used again after its keepMs`;
-  return new ClusterError("dropped", text);
-}
-
-function missed(name: string): ClusterError {
-  return new ClusterError("missed", `${name}: entries are not kept any more; raise keepMs, maxEntries or maxBytes`);
-}
-
-function refusalOf(verdict: string | undefined, name: string, log: string, seq: number, detail: string): ClusterError {
+function refusalOf(verdict: string | undefined, log: string, stream: string, seq: number, next: string): ClusterError {
   switch (verdict) {
     case "dropped":
-      return dropped(log);
+      return droppedError(log);
     case "fenced":
-      return new ClusterError("fenced", `${name}: another writer has claimed the stream`);
+      return fencedError(log, stream);
     case "missed":
-      return missed(name);
+      return missedError(log, stream);
     case "ended":
-      return new ClusterError("refused", `${name}: the stream has ended; claim another stream`);
+      return endedError(log, stream);
     case "different":
-      return new ClusterError(
-        "refused",
-        `${name}: seq ${seq} was appended with other data; append the new data with seq ${detail}`,
-      );
+      return differentError(log, stream, seq, next);
     default:
-      return new ClusterError("refused", `${name}: seq ${seq} is not the next one; append seq ${detail} first`);
+      return skippedError(log, stream, seq, next);
   }
 }

@@ -3,6 +3,7 @@ import { busContract } from "./bus.js";
 import { closeContract } from "./close.js";
 import { followContract } from "./follow.js";
 import { leasesContract } from "./leases.js";
+import { logLimitsContract } from "./log-limits.js";
 import { logsContract } from "./logs.js";
 import { queueContract } from "./queue.js";
 import { recordsContract } from "./records.js";
@@ -17,6 +18,7 @@ export function contract(name: string, open: Open): void {
   const add = casesOf(name, open);
   recordsContract(add);
   logsContract(add);
+  logLimitsContract(add);
   followContract(add);
   busContract(add);
   leasesContract(add);

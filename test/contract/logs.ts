@@ -34,7 +34,6 @@ async function appendUntilRefused(writer: Writer) {
 export function logsContract(add: Case): void {
   reading(add);
   claims(add);
-  limits(add);
   ends(add);
 }
 
@@ -215,52 +214,6 @@ function claims(add: Case): void {
     deepEqual(await openOf(a, "unknown"), []);
     await b.logs.drop("m");
     deepEqual(await openOf(b, a.node), ["l/open"]);
-  });
-}
-
-function limits(add: Case): void {
-  add("a log keeps its newest maxEntries, over all streams", async ({ node }) => {
-    const [a, b] = [await node(), await node()];
-    await a.logs.create("l", { ...LOG, maxEntries: 3 });
-    const [one, two] = [await a.logs.claim("l", "one"), await a.logs.claim("l", "two")];
-    const [lost = "", kept = ""] = await write(one, ["1", "2"]);
-    await write(two, ["x", "y"]);
-    deepEqual([await dataOf(b, "l", "one"), await dataOf(b, "l", "two")], [["2"], ["x", "y"]]);
-    equal(await dataOf(b, "l", "one", lost), undefined);
-    equal(await b.logs.find("l", lost), undefined);
-    deepEqual(await dataOf(b, "l", "one", kept), []);
-    await write(two, ["z"], 2);
-    equal(await dataOf(b, "l", "one", kept), undefined);
-    deepEqual(await dataOf(b, "l", "two"), ["x", "y", "z"]);
-  });
-
-  add("a log keeps its newest maxBytes, and always its newest entry", async ({ node }) => {
-    const a = await node();
-    await a.logs.create("l", { ...LOG, maxBytes: 100 });
-    const writer = await a.logs.claim("l", "s");
-    const texts = ["1", "2", "3"].map((text) => text.repeat(40));
-    const ids = await write(writer, texts);
-    deepEqual(await dataOf(a, "l", "s"), texts.slice(1));
-    equal(await a.logs.find("l", ids[0] ?? ""), undefined);
-    await write(writer, ["4".repeat(300)], 3);
-    deepEqual(await dataOf(a, "l", "s"), ["4".repeat(300)]);
-    await write(writer, ["5"], 4);
-    deepEqual(await dataOf(a, "l", "s"), ["5"]);
-  });
-
-  add("an entry is gone keepMs after it was appended", async ({ node, elapse }) => {
-    const [a, b] = [await node(), await node()];
-    await a.logs.create("l", { ...LOG, keepMs: LIFE_MS });
-    const writer = await a.logs.claim("l", "s");
-    const [id = ""] = await write(writer, ["1"]);
-    equal(await b.logs.find("l", id), "s");
-    await elapse(PAST_LIFE_MS);
-    equal(await b.logs.find("l", id), undefined);
-    equal(await dataOf(b, "l", "s", id), undefined);
-    deepEqual(await dataOf(b, "l", "s"), []);
-    await write(writer, ["2"], 1);
-    deepEqual(await dataOf(b, "l", "s"), ["2"]);
-    deepEqual(await openOf(b, a.node), ["l/s"]);
   });
 }
 

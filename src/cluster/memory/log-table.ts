@@ -1,4 +1,5 @@
 import type { LogEntry, LogOptions } from "../cluster.js";
+import { fullError, MAX_STREAMS } from "../log-errors.js";
 import { type Expiries, Expiring } from "./expiries.js";
 import { assertRoom } from "./limit.js";
 import type { Waiter } from "./waiter.js";
@@ -52,6 +53,8 @@ export class Log extends Expiring {
   readonly #entries = new Window<Entry>();
   chars = 0;
   isDropped = false;
+  /** Number of claimed streams. */
+  claimed = 0;
 
   constructor(
     readonly table: LogTable,
@@ -77,6 +80,16 @@ export class Log extends Expiring {
       this.streams.set(name, stream);
     }
     return stream;
+  }
+
+  /** Returns a stream for a claim. Throws if the log has too many streams. */
+  claim(name: string): Stream {
+    const { maxStreams = MAX_STREAMS } = this.options;
+    const found = this.streams.get(name);
+    if (found !== undefined && found.claim > 0) return found;
+    if (this.claimed >= maxStreams) throw fullError(this.name, name, maxStreams);
+    this.claimed++;
+    return found ?? this.stream(name);
   }
 
   append(stream: Stream, id: string, data: string, last: boolean): void {
@@ -109,7 +122,9 @@ export class Log extends Expiring {
   /** Forgets a stream of which nothing is left to know. */
   tidy(stream: Stream): void {
     const isUsed = stream.followers !== undefined || stream.entries.size > 0 || (stream.claim > 0 && !stream.isEnded);
-    if (!isUsed) this.streams.delete(stream.name);
+    if (isUsed || this.streams.get(stream.name) !== stream) return;
+    this.streams.delete(stream.name);
+    if (stream.claim > 0) this.claimed--;
   }
 
   expire(): void {

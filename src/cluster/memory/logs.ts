@@ -1,5 +1,13 @@
 import type { LogEntry, LogOptions, Logs, Writer } from "../cluster.js";
-import { ClusterError } from "../error.js";
+import {
+  buriedError,
+  differentError,
+  droppedError,
+  endedError,
+  fencedError,
+  missedError,
+  skippedError,
+} from "../log-errors.js";
 import type { Link } from "./link.js";
 import type { Entry, LogTable, Stream } from "./log-table.js";
 import { Waiter } from "./waiter.js";
@@ -15,14 +23,14 @@ export class MemoryLogs implements Logs {
 
   create(log: string, options: LogOptions): void {
     this.#begin();
-    if (!this.#table.create(log, options)) throw buried(log);
+    if (!this.#table.create(log, options)) throw buriedError(log);
   }
 
   claim(log: string, stream: string): Writer {
     this.#begin();
     const found = this.#table.logs.get(log);
-    if (found === undefined) throw dropped(log);
-    return new MemoryWriter(this.#link, this.#table, found.stream(stream));
+    if (found === undefined) throw droppedError(log);
+    return new MemoryWriter(this.#link, this.#table, found.claim(stream));
   }
 
   find(log: string, id: string): string | undefined {
@@ -48,7 +56,7 @@ export class MemoryLogs implements Logs {
     const found = this.#table.logs.get(log);
     if (found === undefined || signal.aborted) return;
     const place = after === undefined ? undefined : found.find(after);
-    if (after !== undefined && place?.stream.name !== stream) throw missed(log, stream);
+    if (after !== undefined && place?.stream.name !== stream) throw missedError(log, stream);
     const followed = found.stream(stream);
     const waiter = new Waiter(this.#link, signal);
     followed.follow(waiter);
@@ -75,7 +83,7 @@ export class MemoryLogs implements Logs {
     for (let number = from; waiter.goesOn && !stream.log.isDropped; ) {
       this.#table.expiries.catchUp();
       const { entries } = stream;
-      if (number < entries.first) throw missed(stream.log.name, stream.name);
+      if (number < entries.first) throw missedError(stream.log.name, stream.name);
       const entry = this.#link.isUp ? entries.at(number) : undefined;
       if (entry !== undefined) {
         number++;
@@ -112,13 +120,13 @@ class MemoryWriter implements Writer {
     this.#link.check();
     const stream = this.#stream;
     const { log } = stream;
-    if (log.isDropped) throw dropped(log.name);
-    if (stream.claim !== this.#claim) throw fenced(log.name, stream.name);
+    if (log.isDropped) throw droppedError(log.name);
+    if (stream.claim !== this.#claim) throw fencedError(log.name, stream.name);
     const id = `${this.#claim.toString(36)}.${seq}`;
     const last = options?.last === true;
     if (seq < stream.seq) return this.#repeat(id, seq, data, last);
-    if (stream.isEnded) throw refused(stream, "has ended; append nothing after its last entry");
-    if (seq > stream.seq) throw refused(stream, `expects seq ${stream.seq}, not ${seq}; append in order`);
+    if (stream.isEnded) throw endedError(log.name, stream.name);
+    if (seq > stream.seq) throw skippedError(log.name, stream.name, seq, stream.seq);
     stream.seq++;
     if (last) {
       stream.isEnded = true;
@@ -133,34 +141,12 @@ class MemoryWriter implements Writer {
     const stream = this.#stream;
     this.#table.expiries.catchUp();
     const entry = stream.log.find(id);
-    if (entry === undefined) throw missed(stream.log.name, stream.name);
-    if (entry.data !== data || entry.last !== last)
-      throw refused(stream, `has other data for seq ${seq}; append the new data with seq ${stream.seq}`);
+    if (entry === undefined) throw missedError(stream.log.name, stream.name);
+    if (entry.data !== data || entry.last !== last) throw differentError(stream.log.name, stream.name, seq, stream.seq);
     return id;
   }
 }
 
 function shown({ id, data, last }: Entry): LogEntry {
   return { id, data, last };
-}
-
-function dropped(log: string): ClusterError {
-  return new ClusterError("dropped", `log "${log}" does not exist; it was dropped or never created`);
-}
-
-function buried(log: string): ClusterError {
-  return new ClusterError("dropped", `log "${log}" was dropped; its name can be used again after its keepMs`);
-}
-
-function missed(log: string, stream: string): ClusterError {
-  const text = `entries of stream "${stream}" in log "${log}" are no longer kept`;
-  return new ClusterError("missed", `${text}; raise keepMs, maxEntries or maxBytes of the log, or read from the start`);
-}
-
-function fenced(log: string, stream: string): ClusterError {
-  return new ClusterError("fenced", `stream "${stream}" of log "${log}" has a newer writer; stop writing to it`);
-}
-
-function refused({ log, name }: Stream, problem: string): ClusterError {
-  return new ClusterError("refused", `stream "${name}" of log "${log.name}" ${problem}`);
 }
