@@ -173,7 +173,8 @@ export interface Bus {
 export interface Leases {
   /**
    * Returns undefined if the lease is held, by another process or by this one. A lease renews itself until it is
-   * released or lost.
+   * released or lost. An attempt with an unknown outcome can be repeated: this process then takes the lease that it may
+   * hold, and releases it in the background otherwise.
    */
   acquire(name: string, ttlMs: number): MaybePromise<Lease | undefined>;
 }

@@ -1,7 +1,8 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import pg from "pg";
-import type { Cluster } from "#src/cluster/cluster.js";
+import type { Cluster, Lease } from "#src/cluster/cluster.js";
+import type { PostgresClient } from "#src/postgres/client.js";
 import type { PostgresClusterOptions } from "#src/postgres/postgres-cluster.js";
 import { failureOf, until, wait } from "../../contract/world.js";
 import { startPostgres } from "../../support/engines/postgres.js";
@@ -85,6 +86,54 @@ for (const library of names) {
     await until(() => gaps.count > 0, "the gap is told");
   });
 }
+
+/** Loses the reply of the first acquisition of a lease. */
+function losesAcquisition(client: PostgresClient): PostgresClient {
+  let isLost = false;
+  return {
+    ...client,
+    async query(text, values, signal) {
+      const rows = await client.query(text, values, signal);
+      if (isLost || !/^insert into \S*leases/.test(text)) return rows;
+      isLost = true;
+      throw new Error("the reply was lost");
+    },
+  };
+}
+
+function doubtful(t: TestContext) {
+  const world = new PostgresWorld(t, engine.url, "pg");
+  return async (change?: typeof losesAcquisition) => {
+    const node = await world.node(change);
+    t.after(() => world.close(node));
+    return node;
+  };
+}
+
+test("a lease whose acquisition has an unknown outcome is taken by the next attempt of its node", async (t) => {
+  const node = doubtful(t);
+  const [a, b] = [await node(losesAcquisition), await node()];
+  equal(await failureOf(() => a.leases.acquire("l", 600_000)), "unknown_outcome");
+  let lease: Lease | undefined;
+  await until(async () => {
+    const failure = await failureOf(async () => {
+      lease = await a.leases.acquire("l", 600_000);
+    });
+    return failure === undefined;
+  }, "the node is connected again");
+  ok(lease);
+  await wait(1_000);
+  equal(await b.leases.acquire("l", 600_000), undefined);
+  equal(lease.lost.aborted, false);
+});
+
+test("a lease whose acquisition has an unknown outcome does not stay blocked", async (t) => {
+  const node = doubtful(t);
+  const [a, b] = [await node(losesAcquisition), await node()];
+  equal(await failureOf(() => a.leases.acquire("l", 600_000)), "unknown_outcome");
+  await until(async () => (await b.leases.acquire("l", 600_000)) !== undefined, "another node has the lease");
+  equal(await a.leases.acquire("l", 600_000), undefined);
+});
 
 test("a message that the sender could not send is a gap for its listeners", async (t) => {
   const node = worldOf(t, "pg");

@@ -2,10 +2,11 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, type TestContext, test } from "node:test";
 import { createClient } from "redis";
+import type { Lease } from "#src/cluster/cluster.js";
 import { type RedisClusterOptions, redisCluster } from "#src/redis/cluster.js";
 import { arrival, listen } from "../../contract/bus.js";
 import { dataOf, LOG, openOf, write } from "../../contract/logs.js";
-import { collect, failsWith, until } from "../../contract/world.js";
+import { collect, failsWith, failureOf, until, wait } from "../../contract/world.js";
 import { cuttable, type RedisServer, startRedis, type Tampering, tampered } from "../../support/engines/redis.js";
 import { libraries } from "./world.js";
 
@@ -112,6 +113,37 @@ test("a late release does not end the lease of another holder", async (t) => {
   await lost?.release();
   equal(await a.leases.acquire("l", 60_000), undefined);
   equal(next?.lost.aborted, false);
+});
+
+/** Loses the replies of so many acquisitions. */
+function losesAcquisitions(count: number): Tampering {
+  let left = count;
+  return { losesReply: (lua) => lua.includes("'NX', 'PX'") && left-- > 0 };
+}
+
+test("a lease whose acquisition has an unknown outcome is taken by the next attempt of its node", async (t) => {
+  const { node } = world(t);
+  const [a, b] = [await node(losesAcquisitions(1)), await node()];
+  await failsWith("unknown_outcome", () => a.leases.acquire("l", 600_000));
+  let lease: Lease | undefined;
+  await until(async () => {
+    const failure = await failureOf(async () => {
+      lease = await a.leases.acquire("l", 600_000);
+    });
+    return failure === undefined;
+  }, "the node is connected again");
+  ok(lease);
+  await wait(1_000);
+  equal(await b.leases.acquire("l", 600_000), undefined);
+  equal(lease.lost.aborted, false);
+});
+
+test("a lease whose acquisition has an unknown outcome does not stay blocked", async (t) => {
+  const { node } = world(t);
+  const [a, b] = [await node(losesAcquisitions(1)), await node()];
+  await failsWith("unknown_outcome", () => a.leases.acquire("l", 600_000));
+  await until(async () => (await b.leases.acquire("l", 600_000)) !== undefined, "another node has the lease");
+  equal(await a.leases.acquire("l", 600_000), undefined);
 });
 
 test("scripts that the engine has forgotten are sent again", async (t) => {

@@ -82,9 +82,10 @@ export class PostgresWorld {
     this.#options = options;
   }
 
-  async node(): Promise<Cluster> {
+  /** Returns a new node. `change` gives its client other properties. */
+  async node(change = (client: PostgresClient) => client): Promise<Cluster> {
     const { client, end } = libraries[this.#library](this.#url);
-    const { client: wrapped, cut } = cuttable(client);
+    const { client: wrapped, cut } = cuttable(change(client));
     try {
       const cluster = await openCluster({
         client: wrapped,

@@ -113,11 +113,13 @@ export interface Tampering {
   command?(args: readonly string[], lua: string): Promise<unknown> | undefined;
   /** Delays a command, or returns undefined to send it at once. */
   delay?(lua: string): Promise<void> | undefined;
+  /** True if the connection is lost before the reply of a command that was carried out. */
+  losesReply?(lua: string): boolean;
   /** True if a message is lost. */
   loses?(channel: string, text: string): boolean;
 }
 
-export function tampered(client: RedisClient, { command, delay, loses }: Tampering): RedisClient {
+export function tampered(client: RedisClient, { command, delay, loses, losesReply }: Tampering): RedisClient {
   const scripts = new Map<string, string>();
   return {
     async open(events, signal) {
@@ -131,6 +133,7 @@ export function tampered(client: RedisClient, { command, delay, loses }: Tamperi
         if (wait !== undefined) await wait;
         const reply = await (command?.(args, lua) ?? connection.command(args));
         if (args[0] === "SCRIPT") scripts.set(String(reply), args[2] ?? "");
+        if (losesReply?.(lua) === true) throw new Error("the reply was lost");
         return reply;
       };
       return { ...connection, command: send };

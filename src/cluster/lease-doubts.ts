@@ -1,0 +1,77 @@
+import { type Backoff, backoffMs } from "../call/backoff.js";
+import { type Clock, pause } from "../call/clock.js";
+import { ClusterError } from "./error.js";
+
+/** Delays between attempts to release a lease. */
+const RETRY: Backoff = { delayMs: 100, maxDelayMs: 5_000 };
+/** Number of attempts that find no lease. An engine may carry out an acquisition after the first of them. */
+const CONFIRMATIONS = 4;
+/** Maximum number of leases in doubt. The lives of further ones end by themselves. */
+const MAX_DOUBTS = 1_000;
+
+export interface LeaseDoubtsOptions {
+  readonly clock: Clock;
+  /** Releases a lease in the engine if it has this token. Resolves with true if it had. */
+  release(name: string, token: string): Promise<boolean>;
+}
+
+/**
+ * Leases whose acquisition has an unknown outcome. They are released in the background, so that they do not block other
+ * processes for their whole lives. A further acquisition by this process takes them over.
+ */
+export class LeaseDoubts {
+  readonly #options: LeaseDoubtsOptions;
+  readonly #closing = new AbortController();
+  /** Token of the last attempt, by name. */
+  readonly #tokens = new Map<string, string>();
+  #running = 0;
+
+  constructor(options: LeaseDoubtsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Acquires a lease. `attempt` is given the token of an earlier attempt that may hold the lease, or an empty text, and
+   * resolves with true if the lease was free or has that token.
+   */
+  async acquire(
+    name: string,
+    token: string,
+    ttlMs: number,
+    attempt: (doubtful: string) => Promise<boolean>,
+  ): Promise<boolean> {
+    const doubtful = this.#tokens.get(name) ?? "";
+    try {
+      const isHeld = await attempt(doubtful);
+      if (this.#tokens.get(name) === doubtful) this.#tokens.delete(name);
+      return isHeld;
+    } catch (error) {
+      if (error instanceof ClusterError && error.failure === "unknown_outcome") void this.#release(name, token, ttlMs);
+      throw error;
+    }
+  }
+
+  /** Stops the attempts. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  async #release(name: string, token: string, ttlMs: number): Promise<void> {
+    if (this.#running >= MAX_DOUBTS) return;
+    const { clock, release } = this.#options;
+    const { signal } = this.#closing;
+    const end = clock.now() + ttlMs;
+    this.#running++;
+    this.#tokens.set(name, token);
+    let absences = 0;
+    for (let tries = 0; absences < CONFIRMATIONS && clock.now() < end; tries++) {
+      await pause(clock, backoffMs(tries, RETRY), signal);
+      if (signal.aborted) break;
+      const isReleased = await release(name, token).catch(() => undefined);
+      if (isReleased === true) break;
+      if (isReleased === false) absences++;
+    }
+    this.#running--;
+    if (this.#tokens.get(name) === token) this.#tokens.delete(name);
+  }
+}
