@@ -1,3 +1,10 @@
+export {
+  type BucketLimit,
+  type Buckets,
+  type BucketVerdict,
+  MemoryBuckets,
+  type MemoryBucketsOptions,
+} from "../call/buckets.js";
 export type { Clock } from "../call/clock.js";
 export type { Interceptor } from "../call/interceptor.js";
 export type { MaybePromise } from "../call/maybe-promise.js";
@@ -86,13 +93,6 @@ export type {
   ToolTypes,
 } from "../server/server-types.js";
 export type { SealKey, StateCodec } from "../server/state/options.js";
-export {
-  type BucketLimit,
-  type Buckets,
-  type BucketVerdict,
-  MemoryBuckets,
-  type MemoryBucketsOptions,
-} from "../store/buckets.js";
 export type { Change, ChangeBus, ChangeListener } from "../store/change-bus.js";
 export type { EventLog, LoggedEvent } from "../store/event-log.js";
 export * from "./protocol.js";

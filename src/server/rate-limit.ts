@@ -1,8 +1,8 @@
+import { type BucketLimit, type Buckets, type BucketVerdict, MemoryBuckets } from "../call/buckets.js";
 import { attempt, type MaybePromise } from "../call/maybe-promise.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
 import { DefinitionError } from "../protocol/errors.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
-import { type BucketLimit, type Buckets, type BucketVerdict, MemoryBuckets } from "../store/buckets.js";
 import type { Admission } from "./admission.js";
 
 /** Rate limit of a caller. It may make `burst` calls at once, and one more after each `perMs` milliseconds. */

@@ -1,5 +1,5 @@
+import { MemoryBuckets } from "../../call/buckets.js";
 import { systemClock } from "../../call/clock.js";
-import { BucketTable } from "./buckets.js";
 import { TopicTable } from "./bus.js";
 import { Expiries } from "./expiries.js";
 import { LeaseTable } from "./leases.js";
@@ -16,12 +16,13 @@ export interface Tables {
   readonly topics: TopicTable;
   readonly leases: LeaseTable;
   readonly jobs: JobTable;
-  readonly buckets: BucketTable;
+  readonly buckets: MemoryBuckets;
 }
 
 export function createTables(options: MemoryClusterOptions): Tables {
   const limits = limitsOf(options);
-  const expiries = new Expiries(options.clock ?? systemClock);
+  const { clock = systemClock } = options;
+  const expiries = new Expiries(clock);
   return {
     expiries,
     records: new RecordTable(expiries, limits.maxRecords),
@@ -29,6 +30,6 @@ export function createTables(options: MemoryClusterOptions): Tables {
     topics: new TopicTable(),
     leases: new LeaseTable(expiries, limits.maxLeases),
     jobs: new JobTable(expiries, limits.maxJobs),
-    buckets: new BucketTable(expiries, limits.maxBuckets),
+    buckets: new MemoryBuckets({ maxKeys: limits.maxBuckets, clock }),
   };
 }

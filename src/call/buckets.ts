@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from "../call/clock.js";
-import type { MaybePromise } from "../call/maybe-promise.js";
+import { type Clock, systemClock } from "./clock.js";
+import type { MaybePromise } from "./maybe-promise.js";
 
 /** Rate at which tokens may be taken. */
 export interface BucketLimit {
@@ -31,9 +31,10 @@ export interface MemoryBucketsOptions {
   readonly clock?: Clock;
 }
 
-const MAX_KEYS = 100_000;
 /** Number of least recently used keys that are compared when one must be evicted. */
 const CANDIDATES = 16;
+/** Error of sums of intervals that are no whole numbers. */
+const ROUNDING_MS = 0.01;
 const TAKEN: BucketVerdict = { ok: true, retryInMs: 0 };
 
 /**
@@ -42,14 +43,12 @@ const TAKEN: BucketVerdict = { ok: true, retryInMs: 0 };
  * bucket that will be full first is evicted.
  */
 export class MemoryBuckets implements Buckets {
-  readonly #maxKeys: number;
-  readonly #clock: Clock;
+  readonly #options: MemoryBucketsOptions;
   /** Time at which each bucket will be full, by key. The bucket whose last token was taken longest ago is first. */
   readonly #fullAt = new Map<string, number>();
 
-  constructor({ maxKeys = MAX_KEYS, clock = systemClock }: MemoryBucketsOptions = {}) {
-    this.#maxKeys = maxKeys;
-    this.#clock = clock;
+  constructor(options: MemoryBucketsOptions = {}) {
+    this.#options = options;
   }
 
   /** Number of keys kept. */
@@ -58,21 +57,22 @@ export class MemoryBuckets implements Buckets {
   }
 
   take(key: string, { burst, perMs }: BucketLimit): BucketVerdict {
-    const now = this.#clock.now();
-    const fullAt = Math.max(now, this.#fullAt.get(key) ?? now) + perMs;
+    const { maxKeys = 100_000, clock = systemClock } = this.#options;
+    const now = clock.now();
+    const fullAt = Math.max(now, this.#fullAt.get(key) ?? 0) + perMs;
     const retryInMs = fullAt - now - burst * perMs;
-    if (retryInMs > 0) return { ok: false, retryInMs };
-    if (!this.#fullAt.delete(key) && this.#fullAt.size >= this.#maxKeys) this.#forgetOne(now);
+    if (!(retryInMs <= ROUNDING_MS)) return { ok: false, retryInMs };
+    if (!this.#fullAt.delete(key) && this.size >= maxKeys) this.#evict(now);
     this.#fullAt.set(key, fullAt);
     return TAKEN;
   }
 
-  #forgetOne(now: number): void {
-    let seen = 0;
+  #evict(now: number): void {
+    let left = CANDIDATES;
     let [found, earliest] = ["", Number.POSITIVE_INFINITY];
     for (const [key, fullAt] of this.#fullAt) {
       if (fullAt < earliest) [found, earliest] = [key, fullAt];
-      if (earliest <= now || ++seen === CANDIDATES) break;
+      if (earliest <= now || --left === 0) break;
     }
     this.#fullAt.delete(found);
   }

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
-import { MemoryBuckets } from "#src/store/buckets.js";
+import { MemoryBuckets } from "#src/call/buckets.js";
 
 const limit = { burst: 2, perMs: 100 };
 const taken = { ok: true, retryInMs: 0 };
@@ -44,4 +44,15 @@ test("where none is full, the one that is full first goes", () => {
   buckets.take("c", limit);
   equal(buckets.size, 2);
   equal(buckets.take("a", limit).ok, false, "the emptiest is remembered");
+});
+
+test("the burst is exact, also where the interval is no whole number", () => {
+  for (const burst of [3, 7, 11, 13, 600]) {
+    const clock = new FakeClock();
+    clock.advance(123_456.7);
+    const buckets = new MemoryBuckets({ clock });
+    const limit = { burst, perMs: 60_000 / burst };
+    for (let at = 0; at < burst; at++) deepEqual(buckets.take("a", limit), taken, `token ${at} of ${burst}`);
+    equal(buckets.take("a", limit).ok, false);
+  }
 });
