@@ -1,18 +1,23 @@
 import type { MaybePromise } from "../call/maybe-promise.js";
 import { DefinitionError } from "../protocol/errors.js";
 import type { Bus, ChangingServer, LocalChanges, SharedChange } from "./cluster.js";
+import { GapNotices } from "./gap-notices.js";
+
+type Listener = (change: SharedChange) => void;
 
 const TOPIC = "changes";
 const LISTS = ["tools", "prompts", "resources"] as const;
 
 /**
  * Connects the changes of a server with the servers of the other processes. A change that is published in one process
- * reaches the listeners of all. After a gap, every list and every watched resource counts as changed.
+ * reaches the listeners of all. After a gap, every list and every watched resource counts as changed. The listeners are
+ * told so over some seconds.
  */
 export class ClusterChanges implements LocalChanges {
   readonly #cluster: { readonly bus: Bus };
   readonly #local: LocalChanges;
   readonly #server: ChangingServer;
+  readonly #notices: GapNotices<Listener>;
   #stop: (() => MaybePromise<void>) | undefined;
   #closed = false;
 
@@ -23,11 +28,13 @@ export class ClusterChanges implements LocalChanges {
     this.#cluster = cluster;
     this.#local = local;
     this.#server = server;
+    this.#notices = new GapNotices({ clock: server.clock, tell: (listener) => this.#tellAll(listener) });
     this.#join();
     const forgetGaps = cluster.bus.onGap(() => this.#onGap());
     server.onClosing(() => {
       this.#closed = true;
       forgetGaps();
+      this.#notices.close();
       this.#leave();
     });
   }
@@ -40,8 +47,12 @@ export class ClusterChanges implements LocalChanges {
     );
   }
 
-  subscribe(listener: (change: SharedChange) => void): () => void {
-    return this.#local.subscribe(listener);
+  subscribe(listener: Listener): () => void {
+    const [leave, forget] = [this.#local.subscribe(listener), this.#notices.add(listener)];
+    return () => {
+      forget();
+      leave();
+    };
   }
 
   /** Subscribes to the changes of all processes. If that fails, it is tried again after the next gap. */
@@ -71,8 +82,17 @@ export class ClusterChanges implements LocalChanges {
 
   #onGap(): void {
     if (this.#stop === undefined) this.#join();
-    for (const kind of LISTS) this.#local.publish({ kind });
-    for (const uri of [...this.#server.watched.keys()]) this.#local.publish({ kind: "resource", uri });
+    this.#notices.onGap();
+  }
+
+  /** Tells a listener that every list and every watched resource may have changed. */
+  #tellAll(listener: Listener): void {
+    try {
+      for (const kind of LISTS) listener({ kind });
+      for (const uri of [...this.#server.watched.keys()]) listener({ kind: "resource", uri });
+    } catch (error) {
+      this.#report(error);
+    }
   }
 
   #attempt(work: () => MaybePromise<unknown>, otherwise: () => void): void {

@@ -1,3 +1,4 @@
+import type { Clock } from "../call/clock.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 
 /**
@@ -237,6 +238,7 @@ export interface LocalChanges {
 /** Parts of a server that the bus of changes uses. */
 export interface ChangingServer {
   readonly options: { readonly stateKeys?: unknown; readonly stateCodec?: unknown };
+  readonly clock: Clock;
   /** Number of subscribers by resource URI. */
   readonly watched: ReadonlyMap<string, number>;
   report(error: unknown, where: { readonly where: string }): void;

@@ -3,12 +3,13 @@ import { type TestContext, test } from "node:test";
 import { connect } from "bowline/client";
 import type { Cluster } from "bowline/cluster";
 import { createMemoryState } from "bowline/cluster";
-import { McpServer } from "bowline/server";
+import { McpServer, type ServerOptions } from "bowline/server";
+import { FakeClock } from "../../support/fake-clock.js";
 
 const stateKeys = [{ id: "k", secret: new Uint8Array(32) }];
 
-function serve(t: TestContext, cluster: Cluster): McpServer {
-  const server = new McpServer({ name: "s", version: "1" }, { cluster, stateKeys });
+function serve(t: TestContext, cluster: Cluster, options: ServerOptions = {}): McpServer {
+  const server = new McpServer({ name: "s", version: "1" }, { cluster, stateKeys, ...options });
   server.tool("a", {}, () => "a").resource("x:y", { name: "x" }, () => "x");
   t.after(() => server.close());
   t.after(() => cluster.close());
@@ -34,12 +35,14 @@ for (const era of ["modern", "legacy"] as const) {
   test(`after a gap, everything that a client asked about may have changed (${era})`, async (t) => {
     const state = createMemoryState();
     const node = state.node();
-    const client = await connect(serve(t, node), { era });
+    const clock = new FakeClock();
+    const client = await connect(serve(t, node, { clock }), { era });
     t.after(() => client.close());
     const watch = await client.watch({ toolsListChanged: true, resources: ["x:y"] });
     const seen = watch[Symbol.asyncIterator]();
     state.cut(node);
     state.mend(node);
+    clock.advance(3_000);
     deepEqual(
       [(await seen.next()).value, (await seen.next()).value],
       [{ kind: "tools" }, { kind: "resource", uri: "x:y" }],
