@@ -166,7 +166,10 @@ export interface Bus {
    * Resolves when messages that are published from now on will arrive.
    */
   subscribe(topic: string, listener: (text: string, from: string) => void): MaybePromise<() => MaybePromise<void>>;
-  /** Calls the listener when messages may have been missed. Returns a function that removes the listener. */
+  /**
+   * Calls the listener when messages may have been missed, and after this process was stopped for some heartbeats. Returns
+   * a function that removes the listener.
+   */
   onGap(listener: () => void): () => void;
 }
 

@@ -26,6 +26,8 @@ const BEAT = readScript(
 
 /** Number of beats in a row that may be on their way before the connection of the channels counts as stuck. */
 const MAX_BEATS = 2;
+/** Minimum delay of a heartbeat from which this process counts as stopped for a time. */
+const PAUSE_MS = 1_000;
 
 interface Topic {
   readonly listeners: Set<(text: string, from: string) => void>;
@@ -145,8 +147,12 @@ export class RedisBus implements Bus {
   }
 
   #schedule(): void {
-    this.#timer = this.#engine.clock.schedule(() => {
-      if (this.#engine.closing.aborted) return;
+    const { clock, closing } = this.#engine;
+    const due = clock.now() + this.#heartbeatMs;
+    this.#timer = clock.schedule(() => {
+      if (closing.aborted) return;
+      // Others may have taken a process that was stopped for lost.
+      if (clock.now() - due > Math.max(PAUSE_MS, MAX_BEATS * this.#heartbeatMs)) this.#tellGap();
       this.#schedule();
       this.#beatAll();
     }, this.#heartbeatMs);

@@ -66,7 +66,7 @@ let worlds = 0;
 export class PostgresWorld {
   readonly #url: string;
   readonly #library: keyof typeof libraries;
-  readonly #schema = `world_${process.pid}_${++worlds}`;
+  readonly schema = `world_${process.pid}_${++worlds}`;
   readonly #nodes = new Map<Cluster, { end(): Promise<void>; cut(): void }>();
   readonly #options: Partial<PostgresClusterOptions>;
 
@@ -89,7 +89,7 @@ export class PostgresWorld {
     try {
       const cluster = await openCluster({
         client: wrapped,
-        schema: this.#schema,
+        schema: this.schema,
         timeoutMs: 2500,
         heartbeatMs: 500,
         ...this.#options,
@@ -112,7 +112,7 @@ export class PostgresWorld {
     client.on("error", () => {});
     try {
       await client.connect();
-      await client.query(`set client_min_messages = error; drop schema if exists ${this.#schema} cascade`);
+      await client.query(`set client_min_messages = error; drop schema if exists ${this.schema} cascade`);
     } catch {
       // The test killed the server.
     }
