@@ -9,7 +9,7 @@ import { failureOf } from "./failure.js";
 /** Delays between attempts to reopen a lost connection. */
 const REOPEN: Backoff = { delayMs: 50, maxDelayMs: 2000 };
 
-/** Number of attempts to hear a notification before a connection counts as lost, and the time between them. */
+/** Number of attempts to send a notification before a connection counts as lost, and the time between them. */
 const LOOKS = 3;
 const LOOK_AGAIN_MS = 50;
 
@@ -18,7 +18,7 @@ export interface ListenerOptions {
   readonly engine: Engine;
   readonly channel: string;
   readonly node: string;
-  /** Interval of heartbeats. A connection that brings none for three intervals counts as lost. */
+  /** Interval of heartbeats. A connection that brings none for three intervals is looked at. */
   readonly heartbeatMs: number;
   /** Maximum duration of an attempt to open the connection. */
   readonly timeoutMs: number;
@@ -143,42 +143,48 @@ export class Listener {
     if (!signal.aborted) reopened();
   }
 
-  /** Finds out after a failed statement if the server still answers and the connection still listens. */
+  /** Finds out after a failed statement, or a silence, if the server answers and the connection still listens. */
   look(): void {
     if (this.#listening === undefined || this.#isLooking || this.#stop.signal.aborted) return;
     this.#isLooking = true;
     const listening = this.#listening;
-    this.#answers()
-      .then((isUp) => {
-        if (this.#listening !== listening) return;
-        if (isUp) this.#options.engine.isAway = false;
+    void this.#answers().then((isUp) => {
+      this.#isLooking = false;
+      const { engine } = this.#options;
+      if (this.#listening === listening) {
+        if (isUp) engine.isAway = false;
         else this.#reopen();
-      })
-      .finally(() => {
-        this.#isLooking = false;
-      });
+      } else if (engine.isAway) this.look(); // A statement failed after the connection was reopened.
+    });
   }
 
-  /** Tries several times, since a pool may have several connections that are lost and not found yet. */
+  /**
+   * Tries several times to send a notification, since a pool may have several connections that are lost and not found
+   * yet. One that was sent and not heard decides.
+   */
   async #answers(): Promise<boolean> {
     const { clock } = this.#options.engine;
     for (let i = 0; i < LOOKS; i++) {
       if (i > 0) await pause(clock, LOOK_AGAIN_MS, this.#stop.signal);
       if (this.#stop.signal.aborted) return true;
-      const isHeard = await this.#hearProbe().then(
-        () => true,
-        () => false,
+      const failure = await this.#hearProbe().then(
+        () => undefined,
+        (error: ClusterError) => error.failure,
       );
-      if (isHeard) return true;
+      if (failure === undefined) return true;
+      if (failure === "refused") return false;
     }
     return false;
   }
 
-  /** Reopens a connection that has been silent for three intervals. Heartbeats of this process come by it too. */
+  /**
+   * Looks at a connection that has been silent for three intervals, though heartbeats of this process come by it too. A
+   * busy process may not have read them yet.
+   */
   #schedule(): void {
     const { engine, heartbeatMs } = this.#options;
     this.#watch = engine.clock.schedule(() => {
-      if (this.#listening !== undefined && engine.clock.now() - this.#heardAt > 3 * heartbeatMs) this.#reopen();
+      if (engine.clock.now() - this.#heardAt > 3 * heartbeatMs) this.look();
       this.#schedule();
     }, heartbeatMs);
     unref(this.#watch);

@@ -13,6 +13,10 @@ export interface RenewalOptions {
 /** Maximum life of a right. A right renews itself, so that a longer life only lets others wait longer for a lost holder. */
 export const MAX_LIFE_MS = 86_400_000;
 
+/** Parts of a life after which a right is renewed, and after which a renewal that failed is tried again. */
+const RENEW = 1 / 3;
+const RETRY = 1 / 10;
+
 /**
  * Renews a right with a life until it is stopped or lost. `lost` is aborted after nine tenths of a life without a
  * renewal, before the server gives the right to another process.
@@ -27,7 +31,7 @@ export class Renewal {
   constructor(options: RenewalOptions) {
     this.#options = options;
     this.#renewedAt(options.askedAt);
-    this.#plan();
+    this.#plan(RENEW);
   }
 
   get lost(): AbortSignal {
@@ -60,9 +64,9 @@ export class Renewal {
     unref(this.#deadline);
   }
 
-  #plan(): void {
+  #plan(part: number): void {
     const { engine, ttlMs } = this.#options;
-    this.#next = engine.clock.schedule(() => void this.#renew(), ttlMs / 3);
+    this.#next = engine.clock.schedule(() => void this.#renew(), ttlMs * part);
     unref(this.#next);
   }
 
@@ -74,9 +78,9 @@ export class Renewal {
       if (this.#isOver) return;
       if (!isHeld) return this.lose();
       this.#renewedAt(askedAt);
+      this.#plan(RENEW);
     } catch {
-      // The next attempt follows, unless the deadline comes first.
+      if (!this.#isOver) this.#plan(RETRY);
     }
-    if (!this.#isOver) this.#plan();
   }
 }

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import pg from "pg";
 import type { Cluster, Lease } from "#src/cluster/cluster.js";
-import type { PostgresClient } from "#src/postgres/client.js";
+import { NotSent, type PostgresClient } from "#src/postgres/client.js";
 import type { PostgresClusterOptions } from "#src/postgres/postgres-cluster.js";
 import { failureOf, until, wait } from "../../contract/world.js";
 import { startPostgres } from "../../support/engines/postgres.js";
@@ -78,7 +78,8 @@ for (const library of names) {
       const next = performance.now();
       equal(await failureOf(() => node.records.get("k")), "unavailable");
       ok(performance.now() - next < 100, "a further operation fails at once");
-      await wait(1500);
+      // Longer than the attempts to hear a notification.
+      await wait(3_000);
     } finally {
       engine.signal("SIGCONT");
     }
@@ -133,6 +134,75 @@ test("a lease whose acquisition has an unknown outcome does not stay blocked", a
   equal(await failureOf(() => a.leases.acquire("l", 600_000)), "unknown_outcome");
   await until(async () => (await b.leases.acquire("l", 600_000)) !== undefined, "another node has the lease");
   equal(await a.leases.acquire("l", 600_000), undefined);
+});
+
+test("a process that was busy for several heartbeats tells no gap", async (t) => {
+  const node = await worldOf(t, "pg", { heartbeatMs: 100 })();
+  const gaps = gapsOf(node);
+  const heard: string[] = [];
+  await node.bus.subscribe("t", (text) => heard.push(text));
+  for (const text of ["1", "2"]) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
+    await node.bus.publish("t", text);
+    await until(() => heard.includes(text), `message ${text}`);
+  }
+  equal(gaps.count, 0);
+});
+
+test("a statement that fails while the connection is reopened does not leave the server away", async (t) => {
+  const { client, end } = libraries.pg(engine.url);
+  const held: (() => void)[] = [];
+  let lose = () => {};
+  let isHolding = false;
+  let opened = 0;
+  const refuse = () => new NotSent(new Error("the connection was lost"));
+  const unsteady: typeof client = {
+    ...client,
+    async query(text, values, signal) {
+      if (isHolding) return new Promise((_, reject) => held.push(() => reject(refuse())));
+      return client.query(text, values, signal);
+    },
+    listen(channel, heard, lost) {
+      lose = lost;
+      opened++;
+      isHolding = false;
+      return client.listen(channel, heard, lost);
+    },
+  };
+  const node = await worldOf(t, "pg", { client: unsteady, heartbeatMs: 60_000 })();
+  t.after(() => end());
+  isHolding = true;
+  const reading = failureOf(() => node.records.get("k"));
+  await until(() => held.length === 1, "the statement is sent");
+  held.shift()?.();
+  equal(await reading, "unavailable");
+  await until(() => held.length === 1, "the cluster looks if the server answers");
+  lose();
+  await until(() => opened === 2 && node.available, "the connection is reopened");
+  held.shift()?.();
+  await wait(50);
+  await until(async () => (await failureOf(() => node.records.get("k"))) === undefined, "statements work again");
+});
+
+test("a lease outlives renewals that fail", async (t) => {
+  const { client, end } = libraries.pg(engine.url);
+  let failures = 0;
+  const failing: typeof client = {
+    ...client,
+    async query(text, values, signal) {
+      if (/^update .*leases/.test(text) && failures < 3) {
+        failures++;
+        throw new NotSent(new Error("the connection was lost"));
+      }
+      return client.query(text, values, signal);
+    },
+  };
+  const node = await worldOf(t, "pg", { client: failing })();
+  t.after(() => end());
+  const lease = await node.leases.acquire("l", 3_000);
+  await until(() => failures === 3 || lease?.lost.aborted === true, "renewals fail");
+  await wait(3_000);
+  equal(lease?.lost.aborted, false);
 });
 
 test("a message that the sender could not send is a gap for its listeners", async (t) => {
