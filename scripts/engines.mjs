@@ -1,23 +1,28 @@
 import { mkdirSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { absence, engineOf, engines, install, placeOf } from "./lib/engines.mjs";
+import { absence, engines, enginesOf, install, placeOf } from "./lib/engines.mjs";
 import { at, filesBelow, shown, wantsJson } from "./lib/project.mjs";
 import { selectTests } from "./lib/select-tests.mjs";
 import { runTestFile } from "./lib/test-file.mjs";
 
 /**
- * Runs the built tests in test/engines, which need an engine such as Redis: `node scripts/engines.mjs [filter ...]
+ * Runs the built tests in test/engines, which need engines such as Redis: `node scripts/engines.mjs [filter ...]
  * [--install] [--json]`. A filter is a part of a file's path or, if no file has it, a part of a title. An engine is the
  * one at the address in its variable (REDIS_URL, DATABASE_URL), or a program of this machine that the tests start. An
- * engine that is not available is reported and is no failure. `--install` installs missing ones by apt-get.
+ * engine that is not available is reported, and tests that need it are left out, which is no failure. `--install`
+ * installs missing ones by apt-get.
  */
 const { values: options, positionals: filters } = parseArgs({
   allowPositionals: true,
   options: { install: { type: "boolean", default: false }, json: { type: "boolean", default: false } },
 });
 const json = wantsJson();
+
+/** Number of files that run at once. They wait for engines and for the ends of lives most of the time. */
+const AT_ONCE = 4;
+
 const { files, patterns } = selectTests(filesBelow(at("build/test/engines"), ".test.js"), { filters });
-const needed = new Set(files.map(engineOf).filter((name) => name !== undefined));
+const needed = new Set(files.flatMap(enginesOf));
 const wanted = Object.entries(engines).filter(([name]) => needed.has(name));
 const notes = [];
 
@@ -35,21 +40,25 @@ if (!json) for (const note of notes) console.log(note);
 
 const failures = [];
 let passed = 0;
-let isEmpty = files.length === 0;
 mkdirSync(at("build/test-events"), { recursive: true });
-for (const [number, path] of files.entries()) {
-  const name = engineOf(path);
-  if (name !== undefined && places.get(name) === undefined) continue;
-  const result = await runTestFile(path, { number: `engines-${number}`, patterns });
-  if (patterns.length > 0) result.tests = result.tests.filter(({ title }) => title !== "has no tests");
-  isEmpty = result.tests.length === 0 && passed + failures.length === 0;
-  count(result);
-}
-if (isEmpty) {
+const isAvailable = (name) => places.get(name) !== undefined;
+const queue = files.filter((path) => enginesOf(path).every(isAvailable)).map((path, number) => ({ path, number }));
+const isLeftOut = queue.length < files.length;
+await Promise.all(Array.from({ length: AT_ONCE }, work));
+if (!isLeftOut && passed + failures.length === 0) {
   failures.push({ file: shown(at("build/test/engines")), title: filters.join(" "), message: "no test matches" });
 }
 process.exitCode = failures.length === 0 ? 0 : 1;
 report({ passed, failed: failures.length });
+
+/** Runs files until none is left. */
+async function work() {
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    const result = await runTestFile(next.path, { number: `engines-${next.number}`, patterns });
+    if (patterns.length > 0) result.tests = result.tests.filter(({ title }) => title !== "has no tests");
+    count(result);
+  }
+}
 
 function count({ file, tests, written }) {
   if (!json && tests.length > 0) console.log(`\n${file}`);

@@ -1,14 +1,15 @@
 import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { exec } from "./exec.mjs";
+import { exec, lines } from "./exec.mjs";
 
 /**
- * Engines of the tests in test/engines, by the name of their folder there: the program to look for, other folders of
- * programs than those of PATH, the variable with the address of an engine that runs already, and the Debian package.
+ * Engines of the tests in test/engines: the program to look for, other folders of programs than those of PATH, the
+ * variable with the address of an engine that runs already, and the Debian package.
  */
 export const engines = {
   redis: { program: "redis-server", folders: () => [], variable: "REDIS_URL", debian: "redis-server" },
   postgres: { program: "postgres", folders: postgresFolders, variable: "DATABASE_URL", debian: "postgresql" },
+  nginx: { program: "nginx", folders: () => ["/usr/sbin"], debian: "nginx" },
 };
 
 /** Debian installs PostgreSQL outside of PATH, in a folder for each version. */
@@ -20,30 +21,36 @@ export function postgresFolders(base = "/usr/lib/postgresql") {
 
 /** Returns the place of an engine: the address in its variable, or else the path of its program. */
 export function placeOf({ program, folders, variable }, env = process.env) {
-  if (env[variable]) return variable;
+  if (variable !== undefined && env[variable]) return variable;
   const names = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
   return [...folders(), ...names].map((folder) => join(folder, program)).find((path) => existsSync(path));
 }
 
-/** Returns the name of the engine that a test file needs, or undefined. */
-export function engineOf(path) {
-  const [, name] = /test\/engines\/([^/.]+)/.exec(path.replaceAll("\\", "/")) ?? [];
-  return Object.keys(engines).find((engine) => engine === name);
+/**
+ * Returns the names of the engines that a test file needs: those that its path below test/engines contains as words, so
+ * that `nginx/redis.test.js` needs both.
+ */
+export function enginesOf(path) {
+  const [, rest = ""] = path.replaceAll("\\", "/").split("test/engines/");
+  const words = rest.split(/[^a-z]+/);
+  return Object.keys(engines).filter((name) => words.includes(name));
 }
 
 /** Returns the reason why an engine is not available, with the remedies. */
 export function absence(name, { program, variable, debian }) {
-  return `${name}: not tested, ${program} was not found; install it (Debian: apt-get install ${debian}), run npm run engines -- --install as root, or set ${variable}`;
+  const address = variable === undefined ? "" : `, or set ${variable}`;
+  return `${name}: not tested, ${program} was not found; install it (Debian: apt-get install ${debian}, or npm run engines -- --install as root)${address}`;
 }
 
 /** Installs the packages by apt-get. Returns a problem, or undefined. */
-export async function install(packages, { isRoot = process.getuid?.() === 0 } = {}) {
+export async function install(packages, { isRoot = process.getuid?.() === 0, run = exec } = {}) {
   if (packages.length === 0) return undefined;
   if (!isRoot) return `--install needs root to install ${packages.join(" ")} by apt-get`;
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  const network = ["-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=15", "-o", "Acquire::https::Timeout=15"];
   for (const args of [["update"], ["install", "--yes", "--no-install-recommends", ...packages]]) {
-    const { code, output } = await exec("apt-get", args, { env, timeoutMs: 600_000 });
-    if (code !== 0) return `apt-get ${args.join(" ")} failed: ${output.trim().split("\n").at(-1)}`;
+    const { code, output } = await run("apt-get", [...network, ...args], { env, timeoutMs: 300_000 });
+    if (code !== 0) return `apt-get ${args.join(" ")} failed: ${lines(output).at(-1) ?? `exit code ${code}`}`;
   }
   return undefined;
 }

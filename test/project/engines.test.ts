@@ -1,4 +1,4 @@
-import { equal, match } from "node:assert/strict";
+import { deepEqual, equal, match } from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,15 +8,21 @@ import { loadScript } from "./load-script.js";
 interface Engine {
   readonly program: string;
   readonly folders: () => readonly string[];
-  readonly variable: string;
+  readonly variable?: string;
   readonly debian: string;
 }
 
-const { absence, engineOf, engines, install, placeOf, postgresFolders } = await loadScript<{
+const { absence, engines, enginesOf, install, placeOf, postgresFolders } = await loadScript<{
   absence(name: string, engine: Engine): string;
-  engineOf(path: string): string | undefined;
-  engines: Readonly<Record<"redis" | "postgres", Engine>>;
-  install(packages: readonly string[], options: { readonly isRoot: boolean }): Promise<string | undefined>;
+  engines: Readonly<Record<"redis" | "postgres" | "nginx", Engine>>;
+  enginesOf(path: string): readonly string[];
+  install(
+    packages: readonly string[],
+    options: {
+      readonly isRoot: boolean;
+      readonly run?: (program: string, args: readonly string[]) => Promise<{ code: number; output: string }>;
+    },
+  ): Promise<string | undefined>;
   placeOf(engine: Engine, env: Readonly<Record<string, string>>): string | undefined;
   postgresFolders(base: string): readonly string[];
 }>("scripts/lib/engines.mjs");
@@ -46,15 +52,29 @@ test("the newest PostgreSQL of Debian's folders is chosen", (t) => {
   equal(postgresFolders(join(folder, "none")).length, 0);
 });
 
-test("a test file needs the engine of its folder", () => {
-  equal(engineOf("build/test/engines/redis/contract.test.js"), "redis");
-  equal(engineOf("build\\test\\engines\\postgres\\start.test.js"), "postgres");
-  equal(engineOf("build/test/engines/postgres.test.js"), "postgres");
-  equal(engineOf("build/test/engines/nginx/routes.test.js"), undefined);
+test("a test file needs the engines that its path names", () => {
+  deepEqual(enginesOf("build/test/engines/redis/contract-ioredis.test.js"), ["redis"]);
+  deepEqual(enginesOf("build\\test\\engines\\postgres\\pg-contract.test.js"), ["postgres"]);
+  deepEqual(enginesOf("build/test/engines/nginx/wires-redis.test.js"), ["redis", "nginx"]);
+  deepEqual(enginesOf("/home/redis/build/test/engines/none.test.js"), []);
 });
 
 test("an engine that is missing is told in one line with its remedies", async () => {
   match(absence("redis", engines.redis), /^redis: not tested, .*apt-get install redis-server.*--install.*REDIS_URL$/);
+  match(absence("nginx", engines.nginx), /^nginx: not tested, .*apt-get install nginx, .*--install as root\)$/);
   match((await install(["postgresql"], { isRoot: false })) ?? "", /needs root to install postgresql/);
   equal(await install([], { isRoot: false }), undefined);
+});
+
+test("missing packages are installed by apt-get, and its problem is told in one line", async () => {
+  const ran: string[] = [];
+  const problem = await install(["nginx", "postgresql"], {
+    isRoot: true,
+    run: async (program, args) => {
+      ran.push(`${program} ${args.filter((text) => !text.startsWith("Acquire") && text !== "-o").join(" ")}`);
+      return ran.length === 1 ? { code: 0, output: "" } : { code: 100, output: "Reading\nE: no network\n\n" };
+    },
+  });
+  deepEqual(ran, ["apt-get update", "apt-get install --yes --no-install-recommends nginx postgresql"]);
+  match(problem ?? "", /^apt-get install .*nginx postgresql failed: E: no network$/);
 });

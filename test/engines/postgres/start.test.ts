@@ -206,8 +206,8 @@ test("a pooler that hides LISTEN is found at the start, and a direct listener is
   for (const library of ["pg", "postgres"] as const) {
     const { client, end } = libraries[library](url);
     t.after(() => end());
-    const opening = openCluster({ client, timeoutMs: 500 });
-    await fails(opening, "refused", /did not arrive within 500 ms.*pooler.*option listener/);
+    const opening = openCluster({ client, timeoutMs: 2_000 });
+    await fails(opening, "refused", /did not arrive within 2000 ms.*pooler.*option listener/);
     const cluster = await openCluster({ client, listener: poolOf(t) });
     t.after(() => cluster.close());
     const heard = new Promise((resolve) => cluster.bus.subscribe("t", resolve));
