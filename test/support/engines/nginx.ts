@@ -1,0 +1,70 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** nginx that a test started. */
+export interface NginxServer {
+  readonly port: number;
+  end(): Promise<void>;
+}
+
+/** Folders that nginx writes to. By default they are those of the system. */
+const TEMPORARY = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+
+/** Starts nginx on a free port of 127.0.0.1. `configure` returns its configuration, which listens on the port. */
+export async function startNginx(configure: (port: number) => string): Promise<NginxServer> {
+  const folder = mkdtempSync(join(tmpdir(), "bowline-nginx-"));
+  const port = await freePort();
+  const paths = TEMPORARY.map((name) => `${name}_temp_path ${join(folder, name)};`).join("\n  ");
+  writeFileSync(join(folder, "nginx.conf"), configure(port).replace(/^http \{$/m, `http {\n  ${paths}`));
+  const main = `daemon off; master_process off; pid ${join(folder, "pid")};`;
+  const args = ["-p", folder, "-e", "stderr", "-c", join(folder, "nginx.conf"), "-g", main];
+  const child = spawn(findNginx(), args, { stdio: ["ignore", "ignore", "pipe"] });
+  let log = "";
+  child.stderr.on("data", (chunk) => {
+    log = (log + chunk).slice(-4000);
+  });
+  const exit = once(child, "exit");
+  const end = async () => {
+    child.kill("SIGKILL");
+    await exit;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  while (!(await accepts(port))) {
+    if (child.exitCode !== null) throw new Error(`nginx ended: ${log}`);
+    await sleep(10);
+  }
+  return { port, end };
+}
+
+function findNginx(): string {
+  const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin"];
+  const found = folders.map((folder) => join(folder, "nginx")).find((path) => existsSync(path));
+  if (found === undefined) throw new Error("nginx is not installed");
+  return found;
+}
+
+function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  return new Promise((resolve) => {
+    socket.once("connect", () => resolve(true));
+    socket.once("error", () => resolve(false));
+  }).then((isOpen) => {
+    socket.destroy();
+    return isOpen === true;
+  });
+}
+
+/** Returns a port that is free for the moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
