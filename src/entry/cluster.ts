@@ -25,6 +25,7 @@ export type {
 export { ClusterError, type ClusterFailure } from "../cluster/error.js";
 export type { MemoryClusterLimits, MemoryClusterOptions } from "../cluster/memory/options.js";
 export { createMemoryState, type MemoryState, memoryCluster } from "../cluster/memory/state.js";
+export { type SealedClusterOptions, sealedCluster } from "../cluster/sealed.js";
 export {
   type AuthStoreOptions,
   acceptProof,
@@ -34,3 +35,4 @@ export {
   issuerStore,
 } from "../cluster/stores.js";
 export type { McpError } from "../protocol/errors.js";
+export type { RingKey } from "../protocol/key-ring.js";

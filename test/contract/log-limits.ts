@@ -27,14 +27,14 @@ function limits(add: Case): void {
 
   add("a log keeps its newest maxBytes, and always its newest entry", async ({ node }) => {
     const a = await node();
-    await a.logs.create("l", { ...LOG, maxBytes: 100 });
+    await a.logs.create("l", { ...LOG, maxBytes: 11_000 });
     const writer = await a.logs.claim("l", "s");
-    const texts = ["1", "2", "3"].map((text) => text.repeat(40));
+    const texts = ["1", "2", "3"].map((text) => text.repeat(4_000));
     const ids = await write(writer, texts);
     deepEqual(await dataOf(a, "l", "s"), texts.slice(1));
     equal(await a.logs.find("l", ids[0] ?? ""), undefined);
-    await write(writer, ["4".repeat(300)], 3);
-    deepEqual(await dataOf(a, "l", "s"), ["4".repeat(300)]);
+    await write(writer, ["4".repeat(30_000)], 3);
+    deepEqual(await dataOf(a, "l", "s"), ["4".repeat(30_000)]);
     await write(writer, ["5"], 4);
     deepEqual(await dataOf(a, "l", "s"), ["5"]);
   });

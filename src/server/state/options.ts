@@ -1,5 +1,6 @@
 import type { Clock } from "../../call/clock.js";
 import { DefinitionError } from "../../protocol/errors.js";
+import { assertRing } from "../../protocol/ring-keys.js";
 import type { UsedStates } from "./used-states.js";
 
 /** Key that seals state. `id` identifies the key and is visible to clients. `secret` has 32 bytes. */
@@ -36,8 +37,6 @@ export interface SealOptions {
   readonly onRefused: (reason: unknown) => void;
 }
 
-const KEY_BYTES = 32;
-
 /** Throws for invalid options of the seal. */
 export function assertSealOptions(
   keys: readonly SealKey[] | undefined,
@@ -52,24 +51,5 @@ export function assertSealOptions(
   }
   if (codec !== undefined && (typeof codec.encode !== "function" || typeof codec.decode !== "function"))
     throw new DefinitionError("stateCodec requires two functions: { encode, decode }");
-  if (keys !== undefined) assertRing(keys);
-}
-
-function assertRing(ring: readonly SealKey[]): void {
-  if (ring.length === 0) throw new DefinitionError("stateKeys must contain at least one key");
-  const seen = new Set<string>();
-  for (const key of ring) {
-    const { id, secret } = Object(key) as Partial<SealKey>;
-    if (typeof id !== "string" || !(secret instanceof Uint8Array))
-      throw new DefinitionError("stateKeys: each must be { id, secret }: a string and a Uint8Array");
-    if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) {
-      throw new DefinitionError(`stateKeys: the id "${id}" must be 1 to 64 characters of A-Z a-z 0-9 _ -`);
-    }
-    if (secret.byteLength !== KEY_BYTES) {
-      throw new DefinitionError(`stateKeys: the key "${id}" must have ${KEY_BYTES} bytes, got ${secret.byteLength}`);
-    }
-    const expected = seen.size + 2;
-    if (seen.add(id).add(secret.join()).size < expected)
-      throw new DefinitionError(`stateKeys: the key "${id}" has the id or secret of another key`);
-  }
+  if (keys !== undefined) assertRing("stateKeys", keys);
 }
