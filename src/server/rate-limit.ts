@@ -9,7 +9,7 @@ import type { Admission } from "./admission.js";
 export interface RateLimitOptions extends BucketLimit {
   /**
    * Store of the buckets.
-   * @default buckets in memory, which count for one process
+   * @default the buckets of the cluster, or without one buckets in memory, which count for one process
    */
   readonly buckets?: Buckets;
   /**
@@ -21,7 +21,10 @@ export interface RateLimitOptions extends BucketLimit {
 
 const OPTIONS: Known<RateLimitOptions> = { burst: 1, perMs: 1, buckets: "object", key: "function" };
 
-type RateLimitRuntime = Pick<ServerRuntime, "clock" | "report"> & { readonly admission: Admission };
+type RateLimitRuntime = Pick<ServerRuntime, "clock" | "report"> & {
+  readonly admission: Admission;
+  readonly options: { readonly cluster?: { readonly buckets: Buckets } };
+};
 
 /**
  * Creates the check of a call's rate, which runs before the call starts. It throws `Busy` if the limit is reached, and
@@ -33,7 +36,12 @@ export function createRateLimit(
   runtime: RateLimitRuntime,
 ): (call: Call) => MaybePromise<void> {
   assertOptions("McpServer rateLimit", options, OPTIONS);
-  const { burst, perMs, buckets = new MemoryBuckets(runtime), key = ({ origin }) => origin.principal } = options;
+  const {
+    burst,
+    perMs,
+    key = ({ origin }) => origin.principal,
+    buckets = runtime.options.cluster?.buckets ?? new MemoryBuckets(runtime),
+  } = options;
   if (!(burst >= 1 && perMs > 0 && Number.isFinite(burst * perMs)))
     throw new DefinitionError(
       `McpServer rateLimit: burst must be 1 or more, perMs above 0, both finite, got ${burst}, ${perMs}`,
@@ -51,13 +59,13 @@ export function createRateLimit(
       retryInMs,
     );
   };
-  return (call) => {
-    const take = () => {
-      const name = key(call);
-      return name === undefined ? undefined : buckets.take(name, limit);
-    };
-    return attempt(take, judge, (error) =>
-      runtime.report(error, { where: "rateLimit", method: call.method, id: call.id }),
+  return (call) =>
+    attempt(
+      () => {
+        const name = key(call);
+        return name === undefined ? undefined : buckets.take(name, limit);
+      },
+      judge,
+      (error) => runtime.report(error, { where: "rateLimit", method: call.method, id: call.id }),
     );
-  };
 }

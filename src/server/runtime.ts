@@ -66,13 +66,13 @@ export class ServerCore implements ServerRuntime {
     assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.limits = resolveLimits("McpServer", options.limits, SERVER_LIMITS);
     this.info = info;
+    this.options = options;
     this.clock = options.clock ?? systemClock;
     this.admission = new Admission(this);
     this.bodies = new RequestBodies(this.limits, this.clock);
     this.checkRate = options.rateLimit && createRateLimit(options.rateLimit, this);
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
-    this.options = options;
     const local = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
     this.changes = options.cluster?.connectChanges(local, this) ?? local;
     this.#interceptors = [...(options.interceptors ?? [])];

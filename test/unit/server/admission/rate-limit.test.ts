@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
+import { createMemoryState } from "bowline/cluster";
 import { type Buckets, type BucketVerdict, DefinitionError, McpServer, MemoryBuckets, RpcError } from "bowline/server";
 import { createArrayExchange } from "bowline/testing";
 import { channelWires } from "../../../support/each-wire.js";
@@ -7,6 +8,7 @@ import { FakeClock } from "../../../support/fake-clock.js";
 import { gate } from "../../../support/gate.js";
 import { LegacyEndpoint, settle, status, until } from "../../../support/legacy-endpoint.js";
 import { modernRequest } from "../../../support/modern-request.js";
+import { proves } from "../../../support/verifies.js";
 
 const me = { name: "rate", version: "1.0.0" };
 const limit = { burst: 3, perMs: 100 };
@@ -172,3 +174,33 @@ test("a rate that makes no sense is refused where it is written", () => {
   for (const rateLimit of bad)
     throws(define(rateLimit), (error) => error instanceof DefinitionError && /rateLimit/.test(error.message));
 });
+
+proves(
+  "cluster:rate:all-nodes",
+  {},
+  "the servers of a cluster share its buckets, unless the limit has its own",
+  async (t) => {
+    const clock = new FakeClock();
+    const state = createMemoryState({ clock });
+    const stateKeys = [{ id: "k", secret: new Uint8Array(32) }];
+    const serve = (buckets?: Buckets) => {
+      const cluster = state.node();
+      const rateLimit = { burst: 2, perMs: 1_000, ...(buckets && { buckets }) };
+      const server = new McpServer(me, { clock, cluster, stateKeys, rateLimit });
+      t.after(() => server.close().then(() => cluster.close()));
+      return server;
+    };
+    const [one, other, apart] = [serve(), serve(), serve(new MemoryBuckets({ clock }))];
+    const ask = async (server: McpServer, principal: string) => {
+      const exchange = post(server, principal);
+      await exchange.done;
+      return exchange.status;
+    };
+    const statuses = [];
+    for (const server of [one, other, one, other, apart]) statuses.push(await ask(server, "alice"));
+    deepEqual(statuses, [200, 200, 429, 429, 200]);
+    equal(await ask(other, "bob"), 200);
+    clock.advance(1_000);
+    deepEqual([await ask(other, "alice"), await ask(one, "alice")], [200, 429]);
+  },
+);
