@@ -157,7 +157,7 @@ export interface ServerLimits {
    */
   readonly stateTtlMs: number;
   /**
-   * Maximum number of sealed states that are remembered as used.
+   * Maximum number of sealed states that are remembered as used. Without effect if there is a cluster.
    * @default 10_000
    */
   readonly maxUsedStates: number;
@@ -167,7 +167,7 @@ export interface ServerLimits {
    */
   readonly stateOutcomeMs: number;
   /**
-   * Maximum number of characters of the outcomes that are kept, over all calls.
+   * Maximum number of characters of the outcomes that are kept, over all calls. With a cluster, of each outcome.
    * @default 67_108_864
    */
   readonly maxOutcomeChars: number;

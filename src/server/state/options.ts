@@ -1,7 +1,7 @@
 import type { Clock } from "../../call/clock.js";
+import type { StateUse } from "../../era/server-era.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertRing } from "../../protocol/ring-keys.js";
-import type { UsedStates } from "./used-states.js";
 
 /** Key that seals state. `id` identifies the key and is visible to clients. `secret` has 32 bytes. */
 export interface SealKey {
@@ -20,6 +20,13 @@ export interface StateCodec {
   decode(text: string): string | Promise<string>;
 }
 
+/** Encrypts a text that is bound to a request, and decrypts it. */
+export interface StateCipher {
+  close(plain: string, binding: string): Promise<string>;
+  /** Returns the text and its unique id. Rejects with an error that says why it cannot be opened. */
+  open(text: string, binding: string): Promise<{ readonly id: string; readonly plain: string }>;
+}
+
 /** Options of a state seal. */
 export interface SealOptions {
   readonly keys: readonly SealKey[] | undefined;
@@ -30,7 +37,7 @@ export interface SealOptions {
   readonly audience: string;
   readonly clock: Clock;
   /** Records the presented states. Undefined if `accept` does so. */
-  readonly used?: Pick<UsedStates, "use"> | undefined;
+  readonly used?: { use(id: string, untilMs: number): StateUse } | undefined;
   /** Returns false to refuse a state. Gets its id and expiry time, so that a state can be accepted only once. */
   readonly accept?: ((id: string, untilMs: number) => boolean | Promise<boolean>) | undefined;
   /** Called with the reason why a state was refused. The client does not get the reason. */
@@ -46,9 +53,8 @@ export function assertSealOptions(
   if (keys !== undefined && codec !== undefined) {
     throw new DefinitionError("use stateKeys or stateCodec, not both: a codec has its own keys");
   }
-  if (!Number.isFinite(ttlMs) || ttlMs <= 0) {
+  if (!(ttlMs > 0 && Number.isFinite(ttlMs)))
     throw new DefinitionError(`limits.stateTtlMs must be finite and above 0, got ${ttlMs}`);
-  }
   if (codec !== undefined && (typeof codec.encode !== "function" || typeof codec.decode !== "function"))
     throw new DefinitionError("stateCodec requires two functions: { encode, decode }");
   if (keys !== undefined) assertRing("stateKeys", keys);

@@ -5,15 +5,9 @@ import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import { KeyRing } from "../../protocol/key-ring.js";
 import { quoted } from "../../protocol/text.js";
 import type { ServerOptions } from "../options.js";
-import type { SealKey, SealOptions, StateCodec } from "./options.js";
+import type { SealKey, SealOptions, StateCipher, StateCodec } from "./options.js";
+import { SharedStates } from "./shared-states.js";
 import { UsedStates } from "./used-states.js";
-
-/** Encrypts a text that is bound to a request, and decrypts it. */
-export interface StateCipher {
-  close(plain: string, binding: string): Promise<string>;
-  /** Returns the text and its unique id. Rejects with an error that says why it cannot be opened. */
-  open(text: string, binding: string): Promise<{ readonly id: string; readonly plain: string }>;
-}
 
 /**
  * Creates a cipher with AES-256-GCM. The binding is authenticated as additional data. The first key seals, all keys
@@ -77,8 +71,8 @@ const MAX_TEXT = 256 * 1024;
  * the expiry is sealed with the state. So a state is valid for one request of one caller and for a short time.
  */
 export function createStateSeal(options: SealOptions): StateSeal {
-  const { keys, codec, ttlMs, clock } = options;
-  const cipher = codec === undefined ? createKeyCipher(keys) : createCodecCipher(codec);
+  const { ttlMs, clock } = options;
+  const cipher = createCipher(options.keys, options.codec);
   const now = () => clock.timeOfDay?.() ?? Date.now();
   const audience = `${JSON.stringify(options.audience)} `;
 
@@ -91,7 +85,7 @@ export function createStateSeal(options: SealOptions): StateSeal {
     if (left > ttlMs + MAX_SKEW_MS)
       throw new Error("expires too late: clocks or limits.stateTtlMs differ between processes");
     if ((await options.accept?.(id, payload.until)) === false) throw new Error("acceptState returned false");
-    return { state: payload.state, use: options.used?.use(id) };
+    return { state: payload.state, use: options.used?.use(id, payload.until) };
   };
 
   return {
@@ -109,7 +103,7 @@ export function createStateSeal(options: SealOptions): StateSeal {
         return await read(text, binding);
       } catch (error) {
         options.onRefused(error);
-        throw new Refusal(INVALID_PARAMS, "Invalid params: /requestState is not valid");
+        throw refusal();
       }
     },
     async tryOpen(text, binding) {
@@ -120,16 +114,34 @@ export function createStateSeal(options: SealOptions): StateSeal {
 
 /** Creates the seal of a server. Its options have been checked. */
 export function createServerSeal(runtime: ServerRuntime, options: ServerOptions): StateSeal {
+  const { stateKeys: keys, stateCodec: codec, acceptState: accept, cluster } = options;
+  const onRefused = (reason: unknown) => runtime.report(toRefused(reason), { where: "requestState" });
+  const createUsed = () => {
+    if (cluster === undefined) return new UsedStates(runtime.clock, runtime.limits);
+    const refuse = (reason: unknown) => {
+      onRefused(reason);
+      return refusal();
+    };
+    return new SharedStates({ cluster, cipher: createCipher(keys, codec), runtime, refuse });
+  };
   return createStateSeal({
-    keys: options.stateKeys,
-    codec: options.stateCodec,
+    keys,
+    codec,
     audience: options.stateAudience ?? runtime.info.name,
     ttlMs: runtime.limits.stateTtlMs,
     clock: runtime.clock,
-    accept: options.acceptState,
-    used: options.acceptState === undefined ? new UsedStates(runtime.clock, runtime.limits) : undefined,
-    onRefused: (reason) => runtime.report(toRefused(reason), { where: "requestState" }),
+    accept,
+    used: accept === undefined ? createUsed() : undefined,
+    onRefused,
   });
+}
+
+function createCipher(keys: readonly SealKey[] | undefined, codec: StateCodec | undefined): StateCipher {
+  return codec === undefined ? createKeyCipher(keys) : createCodecCipher(codec);
+}
+
+function refusal(): Refusal {
+  return new Refusal(INVALID_PARAMS, "Invalid params: /requestState is not valid");
 }
 
 function toRefused(reason: unknown): Error {
