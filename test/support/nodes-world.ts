@@ -40,13 +40,13 @@ export class NodesWorld {
   }
 }
 
-/** A cluster with other parts. */
-function replaceParts(cluster: Cluster, parts: Partial<Cluster>): Cluster {
-  return new Proxy(cluster, {
+/** An object, such as a cluster or its records, with other parts. */
+export function replaceParts<T extends object>(whole: T, parts: Partial<T>): T {
+  return new Proxy(whole, {
     get(target, name) {
-      const own = parts[name as keyof Cluster];
+      const own = parts[name as keyof T];
       if (own !== undefined) return own;
-      const value = target[name as keyof Cluster] as unknown;
+      const value = target[name as keyof T] as unknown;
       return typeof value === "function" ? value.bind(target) : value;
     },
   });

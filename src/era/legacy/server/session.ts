@@ -1,4 +1,5 @@
 import type { CallLifetime } from "../../../call/lifetime.js";
+import { andThen } from "../../../call/maybe-promise.js";
 import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
 import { progressTokenOf } from "../../../call/progress.js";
 import { ConnectionError } from "../../../protocol/errors.js";
@@ -90,6 +91,13 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     this.#logLevel = level;
     if (watched.length > 0 || this.#subscriptions !== undefined) this.subscriptions.restore(watched);
     if (ready) this.#ready();
+    else if (this.isReady) this.#shareReady();
+  }
+
+  /** Stores that the client is ready. If that fails, the next read of the stored state repeats it. */
+  #shareReady(): void {
+    const failed = (error: unknown) => this.#runtime.report(error, { where: "cluster" });
+    andThen(this.share({ ready: true }), () => {}, failed);
   }
 
   /** Stores a change for the other processes that serve this session, if there are any. */
@@ -189,7 +197,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) this.#runtime.report(problem, { where: "notification", method });
     else if (method !== "notifications/initialized" || this.#ready()) {
-      if (method === "notifications/initialized") void this.share({ ready: true });
+      if (method === "notifications/initialized") this.#shareReady();
       this.#receive ??= this.#runtime.receiver((name) => this.#notificationCall(name));
       this.#receive(notification);
     }

@@ -1,5 +1,6 @@
 import type { Cluster } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
+import { putOnce } from "./unknown-outcome.js";
 
 /** Time for which the holder of a standalone stream is remembered. */
 const KEPT_MS = 86_400_000;
@@ -29,7 +30,7 @@ export class Holders {
       const before = stored && (JSON.parse(stored.value) as Holder);
       const own: Holder = { node, turn: (before?.turn ?? 0) + 1 };
       const options = { ttlMs: KEPT_MS, ifVersion: stored?.version ?? null };
-      if (!(await this.#put(session, JSON.stringify(own), options))) continue;
+      if ((await putOnce(records, keyOf(session), JSON.stringify(own), options)) === undefined) continue;
       this.#own.set(session, own.turn);
       return before;
     }
@@ -59,21 +60,6 @@ export class Holders {
   async delete(session: string): Promise<void> {
     this.leave(session);
     await this.#cluster.records.delete(keyOf(session));
-  }
-
-  /** Returns false if another process was faster. If the outcome is unknown, the record is read. */
-  async #put(
-    session: string,
-    value: string,
-    options: { readonly ttlMs: number; readonly ifVersion: string | null },
-  ): Promise<boolean> {
-    const { records } = this.#cluster;
-    try {
-      return (await records.put(keyOf(session), value, options)) !== undefined;
-    } catch (error) {
-      if (!(error instanceof ClusterError) || error.failure !== "unknown_outcome") throw error;
-      return (await records.get(keyOf(session)))?.value === value;
-    }
   }
 }
 

@@ -5,6 +5,7 @@ import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
 import type { LoggedEvent } from "../../../../store/event-log.js";
 import type { ServerLimits } from "../../../server-limits.js";
 import { type SharedLog, STANDALONE } from "../shared-sessions.js";
+import { isUnknown } from "./unknown-outcome.js";
 
 /** Time for which the response of a call waits for an engine that is away. After it, the response is sent unlogged. */
 const LAST_WAIT_MS = 5_000;
@@ -219,10 +220,6 @@ function answeredBy(frame: string): RequestId | undefined {
 
 function isPassing(error: unknown): boolean {
   return error instanceof ClusterError && (error.failure === "unavailable" || error.failure === "unknown_outcome");
-}
-
-function isUnknown(error: unknown): boolean {
-  return error instanceof ClusterError && error.failure === "unknown_outcome";
 }
 
 function isFenced(error: unknown): boolean {

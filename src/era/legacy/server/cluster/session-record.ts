@@ -1,8 +1,13 @@
-import type { IndexEntry } from "../../../../cluster/cluster.js";
+import type { IndexEntry, Listed } from "../../../../cluster/cluster.js";
 import type { SessionChange, SessionState } from "../shared-sessions.js";
 
 /** Format of stored records. A process ignores records of a format that it does not know. */
 const FORMAT = 1;
+
+/** Time for which a record stays after its session is over, so that the sweeper can end it. */
+const GRACE_MS = 300_000;
+/** Life of the record of a session without an idle limit: a year. It is extended while the session is in use. */
+const LONGEST_LIFE_MS = 31_536_000_000;
 
 /** Session as it is stored for all processes. */
 export interface SessionRecord {
@@ -37,6 +42,16 @@ export function createRecord(principal: string | undefined, openedAt: number, st
 export function indexOf({ principal, openedAt: score }: SessionRecord): readonly IndexEntry[] {
   const all = { index: ALL_SESSIONS, score };
   return principal === undefined ? [all] : [all, { index: sessionsOf(principal), score }];
+}
+
+/** Returns the life of the record of a session that is over after `ms` without use. */
+export function lifeOf(ms: number): number {
+  return Math.min(ms, LONGEST_LIFE_MS) + GRACE_MS;
+}
+
+/** True if a listed session is unused for longer than it may be. */
+export function isOver({ leftMs }: Listed): boolean {
+  return leftMs !== undefined && leftMs <= GRACE_MS;
 }
 
 /** Returns undefined for a record that a newer version of the library has written. */

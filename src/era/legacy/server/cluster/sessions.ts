@@ -1,30 +1,27 @@
 import { type Deadline, DeadlineQueue } from "../../../../call/deadline-queue.js";
-import type { Cluster, Listed, PutOptions, Stored } from "../../../../cluster/cluster.js";
+import type { Cluster, Stored } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
 import { DefinitionError } from "../../../../protocol/errors.js";
 import type { HttpRefusal } from "../../../refuse.js";
 import type { ServerLimits } from "../../../server-limits.js";
-import { sessionClosed, sessionNotFound, tooManySessions, toUnavailable } from "../refusals.js";
+import { sessionClosed, sessionNotFound, toUnavailable } from "../refusals.js";
 import type { SessionChange, SessionPlace, Sessions, SharedSession } from "../shared-sessions.js";
+import { SessionPlaces } from "./places.js";
 import {
-  ALL_SESSIONS,
   changed,
   createRecord,
   idOf,
   indexOf,
   keyOf,
+  lifeOf,
   parseRecord,
   type SessionRecord,
-  sessionsOf,
 } from "./session-record.js";
+import { deleteOnce, putOnce } from "./unknown-outcome.js";
 
-/** Time for which a record stays after its session is over, so that the sweeper can end it. */
-const GRACE_MS = 300_000;
 /** Longest time between two extensions of the life of a session in use. */
 const MAX_TOUCH_MS = 60_000;
 const MAX_ID_CHARS = 1_024;
-/** Number of sessions that are compared to find the one that is unused longest. */
-const CANDIDATES = 200;
 const MAX_ATTEMPTS = 16;
 
 /** Local part of a session. */
@@ -32,12 +29,17 @@ interface Kept<Session> {
   readonly session: Session;
   /** Time at which the record was read, on the clock of this process. */
   readAt: number;
-  /** Time at which the life of the record was extended. */
+  /** Time at which the life of the record was extended. Not finite before the first use of the session. */
   touchedAt: number;
   usedAt: number;
-  /** Number of changes that this process has stored. A record that was read before a change is outdated. */
-  changes: number;
   place: Deadline<Kept<Session>> | undefined;
+}
+
+/** Read of the record of a session. */
+interface Reading {
+  readonly record: Promise<SessionRecord | undefined>;
+  /** True if the session has changed since the read began, so that it has to be repeated. */
+  isOutdated: boolean;
 }
 
 export interface ClusterSessionsOptions<Session> {
@@ -70,10 +72,15 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   readonly #cluster: Cluster;
   readonly #limits: ServerLimits;
   readonly #kept = new Map<string, Kept<Session>>();
-  readonly #reading = new Map<string, Promise<SessionRecord | undefined>>();
+  readonly #reading = new Map<string, Reading>();
+  /** Sessions that have a record, or whose record is being stored. */
+  readonly #stored = new WeakSet<Session>();
+  readonly #places: SessionPlaces;
   readonly #queue: DeadlineQueue<Kept<Session>>;
   /** Time after which an unused session is over. */
   readonly #idleMs: number;
+  /** Time after which a session is over whose client has sent nothing since the handshake. */
+  readonly #setupMs: number;
   readonly #touchMs: number;
   #closed = false;
 
@@ -83,7 +90,17 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     this.#cluster = options.cluster;
     this.#limits = limits;
     this.#idleMs = limits.sessionIdleMs || Number.POSITIVE_INFINITY;
+    this.#setupMs = Math.min(limits.sessionSetupMs || this.#idleMs, this.#idleMs);
     this.#touchMs = Math.min(MAX_TOUCH_MS, this.#idleMs / 4);
+    this.#places = new SessionPlaces({
+      cluster: options.cluster,
+      limits,
+      fullLifeMs: lifeOf(this.#idleMs),
+      newLifeMs: lifeOf(this.#setupMs),
+      touchMs: this.#touchMs,
+      isAtWork: (id) => this.#isAtWork(id),
+      end: (session) => this.endListed(session),
+    });
     this.#queue = new DeadlineQueue(clock, this.#touchMs, (kept) => this.#onDue(kept));
   }
 
@@ -104,31 +121,38 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     return this.#kept.get(id)?.session;
   }
 
-  async reserve(principal: string | undefined): Promise<HttpRefusal | undefined> {
-    const { maxSessions, maxSessionsPerPrincipal } = this.#limits;
-    if (principal !== undefined && !(await this.#hasRoom(sessionsOf(principal), maxSessionsPerPrincipal)))
-      return tooManySessions(`${maxSessionsPerPrincipal} sessions of this caller`, "maxSessionsPerPrincipal");
-    if (!(await this.#hasRoom(ALL_SESSIONS, maxSessions)))
-      return tooManySessions(`${maxSessions} sessions`, "maxSessions");
-    return undefined;
+  reserve(principal: string | undefined): Promise<HttpRefusal | undefined> {
+    return this.#places.reserve(principal);
   }
 
-  /** A place is taken by the record of a session alone, so there is nothing to release. */
-  free(): void {}
+  free(principal: string | undefined): void {
+    this.#places.free(principal);
+  }
 
   async add(id: string, session: Session): Promise<void> {
+    this.#stored.add(session);
+    session.protocol.subscriptions.listener = { principal: session.principal, sessionId: id };
+    try {
+      await this.#store(id, session);
+    } finally {
+      this.free(session.principal);
+    }
+    await this.#options.onOpened(session);
+    if (!this.#closed) this.#keep(id, session);
+  }
+
+  async #store(id: string, session: Session): Promise<void> {
     const { clock } = this.#options.place.runtime;
     const record = createRecord(session.principal, clock.timeOfDay?.() ?? Date.now(), session.protocol.state);
     const value = JSON.stringify(record);
     const options = {
-      ...this.#lifeOf(Math.min(this.#limits.sessionSetupMs || this.#idleMs, this.#idleMs)),
+      ttlMs: lifeOf(this.#setupMs),
       ifVersion: null,
       index: indexOf(record),
     };
-    if ((await this.#put(keyOf(id), value, options)) === undefined)
-      throw new DefinitionError("http.sessions.createId returned the id of an open session");
-    await this.#options.onOpened(session);
-    this.#keep(id, session);
+    if ((await putOnce(this.#cluster.records, keyOf(id), value, options)) !== undefined) return;
+    this.#stored.delete(session);
+    throw new DefinitionError("http.sessions.createId returned the id of an open session");
   }
 
   find(id: string, principal: string | undefined): Session | Promise<Session | HttpRefusal> {
@@ -137,7 +161,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     const age = this.#now() - kept.readAt;
     const { sessionCacheMs } = this.#limits;
     if (age > sessionCacheMs) return this.#load(id, principal);
-    if (age > sessionCacheMs / 2) this.refresh(id);
+    if (age > sessionCacheMs / 2) this.#refresh(id);
     this.#use(kept);
     return kept.session;
   }
@@ -150,18 +174,25 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   /** Ends a session for all processes. */
   async end(session: Session, why: HttpRefusal): Promise<void> {
     const { sessionId: id } = session;
-    const wasOpen = await this.#cluster.records.delete(keyOf(id));
-    this.drop(id, why);
+    const wasOpen = this.#stored.has(session) && (await deleteOnce(this.#cluster.records, keyOf(id)));
+    if (this.#kept.get(id)?.session === session) this.drop(id, why);
     session.end(why);
     if (wasOpen) await this.#options.onEnded(id);
   }
 
-  /** Ends a session that was listed, unless it has changed since then. */
-  async endListed({ key, version }: Stored): Promise<void> {
+  /** Ends a session that was listed. Returns false if it has changed since then. */
+  async endListed({ key, version }: Stored): Promise<boolean> {
     const id = idOf(key);
-    if (!(await this.#cluster.records.delete(key, version))) return;
+    if (!(await deleteOnce(this.#cluster.records, key, version))) return false;
     this.drop(id, sessionClosed);
     await this.#options.onEnded(id);
+    return true;
+  }
+
+  /** Ends the local part of a session that has ended in another process. */
+  onEnded(id: string): void {
+    this.#outdate(id);
+    this.drop(id, sessionClosed);
   }
 
   /** Ends the local part of a session. */
@@ -189,34 +220,29 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       if (stored === undefined || record === undefined) return;
       const next = changed(record, change);
       const options = {
-        ...this.#lifeOf(this.#idleMs),
+        ttlMs: lifeOf(this.#idleMs),
         ifVersion: stored.version,
         index: indexOf(record),
       };
-      if ((await this.#put(keyOf(id), JSON.stringify(next), options)) === undefined) continue;
-      const kept = this.#kept.get(id);
-      if (kept !== undefined) kept.changes++;
+      if ((await putOnce(this.#cluster.records, keyOf(id), JSON.stringify(next), options)) === undefined) continue;
+      this.onChanged(id);
       return this.#options.onChanged(id);
     }
     throw new ClusterError("unavailable", "A change of a session was not stored: other requests changed it as well");
   }
 
-  /** Reads the record of a session again, without waiting. */
-  refresh(id: string): void {
-    this.#read(id).catch((error: unknown) => this.#options.report(error));
+  /** Reads the record of a session that has changed, if this process serves it. A read that has begun is repeated. */
+  onChanged(id: string): void {
+    this.#outdate(id);
+    if (this.#kept.has(id)) this.#refresh(id);
   }
 
   /** Reads the record again before the next use of each session, since announcements may have been missed. */
   onGap(): void {
     for (const [id, kept] of this.#kept) {
       kept.readAt = Number.NEGATIVE_INFINITY;
-      if (kept.session.busy || kept.session.standalone.held) this.refresh(id);
+      if (kept.session.busy || kept.session.standalone.held) this.onChanged(id);
     }
-  }
-
-  /** True if a listed session is unused for longer than it may be. */
-  isDue({ leftMs }: Listed): boolean {
-    return leftMs !== undefined && leftMs <= GRACE_MS;
   }
 
   async #load(id: string, principal: string | undefined): Promise<Session | HttpRefusal> {
@@ -238,21 +264,34 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     return kept.session;
   }
 
+  /** Reads the record of a session, without waiting. */
+  #refresh(id: string): void {
+    this.#read(id).catch((error: unknown) => this.#options.report(error));
+  }
+
+  #outdate(id: string): void {
+    const reading = this.#reading.get(id);
+    if (reading !== undefined) reading.isOutdated = true;
+  }
+
   /** Reads the record of a session and updates the local part. Requests that come at the same time share the read. */
   #read(id: string): Promise<SessionRecord | undefined> {
     const known = this.#reading.get(id);
-    if (known !== undefined) return known;
-    const reading = this.#readOnce(id).finally(() => this.#reading.delete(id));
-    this.#reading.set(id, reading);
-    return reading;
+    if (known !== undefined) return known.record;
+    const record = this.#readNewest(id).finally(() => this.#reading.delete(id));
+    this.#reading.set(id, { record, isOutdated: false });
+    return record;
   }
 
-  async #readOnce(id: string): Promise<SessionRecord | undefined> {
+  async #readNewest(id: string): Promise<SessionRecord | undefined> {
     for (;;) {
       const startedAt = this.#now();
-      const changes = this.#kept.get(id)?.changes;
       const stored = await this.#cluster.records.get(keyOf(id));
-      if (this.#kept.get(id)?.changes !== changes) continue;
+      const reading = this.#reading.get(id);
+      if (reading?.isOutdated) {
+        reading.isOutdated = false;
+        continue;
+      }
       const record = stored && parseRecord(stored.value);
       if (record === undefined) this.drop(id, sessionClosed);
       else if (!this.#closed) this.#restore(id, record, startedAt);
@@ -271,6 +310,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
 
   #create(id: string, { principal }: SessionRecord): Session {
     const session = this.#options.place.create(id, principal);
+    this.#stored.add(session);
     session.standalone.held = false;
     session.protocol.subscriptions.listener = { principal, sessionId: id };
     return session;
@@ -284,7 +324,6 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       readAt: now,
       touchedAt: Number.NEGATIVE_INFINITY,
       usedAt: now,
-      changes: 0,
       place: undefined,
     };
     this.#kept.set(id, kept);
@@ -295,7 +334,8 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
 
   /** Leaves a session that nothing here depends on. */
   #leaveOne(): void {
-    const kept = this.#queue.find(({ session }) => !session.busy);
+    const since = this.#now() - this.#limits.sessionCacheMs;
+    const kept = this.#queue.find(({ session, usedAt }) => usedAt < since && !isAtWork(session));
     if (kept !== undefined) this.drop(kept.session.sessionId, sessionClosed);
   }
 
@@ -304,9 +344,10 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     const { session } = kept;
     const unusedMs = this.#now() - kept.usedAt;
     const waitsForListener = session.standalone.held && unusedMs < this.#idleMs;
-    if (!session.busy && !waitsForListener && unusedMs >= this.#touchMs)
+    if (!isAtWork(session) && !waitsForListener && unusedMs >= this.#touchMs)
       return this.drop(session.sessionId, sessionClosed);
-    if (session.busy) this.#extend(kept);
+    const isUsed = Number.isFinite(kept.touchedAt) && kept.usedAt > kept.touchedAt;
+    if (session.busy || isUsed) this.#extend(kept);
     kept.place = this.#queue.add(kept);
   }
 
@@ -316,47 +357,19 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     if (now - kept.touchedAt >= this.#touchMs) this.#extend(kept);
   }
 
+  /** Extends the life of a session. If its record is gone, the local part ends. */
   #extend(kept: Kept<Session>): void {
-    const { ttlMs } = this.#lifeOf(this.#idleMs);
-    if (ttlMs === undefined) return;
+    const { sessionId: id } = kept.session;
     kept.touchedAt = this.#now();
-    const key = keyOf(kept.session.sessionId);
-    (async () => this.#cluster.records.touch(key, ttlMs))().catch((error: unknown) => this.#options.report(error));
+    const touch = async () => {
+      if (!(await this.#cluster.records.touch(keyOf(id), lifeOf(this.#idleMs)))) await this.#read(id);
+    };
+    touch().catch((error: unknown) => this.#options.report(error));
   }
 
-  /** Returns true if an index has fewer sessions than allowed, after the one unused longest has made room. */
-  async #hasRoom(index: string, most: number): Promise<boolean> {
-    const { records } = this.#cluster;
-    if (!Number.isFinite(most) || (await records.count(index)) < most) return true;
-    const listed = await records.list(index, { limit: CANDIDATES });
-    const [unused] = listed.filter((session) => this.#isUnused(session)).sort((a, b) => leftOf(a) - leftOf(b));
-    if (unused === undefined) return false;
-    await this.endListed(unused);
-    return true;
-  }
-
-  /** True if no process can have used the session for a while. A session at work is extended more often than that. */
-  #isUnused(session: Listed): boolean {
-    const { ttlMs } = this.#lifeOf(this.#idleMs);
-    const local = this.#kept.get(idOf(session.key))?.session;
-    if (local !== undefined && (local.busy || local.opening)) return false;
-    return ttlMs !== undefined && leftOf(session) < ttlMs - 2 * this.#touchMs;
-  }
-
-  /** Stores a record. If the outcome is unknown, the record is read and compared. */
-  async #put(key: string, value: string, options: PutOptions): Promise<string | undefined> {
-    const { records } = this.#cluster;
-    try {
-      return await records.put(key, value, options);
-    } catch (error) {
-      if (!(error instanceof ClusterError) || error.failure !== "unknown_outcome") throw error;
-      const stored = await records.get(key);
-      return stored?.value === value ? stored.version : await records.put(key, value, options);
-    }
-  }
-
-  #lifeOf(ms: number): { readonly ttlMs?: number } {
-    return Number.isFinite(ms) ? { ttlMs: ms + GRACE_MS } : {};
+  #isAtWork(id: string): boolean {
+    const session = this.local(id);
+    return session !== undefined && isAtWork(session);
   }
 
   #now(): number {
@@ -364,6 +377,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   }
 }
 
-function leftOf({ leftMs }: Listed): number {
-  return leftMs ?? Number.POSITIVE_INFINITY;
+/** True if a request or a stream of the session depends on this process. */
+function isAtWork({ busy, opening }: SharedSession): boolean {
+  return busy || opening;
 }

@@ -5,7 +5,6 @@ import { INTERNAL_ERROR } from "../../../../protocol/jsonrpc/errors.js";
 import { formatFailure } from "../../../../protocol/jsonrpc/format.js";
 import type { RequestId, RpcNotification, RpcResponse } from "../../../../protocol/jsonrpc/message.js";
 import { completeUrlElicitation } from "../../../url-elicitations.js";
-import { sessionClosed } from "../refusals.js";
 import {
   type FollowingSession,
   type SessionChange,
@@ -83,7 +82,6 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       leaseMs,
       sessionIdleMs,
       report,
-      isDue: (session) => this.sessions.isDue(session),
       end: (session) => this.sessions.endListed(session),
     });
     runtime.urlElicitations.onUnknown = (id) => this.#control.publish({ kind: "elicited", id });
@@ -201,6 +199,8 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   }
 
   #receiveFor(session: SharedSession | undefined, message: SessionMessage): void {
+    if (message.kind === "changed") return this.sessions.onChanged(message.session);
+    if (message.kind === "ended") return this.sessions.onEnded(message.session);
     if (session === undefined) {
       if (message.kind === "notification") this.#early.keep(message.session, message.message);
       return;
@@ -209,10 +209,6 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       case "notification":
         session.receiveFromPeer(message.message);
         return this.#questions.keep(message.message.params?.progressToken);
-      case "changed":
-        return this.sessions.refresh(message.session);
-      case "ended":
-        return this.sessions.drop(message.session, sessionClosed);
       case "listening":
         if (message.turn > this.#holders.turnOf(message.session)) session.standalone.release();
         return;

@@ -1,6 +1,6 @@
 import { type Clock, unref } from "../../../../call/clock.js";
 import type { Cluster, Lease, Listed } from "../../../../cluster/cluster.js";
-import { ALL_SESSIONS } from "./session-record.js";
+import { ALL_SESSIONS, isOver } from "./session-record.js";
 
 const NAME = "sweeper";
 const PAGE = 200;
@@ -12,9 +12,8 @@ export interface SweeperOptions {
   readonly clock: Clock;
   readonly leaseMs: number;
   readonly sessionIdleMs: number;
-  /** True if a session is over. */
-  isDue(session: Listed): boolean;
-  end(session: Listed): Promise<void>;
+  /** Ends a session. Returns false if it has changed. */
+  end(session: Listed): Promise<boolean>;
   report(error: unknown): void;
 }
 
@@ -60,11 +59,11 @@ export class Sweeper {
   }
 
   async #endDue({ lost }: Lease): Promise<void> {
-    const { cluster, isDue, end } = this.#options;
+    const { cluster, end } = this.#options;
     for (let after: { score: number; key: string } | undefined; !this.#closed && !lost.aborted; ) {
       const options = after === undefined ? { limit: PAGE } : { after, limit: PAGE };
       const page = await cluster.records.list(ALL_SESSIONS, options);
-      for (const session of page) if (isDue(session) && !lost.aborted) await end(session);
+      for (const session of page) if (isOver(session) && !lost.aborted) await end(session);
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE) return;
       after = { score: last.score, key: last.key };

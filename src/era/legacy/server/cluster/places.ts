@@ -1,0 +1,111 @@
+import type { Cluster, Listed } from "../../../../cluster/cluster.js";
+import type { HttpRefusal } from "../../../refuse.js";
+import type { ServerLimits } from "../../../server-limits.js";
+import { tooManySessions } from "../refusals.js";
+import { ALL_SESSIONS, idOf, sessionsOf } from "./session-record.js";
+
+/** Number of sessions that are compared to find the one that is unused longest. */
+const CANDIDATES = 200;
+/** Time for which the client of a new session cannot be expected to have sent a request. */
+const NEW_MS = 5_000;
+
+export interface SessionPlacesOptions {
+  readonly cluster: Cluster;
+  readonly limits: ServerLimits;
+  /** Life of the record of a session in use. */
+  readonly fullLifeMs: number;
+  /** Life of the record of a session whose client has sent nothing since the handshake. */
+  readonly newLifeMs: number;
+  /** Time after which the life of a session at work is extended. */
+  readonly touchMs: number;
+  /** True if a request or a stream of the session depends on this process. */
+  isAtWork(id: string): boolean;
+  /** Ends a session. Returns false if it has changed. */
+  end(session: Listed): Promise<boolean>;
+}
+
+/** Limits the number of sessions of all processes. At a limit the session that is unused longest makes room. */
+export class SessionPlaces {
+  readonly #options: SessionPlacesOptions;
+  /** Numbers of handshakes of this process that have a place and no record yet, by index. */
+  readonly #reserved = new Map<string, number>();
+
+  constructor(options: SessionPlacesOptions) {
+    this.#options = options;
+  }
+
+  /** Reserves a place for a session of this principal. Returns a refusal if there is none. */
+  async reserve(principal: string | undefined): Promise<HttpRefusal | undefined> {
+    const indexes = indexesOf(principal);
+    const before = indexes.map((index) => this.#reservedIn(index));
+    this.#count(indexes, 1);
+    let full: HttpRefusal | undefined;
+    try {
+      for (const [at, index] of indexes.entries()) full ??= await this.#refusalOf(index, before[at] as number);
+    } catch (error) {
+      this.free(principal);
+      throw error;
+    }
+    if (full !== undefined) this.free(principal);
+    return full;
+  }
+
+  /** Releases a place: its session has a record, or there will be none. */
+  free(principal: string | undefined): void {
+    this.#count(indexesOf(principal), -1);
+  }
+
+  async #refusalOf(index: string, before: number): Promise<HttpRefusal | undefined> {
+    const { maxSessions, maxSessionsPerPrincipal: share } = this.#options.limits;
+    if (index !== ALL_SESSIONS)
+      return (await this.#hasRoom(index, share, before))
+        ? undefined
+        : tooManySessions(`${share} sessions of this caller`, "maxSessionsPerPrincipal");
+    return (await this.#hasRoom(index, maxSessions, before))
+      ? undefined
+      : tooManySessions(`${maxSessions} sessions`, "maxSessions");
+  }
+
+  /**
+   * Returns true if an index has fewer sessions than allowed, after another one has made room. `before` is the number of
+   * handshakes of this process that reserved a place earlier. Those that have no record yet count as sessions.
+   */
+  async #hasRoom(index: string, most: number, before: number): Promise<boolean> {
+    const { cluster, end } = this.#options;
+    if (!Number.isFinite(most)) return true;
+    const count = await cluster.records.count(index);
+    if (count + Math.min(before, this.#reservedIn(index) - 1) < most) return true;
+    const listed = await cluster.records.list(index, { limit: CANDIDATES });
+    const unused = listed.filter((session) => this.#isUnused(session)).sort((a, b) => leftOf(a) - leftOf(b));
+    for (const session of unused) if (await end(session)) return true;
+    return false;
+  }
+
+  /** True if no process can have used the session for a while. A session at work is extended more often than that. */
+  #isUnused(session: Listed): boolean {
+    const { fullLifeMs, newLifeMs, touchMs, isAtWork } = this.#options;
+    const left = leftOf(session);
+    const isNew = left <= newLifeMs && left > newLifeMs - NEW_MS;
+    return !isNew && left < fullLifeMs - 2 * touchMs && !isAtWork(idOf(session.key));
+  }
+
+  #reservedIn(index: string): number {
+    return this.#reserved.get(index) ?? 0;
+  }
+
+  #count(indexes: readonly string[], change: 1 | -1): void {
+    for (const index of indexes) {
+      const count = this.#reservedIn(index) + change;
+      if (count > 0) this.#reserved.set(index, count);
+      else this.#reserved.delete(index);
+    }
+  }
+}
+
+function indexesOf(principal: string | undefined): readonly string[] {
+  return principal === undefined ? [ALL_SESSIONS] : [sessionsOf(principal), ALL_SESSIONS];
+}
+
+function leftOf({ leftMs }: Listed): number {
+  return leftMs ?? Number.POSITIVE_INFINITY;
+}

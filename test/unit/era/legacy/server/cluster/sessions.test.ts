@@ -1,0 +1,250 @@
+import { deepEqual, equal, match } from "node:assert/strict";
+import { test } from "node:test";
+import { type Cluster, ClusterError, type Records } from "bowline/cluster";
+import { gate } from "../../../../../support/gate.js";
+import { blocks, messages, settle, status, until } from "../../../../../support/legacy-endpoint.js";
+import { at, NodesWorld, replaceParts } from "../../../../../support/nodes-world.js";
+
+const UPDATED = "notifications/resources/updated";
+const methods = (exchange: Parameters<typeof messages>[0]) => messages(exchange).map(({ method }) => method);
+
+/** Replaces operations of the records of a node. */
+function withRecords(own: (records: Records) => Partial<Records>) {
+  return ({ records }: Cluster): Partial<Cluster> => ({ records: replaceParts(records, own(records)) });
+}
+
+const unknown = () => new ClusterError("unknown_outcome", "The connection failed");
+
+test("a client that becomes ready while the engine is away is ready for all processes afterwards", async (t) => {
+  const world = new NodesWorld(t);
+  const [one, other] = [world.node(), world.node()];
+  const opened = await status(one.endpoint.initialize(), 200);
+  const session = opened.headers["mcp-session-id"];
+  world.state.cut(one.cluster);
+  const ready = { jsonrpc: "2.0", method: "notifications/initialized" };
+  await status(one.endpoint.post(ready, { session }), 202);
+  await settle();
+  world.state.mend(one.cluster);
+  world.clock.advance(2_000);
+  const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+  await status(one.endpoint.post(ping, { session }), 200);
+  await settle();
+  const stored = await other.cluster.records.get(`session:${session}`);
+  match(stored?.value ?? "", /"ready":true/);
+});
+
+test("a handshake whose id is in use in another process does not end the session that has it", async (t) => {
+  const ends: string[] = [];
+  const world = new NodesWorld(t, { sessions: { createId: () => "same", onEnd: (id) => void ends.push(id) } });
+  const [one, other] = [world.node(), world.node()];
+  const client = await one.endpoint.open();
+  await status(other.endpoint.initialize(), 500);
+  world.clock.advance(2_000);
+  await status(client.request(1, "ping"), 200);
+  deepEqual(ends, []);
+});
+
+test("a refused handshake does not reach for a record", async (t) => {
+  const world = new NodesWorld(t);
+  let deleted = 0;
+  const count = withRecords((records) => ({
+    delete: (key, version) => {
+      deleted++;
+      return records.delete(key, version);
+    },
+  }));
+  const one = world.node(undefined, count);
+  await status(one.endpoint.post({ jsonrpc: "2.0", id: 1, method: "initialize", params: {} }), 400);
+  await settle();
+  equal(deleted, 0);
+});
+
+test("a subscription survives a read of the record that began before it", async (t) => {
+  const world = new NodesWorld(t);
+  const one = world.node(({ server }) => server.resource("x:y", { name: "x" }, () => "x"));
+  const client = await one.endpoint.open();
+  const stream = client.get();
+  await settle();
+  world.clock.advance(600);
+  await status(client.request(1, "resources/subscribe", { uri: "x:y" }), 200);
+  one.endpoint.server.changes.resourceUpdated("x:y");
+  await until(() => methods(stream).includes(UPDATED), "the update");
+});
+
+for (const cold of [false, true]) {
+  const title = cold ? "that does not know the session yet" : "that knows the session";
+  test(`a change that is announced during a read reaches a process ${title}`, async (t) => {
+    const world = new NodesWorld(t);
+    const [reading, read] = [gate(), gate()];
+    let slow = false;
+    const delay = withRecords((records) => ({
+      get: async (key) => {
+        const stored = await records.get(key);
+        if (slow && key.startsWith("session:")) {
+          slow = false;
+          reading.open();
+          await read.opened;
+        }
+        return stored;
+      },
+    }));
+    const define = ({ server }: typeof one.endpoint) => server.resource("x:y", { name: "x" }, () => "x");
+    const one = world.node();
+    define(one.endpoint);
+    const other = world.node(define, delay);
+    await other.endpoint.open();
+    const client = await one.endpoint.open();
+    if (!cold) await status(at(other, client).request(1, "ping"), 200);
+    slow = true;
+    world.clock.advance(1_100);
+    const stream = at(other, client).get();
+    await reading.opened;
+    await status(client.request(2, "resources/subscribe", { uri: "x:y" }), 200);
+    await settle();
+    read.open();
+    await until(() => stream.status === 200, "the stream");
+    await settle();
+    world.clock.advance(10_000);
+    one.endpoint.server.changes.resourceUpdated("x:y");
+    await until(() => methods(stream).includes(UPDATED), "the update");
+  });
+}
+
+test("a session that ends during its first read in a process is not found there", async (t) => {
+  const world = new NodesWorld(t);
+  const [reading, read] = [gate(), gate()];
+  let slow = false;
+  const delay = withRecords((records) => ({
+    get: async (key) => {
+      const stored = await records.get(key);
+      if (slow && key.startsWith("session:")) {
+        reading.open();
+        await read.opened;
+      }
+      return stored;
+    },
+  }));
+  const [one, other] = [world.node(), world.node(undefined, delay)];
+  const client = await one.endpoint.open();
+  await other.endpoint.open();
+  slow = true;
+  const stream = at(other, client).get();
+  await reading.opened;
+  await status(client.delete(), 200);
+  await settle();
+  read.open();
+  await status(stream, 404);
+});
+
+test("a listening session whose end was not announced ends when its life is extended", async (t) => {
+  const world = new NodesWorld(t);
+  const [one, other] = [world.node(), world.node()];
+  const client = await one.endpoint.open();
+  const stream = at(other, client).get();
+  await until(() => stream.status === 200, "the stream");
+  await one.cluster.records.delete(`session:${client.id}`);
+  for (let second = 0; second < 70; second += 10) {
+    world.clock.advance(10_000);
+    await settle();
+  }
+  await stream.done;
+  equal(other.endpoint.stats.sessions, 0);
+});
+
+test("handshakes at the same time keep the number of sessions", async (t) => {
+  const limits = { maxSessionsPerPrincipal: 3, sessionIdleMs: 100_000 };
+  const world = new NodesWorld(t, {}, { limits });
+  const one = world.node();
+  const from = { principal: "ada" };
+  for (let round = 0; round < 3; round++) {
+    const opened = Array.from({ length: 10 }, () => one.endpoint.initialize("2025-11-25", from));
+    for (const exchange of opened) await exchange.done;
+    equal(await one.cluster.records.count("sessions of ada"), 3);
+    equal(opened.filter((exchange) => exchange.status === 200).length, 3);
+    for (let step = 0; step < 3; step++) {
+      world.clock.advance(20_000);
+      await settle();
+    }
+  }
+});
+
+test("a session whose deletion has an unknown outcome ends with onEnd and without its log", async (t) => {
+  const ends: string[] = [];
+  const world = new NodesWorld(t, { resumable: true, sessions: { onEnd: (id) => void ends.push(id) } });
+  const fail = withRecords((records) => ({
+    delete: async (key, version) => {
+      const deleted = await records.delete(key, version);
+      if (key.startsWith("session:")) throw unknown();
+      return deleted;
+    },
+  }));
+  const one = world.node(undefined, fail);
+  const client = await one.endpoint.open();
+  const stream = client.get();
+  await until(() => blocks(stream).length > 0, "the stream");
+  await status(client.delete(), 200);
+  await stream.done;
+  deepEqual(ends, [client.id]);
+  equal(await one.cluster.logs.find(`session:${client.id}`, blocks(stream)[0]?.id ?? ""), undefined);
+});
+
+test("a session without an idle limit stays after the time for its setup", async (t) => {
+  const world = new NodesWorld(t, {}, { limits: { sessionIdleMs: 0 } });
+  const one = world.node();
+  const opened = await status(one.endpoint.initialize(), 200);
+  const session = opened.headers["mcp-session-id"];
+  const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+  await status(one.endpoint.post(ping, { session }), 200);
+  for (let second = 0; second < 400; second += 10) {
+    world.clock.advance(10_000);
+    await settle();
+  }
+  await status(one.endpoint.post({ ...ping, id: 2 }, { session }), 200);
+});
+
+test("a session ends no earlier than its idle time after its last use", async (t) => {
+  const world = new NodesWorld(t, {}, { limits: { sessionIdleMs: 8_000 } });
+  const one = world.node();
+  const client = await one.endpoint.open();
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 100) {
+      world.clock.advance(100);
+      await settle();
+    }
+  };
+  await status(client.request(1, "ping"), 200);
+  await pass(1_900);
+  await status(client.request(2, "ping"), 200);
+  await pass(7_500);
+  await status(client.request(3, "ping"), 200);
+});
+
+test("subscriptions of another process are counted for the principal of the session", async (t) => {
+  const limits = { maxSubscriptionsPerPrincipal: 1 };
+  const world = new NodesWorld(t, {}, { limits });
+  const define = ({ server }: typeof one.endpoint) =>
+    server.resource("x:y", { name: "x" }, () => "x").resource("x:z", { name: "z" }, () => "z");
+  const one = world.node();
+  const other = world.node();
+  for (const { endpoint } of [one, other]) define(endpoint);
+  const from = { principal: "ada" };
+  const client = await one.endpoint.open(undefined, {}, from);
+  await status(at(other, client, from).request(1, "resources/subscribe", { uri: "x:y" }), 200);
+  await settle();
+  await status(client.request(2, "resources/subscribe", { uri: "x:z" }), 429);
+});
+
+test("a process keeps a session that a request waits for, although it has no place for it", async (t) => {
+  const world = new NodesWorld(t, {}, { limits: { maxSessions: 2 } });
+  const define = ({ server }: typeof one.endpoint) =>
+    server.tool("wait", {}, async () => {
+      await new Promise(() => {});
+      return "";
+    });
+  const one = world.node();
+  define(one.endpoint);
+  const other = world.node(define);
+  const [first, second] = [await one.endpoint.open(), await one.endpoint.open()];
+  const calls = [at(other, first).request(1, "ping"), at(other, second).request(1, "ping")];
+  for (const call of calls) await status(call, 200);
+});
