@@ -1,0 +1,145 @@
+import { ClusterChanges } from "#src/cluster/changes.js";
+import type {
+  ChangingServer,
+  Cluster,
+  ClusterBuckets,
+  Lease,
+  Leases,
+  LocalChanges,
+  PutOptions,
+  Queue,
+  Records,
+} from "#src/cluster/cluster.js";
+import { MemoryClusterBuckets } from "#src/cluster/memory/buckets.js";
+import { Holdings } from "#src/cluster/memory/holdings.js";
+import { MemoryLeases } from "#src/cluster/memory/leases.js";
+import { Link } from "#src/cluster/memory/link.js";
+import { MemoryLogs } from "#src/cluster/memory/logs.js";
+import { MemoryQueue } from "#src/cluster/memory/queue.js";
+import { MemoryRecords } from "#src/cluster/memory/records.js";
+import type { SimProcess } from "../process.js";
+import { Connection } from "./connection.js";
+import type { SimEngine } from "./engine.js";
+import { SimLogs } from "./logs.js";
+import { SimBus } from "./topics.js";
+
+/** Connection of one node to the simulated engine. Jobs and buckets are those of the state in memory. */
+export class SimCluster implements Cluster {
+  readonly records: Records;
+  readonly logs: SimLogs;
+  readonly bus: SimBus;
+  readonly leases: Leases;
+  readonly queue: Queue;
+  readonly buckets: ClusterBuckets;
+  readonly #engine: SimEngine;
+  readonly #process: SimProcess;
+  readonly #connection: Connection;
+  readonly #link = new Link();
+  readonly #holdings: Holdings;
+  /** Time since which the connection is up. */
+  upSince = 0;
+
+  constructor(engine: SimEngine, process: SimProcess) {
+    const { tables } = engine;
+    this.#engine = engine;
+    this.#process = process;
+    this.#connection = new Connection(engine, process);
+    this.#holdings = new Holdings(tables.expiries);
+    this.records = createRecords(engine, this.#connection, new MemoryRecords(this.#link, tables.records));
+    this.logs = new SimLogs(engine, process, this.#connection, new MemoryLogs(this.#link, tables.logs));
+    this.bus = new SimBus(engine, process, this.#connection, this.#link.node);
+    const leases = new MemoryLeases(this.#link, tables.leases, this.#holdings);
+    this.leases = { acquire: (name, ttlMs) => this.#acquire(leases, name, ttlMs) };
+    this.queue = new MemoryQueue(this.#link, tables.jobs, this.#holdings);
+    this.buckets = new MemoryClusterBuckets(this.#link, tables.buckets);
+    if (!engine.isUp) this.cut();
+  }
+
+  get node(): string {
+    return this.#link.node;
+  }
+
+  get available(): boolean {
+    return this.#connection.isUp && !this.#connection.isClosed;
+  }
+
+  connectChanges(local: LocalChanges, server: ChangingServer): LocalChanges {
+    return new ClusterChanges(this, local, server);
+  }
+
+  async close(): Promise<void> {
+    if (this.#connection.isClosed) return;
+    this.#connection.close();
+    this.#link.change(false, true);
+    this.#holdings.close();
+    this.bus.close();
+    this.logs.wake();
+  }
+
+  /** Loses the connection. Leases end at the end of their lives. */
+  cut(): void {
+    if (!this.available) return;
+    this.#engine.trace(() => `engine connection of ${this.#process.name} is lost`);
+    this.#connection.cut();
+    this.#link.change(false, false);
+    this.#holdings.cut();
+    this.bus.cut();
+  }
+
+  /** Connects again, if the engine is there. */
+  mend(): void {
+    if (this.available || this.#connection.isClosed || this.#process.hasCrashed || !this.#engine.isUp) return;
+    this.#engine.trace(() => `engine connection of ${this.#process.name} is back`);
+    if (this.#process.isRunning) this.#holdings.mend();
+    this.#link.change(true, false);
+    this.#connection.mend();
+    this.upSince = this.#engine.scheduler.now();
+    this.bus.tellGap(this.#engine.delay());
+    this.#process.enter(() => this.logs.wake());
+  }
+
+  /** Renews no lease, since the process does not run. */
+  pause(): void {
+    if (this.available) this.#holdings.cut();
+  }
+
+  /** Renews the leases that are not lost. */
+  resume(): void {
+    if (this.available) this.#holdings.mend();
+  }
+
+  async #acquire(leases: MemoryLeases, name: string, ttlMs: number): Promise<Lease | undefined> {
+    const acquire = () => leases.acquire(name, ttlMs);
+    // A lease whose holder does not know of it is not renewed.
+    const undo = (lease: Lease | undefined) => {
+      if (lease !== undefined) this.#engine.scheduler.schedule(() => this.#link.isUp && lease.release(), ttlMs);
+    };
+    const inner = await this.#connection.operate(`acquire ${name}`, false, acquire, undo);
+    if (inner === undefined) return undefined;
+    const lost = new AbortController();
+    const tell = () => this.#process.enter(() => lost.abort(inner.lost.reason));
+    if (inner.lost.aborted) tell();
+    else inner.lost.addEventListener("abort", tell, { once: true });
+    const release = async () => {
+      if (!lost.signal.aborted) await this.#connection.operate(`release ${name}`, false, () => inner.release());
+    };
+    return { lost: lost.signal, release };
+  }
+}
+
+/** Records of one node, over the state in memory. */
+function createRecords(engine: SimEngine, connection: Connection, inner: MemoryRecords): Records {
+  const isUnchecked = engine.broken === "answer";
+  const write = <T>(name: string, run: () => T) => connection.operate(name, false, run);
+  const read = <T>(name: string, run: () => T) => connection.operate(name, true, run);
+  const put = (key: string, value: string, { ifVersion, ...rest }: PutOptions) =>
+    inner.put(key, value, ifVersion === undefined || isUnchecked ? rest : { ...rest, ifVersion });
+  return {
+    get: (key) => read(`get ${key}`, () => inner.get(key)),
+    put: (key, value, options = {}) => write(`put ${key} ${value}`, () => put(key, value, options)),
+    touch: (key, ttlMs) => write(`touch ${key}`, () => inner.touch(key, ttlMs)),
+    delete: (key, ifVersion) => write(`delete ${key}`, () => inner.delete(key, isUnchecked ? undefined : ifVersion)),
+    list: (index, options) => read(`list ${index}`, () => inner.list(index, options)),
+    count: (index) => read(`count ${index}`, () => inner.count(index)),
+  };
+}
