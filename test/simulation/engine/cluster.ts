@@ -19,9 +19,10 @@ import { MemoryQueue } from "#src/cluster/memory/queue.js";
 import { MemoryRecords } from "#src/cluster/memory/records.js";
 import type { SimProcess } from "../process.js";
 import { Connection } from "./connection.js";
-import type { SimEngine } from "./engine.js";
 import { SimLogs } from "./logs.js";
-import { SimBus } from "./topics.js";
+import type { EngineState } from "./state.js";
+import { SimBus, type Topics } from "./topics.js";
+import type { Bells } from "./wakes.js";
 
 /** Connection of one node to the simulated engine. Jobs and buckets are those of the state in memory. */
 export class SimCluster implements Cluster {
@@ -31,7 +32,7 @@ export class SimCluster implements Cluster {
   readonly leases: Leases;
   readonly queue: Queue;
   readonly buckets: ClusterBuckets;
-  readonly #engine: SimEngine;
+  readonly #engine: EngineState;
   readonly #process: SimProcess;
   readonly #connection: Connection;
   readonly #link = new Link();
@@ -39,15 +40,15 @@ export class SimCluster implements Cluster {
   /** Time since which the connection is up. */
   upSince = 0;
 
-  constructor(engine: SimEngine, process: SimProcess) {
+  constructor(engine: EngineState, topics: Topics, bells: Bells, process: SimProcess) {
     const { tables } = engine;
     this.#engine = engine;
     this.#process = process;
     this.#connection = new Connection(engine, process);
     this.#holdings = new Holdings(tables.expiries);
     this.records = createRecords(engine, this.#connection, new MemoryRecords(this.#link, tables.records));
-    this.logs = new SimLogs(engine, process, this.#connection, new MemoryLogs(this.#link, tables.logs));
-    this.bus = new SimBus(engine, process, this.#connection, this.#link.node);
+    this.logs = new SimLogs(engine, bells, process, this.#connection, new MemoryLogs(this.#link, tables.logs));
+    this.bus = new SimBus(engine, topics, process, this.#connection, this.#link.node);
     const leases = new MemoryLeases(this.#link, tables.leases, this.#holdings);
     this.leases = { acquire: (name, ttlMs) => this.#acquire(leases, name, ttlMs) };
     this.queue = new MemoryQueue(this.#link, tables.jobs, this.#holdings);
@@ -128,7 +129,7 @@ export class SimCluster implements Cluster {
 }
 
 /** Records of one node, over the state in memory. */
-function createRecords(engine: SimEngine, connection: Connection, inner: MemoryRecords): Records {
+function createRecords(engine: EngineState, connection: Connection, inner: MemoryRecords): Records {
   const isUnchecked = engine.broken === "answer";
   const write = <T>(name: string, run: () => T) => connection.operate(name, false, run);
   const read = <T>(name: string, run: () => T) => connection.operate(name, true, run);

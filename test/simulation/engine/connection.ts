@@ -1,6 +1,6 @@
 import { ClusterError } from "#src/cluster/error.js";
 import type { SimProcess } from "../process.js";
-import type { SimEngine } from "./engine.js";
+import type { EngineState } from "./state.js";
 
 interface Operation {
   readonly isRead: boolean;
@@ -23,13 +23,13 @@ const TIMEOUT_MS = 1_500;
  * When the connection is lost, operations under way fail, and chance decides if the engine carries them out.
  */
 export class Connection {
-  readonly #engine: SimEngine;
+  readonly #engine: EngineState;
   readonly #process: SimProcess;
   readonly #underWay = new Set<Operation>();
   isUp = true;
   isClosed = false;
 
-  constructor(engine: SimEngine, process: SimProcess) {
+  constructor(engine: EngineState, process: SimProcess) {
     this.#engine = engine;
     this.#process = process;
   }

@@ -3,8 +3,8 @@ import { ClusterError } from "#src/cluster/error.js";
 import type { MemoryLogs } from "#src/cluster/memory/logs.js";
 import type { SimProcess } from "../process.js";
 import type { Connection } from "./connection.js";
-import type { SimEngine } from "./engine.js";
-import { Bell } from "./wakes.js";
+import type { EngineState } from "./state.js";
+import { Bell, type Bells } from "./wakes.js";
 
 interface Page {
   readonly verdict: "more" | "over" | "missed";
@@ -15,14 +15,16 @@ interface Page {
 
 /** Logs of one node, over the state in memory. */
 export class SimLogs implements Logs {
-  readonly #engine: SimEngine;
+  readonly #engine: EngineState;
+  readonly #followed: Bells;
   readonly #process: SimProcess;
   readonly #connection: Connection;
   readonly #inner: MemoryLogs;
   readonly #bells = new Set<Bell>();
 
-  constructor(engine: SimEngine, process: SimProcess, connection: Connection, inner: MemoryLogs) {
+  constructor(engine: EngineState, followed: Bells, process: SimProcess, connection: Connection, inner: MemoryLogs) {
     this.#engine = engine;
+    this.#followed = followed;
     this.#process = process;
     this.#connection = connection;
     this.#inner = inner;
@@ -37,7 +39,9 @@ export class SimLogs implements Logs {
     const writer = await this.#connection.operate(`claim ${log} ${stream}`, false, claim);
     const isFenced = this.#engine.broken !== "fence";
     const stored = isFenced ? writer : new UnfencedWriter(writer, claim);
-    return new SimWriter(this.#engine, this.#connection, stored, log, stream);
+    return new SimWriter(this.#connection, stored, `${log} ${stream}`, this.#engine.broken === "end", () =>
+      this.#followed.ring(log),
+    );
   }
 
   find(log: string, id: string): Promise<string | undefined> {
@@ -56,13 +60,13 @@ export class SimLogs implements Logs {
     this.#bells.add(bell);
     const isOver = () => signal.aborted || this.#connection.isClosed;
     try {
-      this.#engine.bells.add(log, bell, () => this.#process.enter(wake));
+      this.#followed.add(log, bell, () => this.#process.enter(wake));
       yield* this.#pages(log, stream, after, bell, isOver);
       if (!signal.aborted && this.#connection.isClosed) throw new ClusterError("unavailable", "the cluster is closed");
     } finally {
       signal.removeEventListener("abort", wake);
       this.#bells.delete(bell);
-      this.#engine.bells.remove(log, bell);
+      this.#followed.remove(log, bell);
     }
   }
 
@@ -75,7 +79,7 @@ export class SimLogs implements Logs {
     const drop = () => {
       if (this.#engine.broken === "drop") return;
       this.#inner.drop(log);
-      this.#engine.bells.ring(log);
+      this.#followed.ring(log);
     };
     return this.#connection.operate(`drop ${log}`, false, drop);
   }
@@ -140,30 +144,24 @@ export class SimLogs implements Logs {
 
 /** Writer whose appends reach the engine in their order. */
 class SimWriter implements Writer {
-  readonly #engine: SimEngine;
-  readonly #connection: Connection;
-  readonly #inner: Writer;
-  readonly #log: string;
-  readonly #stream: string;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(engine: SimEngine, connection: Connection, inner: Writer, log: string, stream: string) {
-    this.#engine = engine;
-    this.#connection = connection;
-    this.#inner = inner;
-    this.#log = log;
-    this.#stream = stream;
-  }
+  constructor(
+    readonly connection: Connection,
+    readonly inner: Writer,
+    readonly name: string,
+    readonly losesEnds: boolean,
+    readonly onAppended: () => void,
+  ) {}
 
   append(seq: number, data: string, options?: { readonly last?: boolean }): Promise<string> {
-    const name = `append ${this.#log} ${this.#stream} ${seq} ${options?.last === true ? "last " : ""}${data}`;
-    const stored = this.#engine.broken === "end" ? undefined : options;
+    const name = `append ${this.name} ${seq} ${options?.last === true ? "last " : ""}${data}`;
     const append = () => {
-      const id = this.#inner.append(seq, data, stored) as string;
-      this.#engine.bells.ring(this.#log);
+      const id = this.inner.append(seq, data, this.losesEnds ? undefined : options) as string;
+      this.onAppended();
       return id;
     };
-    const appended = this.#turn.then(() => this.#connection.operate(name, false, append));
+    const appended = this.#turn.then(() => this.connection.operate(name, false, append));
     this.#turn = appended.catch(() => {});
     return appended;
   }

@@ -1,7 +1,7 @@
 import type { Bus } from "#src/cluster/cluster.js";
 import type { SimProcess } from "../process.js";
 import type { Connection } from "./connection.js";
-import type { SimEngine } from "./engine.js";
+import type { EngineState } from "./state.js";
 
 type Listener = (text: string, from: string) => void;
 
@@ -16,12 +16,12 @@ const HEARTBEAT_MS = 3_000;
 
 /** Messages between the nodes. Senders overtake each other; messages of one sender stay in order. */
 export class Topics {
-  readonly #engine: SimEngine;
+  readonly #engine: EngineState;
   readonly #topics = new Map<string, Set<Subscription>>();
   /** Called with each message that the engine has received. */
   onMessage: (topic: string, text: string, from: string) => void = () => {};
 
-  constructor(engine: SimEngine) {
+  constructor(engine: EngineState) {
     this.#engine = engine;
   }
 
@@ -56,7 +56,8 @@ export class Topics {
 
 /** Bus of one node. */
 export class SimBus implements Bus {
-  readonly #engine: SimEngine;
+  readonly #engine: EngineState;
+  readonly #topics: Topics;
   readonly #process: SimProcess;
   readonly #connection: Connection;
   readonly #node: string;
@@ -68,24 +69,25 @@ export class SimBus implements Bus {
   /** Counts losses of the connection. */
   #losses = 0;
 
-  constructor(engine: SimEngine, process: SimProcess, connection: Connection, node: string) {
+  constructor(engine: EngineState, topics: Topics, process: SimProcess, connection: Connection, node: string) {
     this.#engine = engine;
+    this.#topics = topics;
     this.#process = process;
     this.#connection = connection;
     this.#node = node;
   }
 
   publish(topic: string, text: string): Promise<void> {
-    const { scheduler, topics } = this.#engine;
+    const { scheduler } = this.#engine;
     const now = scheduler.now();
     const at = Math.max(this.#lastSent, now + this.#engine.delay());
     this.#lastSent = at;
-    const send = () => topics.publish(topic, text, this.#node);
+    const send = () => this.#topics.publish(topic, text, this.#node);
     return this.#connection.operate(`publish ${topic} ${text}`, false, send, undefined, at - now);
   }
 
   async subscribe(topic: string, listener: Listener): Promise<() => void> {
-    const { topics } = this.#engine;
+    const topics = this.#topics;
     const add = () => topics.add(topic, this, listener);
     const remove = (subscription: Subscription) => topics.remove(topic, subscription);
     const subscription = await this.#connection.operate(`subscribe ${topic}`, true, add, remove);

@@ -1,4 +1,4 @@
-import type { SimEngine } from "./engine.js";
+import type { EngineState } from "./state.js";
 
 /** Wakes an iteration that waits for a change of what it reads. */
 export class Bell {
@@ -24,10 +24,10 @@ export class Bell {
 
 /** Bells of the followers of logs. */
 export class Bells {
-  readonly #engine: SimEngine;
+  readonly #engine: EngineState;
   readonly #byLog = new Map<string, Map<Bell, (bell: Bell) => void>>();
 
-  constructor(engine: SimEngine) {
+  constructor(engine: EngineState) {
     this.#engine = engine;
   }
 
