@@ -1,0 +1,73 @@
+import type { SimEngine } from "./engine/engine.js";
+import { SESSION_CACHE_MS } from "./node.js";
+import type { World } from "./world.js";
+
+/** Time in which a change or a message reaches a client of a deployment without faults. */
+const ARRIVAL_MS = 5_000;
+
+/** Checks what must hold some time after the last fault. */
+export function checkSettled(world: World, isCalm: boolean): void {
+  const { history } = world;
+  for (const call of history.calls) {
+    if (call.settled === undefined)
+      history.violate("settles", `call ${call.number} (${call.kind}) of ${call.session.id} never settles`);
+    else if (!call.isRead && call.cancelledAt === undefined)
+      history.violate("streams end", `the stream of call ${call.number}, which is ${call.settled}, does not end`);
+    const { run, cancelledAt } = call;
+    if (isCalm && cancelledAt !== undefined && run !== undefined && run.endedAt === undefined)
+      history.violate("cancels", `call ${call.number} runs on after its cancellation`);
+  }
+  checkWatches(world);
+  if (isCalm) checkBroadcasts(world);
+}
+
+/** Each change after the client has begun to watch must be followed by a message about it. */
+function checkWatches(world: World): void {
+  const { history } = world;
+  const latest = world.now() - ARRIVAL_MS;
+  for (const session of history.sessions.values()) {
+    if (session.endedAt !== undefined || session.isLeft || session.isEnding) continue;
+    for (const [uri, since] of session.watched) {
+      const from = Math.max(since, session.listensSince + SESSION_CACHE_MS);
+      const change = history.changes.findLast((change) => change.uri === uri && change.at > from && change.at < latest);
+      if (change !== undefined && (session.updates.get(uri) ?? 0) < change.at)
+        history.violate("changes", `${session.id} is not told of the change of ${uri} at ${change.at}`);
+    }
+  }
+}
+
+/** Without faults each broadcast reaches each client that listens. */
+function checkBroadcasts(world: World): void {
+  const { history } = world;
+  const latest = world.now() - ARRIVAL_MS;
+  for (const session of history.sessions.values()) {
+    if (session.endedAt !== undefined || session.isLeft || session.isEnding) continue;
+    for (const { from, number, at } of history.broadcasts) {
+      if (at < session.listensSince + SESSION_CACHE_MS || at > latest) continue;
+      if (session.broadcasts.get(from)?.includes(number) !== true)
+        history.violate("broadcasts", `${session.id} does not get broadcast ${number} of ${from}`);
+    }
+  }
+}
+
+/** Checks that nothing is left after all sessions have ended. */
+export function checkLeftovers(world: World, engine: SimEngine): void {
+  const { history } = world;
+  for (const node of world.nodes) {
+    const { sessions = 0, streams = 0, running = 0, openRequests = 0 } = node.server.stats();
+    if (sessions + streams + running + openRequests > 0)
+      history.violate("nothing left", `${node.name} has ${JSON.stringify(node.server.stats())}`);
+  }
+  const { records, logs } = engine.state.tables;
+  engine.state.tables.expiries.catchUp();
+  for (const id of history.opens.keys()) {
+    const keys = [...records.rows.keys(), ...logs.logs.keys()].filter((key) => key.includes(id));
+    if (keys.length > 0) history.violate("nothing left", `the engine keeps ${keys.join(", ")}`);
+  }
+  if (logs.logs.size > 0) history.violate("nothing left", `the engine keeps ${logs.logs.size} logs`);
+  const crashes = history.counts["faults crash"] ?? 0;
+  for (const [id] of history.opens) {
+    const ends = history.ends.get(id) ?? 0;
+    if (ends > 1 || (ends === 0 && crashes === 0)) history.violate("ends once", `onEnd of ${id} is called ${ends} times`);
+  }
+}
