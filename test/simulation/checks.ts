@@ -68,6 +68,7 @@ export function checkLeftovers(world: World, engine: SimEngine): void {
   const crashes = history.counts["faults crash"] ?? 0;
   for (const [id] of history.opens) {
     const ends = history.ends.get(id) ?? 0;
-    if (ends > 1 || (ends === 0 && crashes === 0)) history.violate("ends once", `onEnd of ${id} is called ${ends} times`);
+    if (ends > 1 || (ends === 0 && crashes === 0))
+      history.violate("ends once", `onEnd of ${id} is called ${ends} times`);
   }
 }

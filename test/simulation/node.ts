@@ -64,7 +64,7 @@ function createServer(node: SimNode, isResumable: boolean): Server {
       clock: process,
       validator: defaultValidator,
       warnDeprecated: false,
-      limits: { sessionIdleMs: SESSION_IDLE_MS, sessionSetupMs: 20_000, askTimeoutMs: 600_000 },
+      limits: { sessionIdleMs: SESSION_IDLE_MS, sessionSetupMs: 20_000, askTimeoutMs: 80_000 },
       onError: (error, { where }) => history.note(`${node.name} reports ${where}: ${error}`),
       http: {
         resumable: isResumable,
@@ -103,7 +103,8 @@ async function begin(
   const call = history.calls[Number(args.call)];
   if (call === undefined) throw new Error(`call ${args.call} was never made`);
   history.note(`${name} begins call ${call.number}`);
-  if (call.run !== undefined) history.violate("runs once", `call ${call.number} runs on ${call.run.node} and on ${name}`);
+  if (call.run !== undefined)
+    history.violate("runs once", `call ${call.number} runs on ${call.run.node} and on ${name}`);
   if (ctx.principal !== call.session.principal || ctx.sessionId !== call.session.id)
     history.violate("own principal", `call ${call.number} runs as ${ctx.principal} in ${ctx.sessionId}`);
   const { endedAt } = call.session;

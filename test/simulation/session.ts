@@ -110,6 +110,11 @@ export class ClientSession {
     this.record.isLeft = true;
     this.record.listensSince = Number.POSITIVE_INFINITY;
     this.#stream?.break(1);
+    for (const call of this.#world.history.calls) {
+      if (call.session !== this.record || call.settled !== undefined) continue;
+      this.#world.history.settle(call, "left");
+      call.isRead = true;
+    }
   }
 
   #end(): void {
@@ -211,6 +216,8 @@ export class ClientSession {
     const { history } = this.#world;
     if (message === undefined) return history.violate("messages", "an event is not JSON");
     if (message.method === "elicitation/create") return this.#onQuestion(call, message);
+    // The server takes a question back.
+    if (message.method === "notifications/cancelled") return;
     if (message.method === "notifications/message") {
       const { call: number, step } = message.params?.data as { call: number; step: number };
       if (number !== call.number) history.violate("own stream", `call ${call.number} gets a notice of call ${number}`);
@@ -270,7 +277,11 @@ export class ClientSession {
     await this.#world.sleep(dice.chance(80) ? dice.between(1, 300) : dice.between(1, 4_000));
     call.given.add(value);
     history.count("questions answered");
-    await this.#insist("POST", { id, result: { action: "accept", content: { value } } }, () => call.settled === undefined);
+    await this.#insist(
+      "POST",
+      { id, result: { action: "accept", content: { value } } },
+      () => call.settled === undefined,
+    );
   }
 
   /** Sends a message without an answer, until a node has taken it. */

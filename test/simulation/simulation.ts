@@ -41,6 +41,14 @@ export function simulate(seed: number, options: RunOptions = {}): Promise<Outcom
   return withSeededCrypto(new Dice(seed), () => new Run(seed, options).play());
 }
 
+/** Lets the servers load the modules that they load on first use. A run cannot wait for them. */
+export async function warmUp(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) {
+    await simulate(0);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
 class Run {
   readonly #seed: number;
   readonly #scheduler = new Scheduler();

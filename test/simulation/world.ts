@@ -119,7 +119,10 @@ export class World {
   }
 
   #read(flight: Flight, onEvent: ((event: SseEvent) => void) | undefined): void {
-    const reader = new EventReader((event) => onEvent?.(event));
+    const reader = new EventReader((event) => {
+      this.history.note(`${flight.principal} gets ${event.id ?? ""} ${event.data}`);
+      onEvent?.(event);
+    });
     let body = "";
     flight.onText = (text) => {
       if (flight.response?.headers["content-type"] === "text/event-stream") return reader.push(text);
