@@ -219,7 +219,7 @@ export class ClientSession {
     // The server takes a question back.
     if (message.method === "notifications/cancelled") return;
     if (message.method === "notifications/message") {
-      const { call: number, step } = message.params?.data as { call: number; step: number };
+      const { call: number, step } = (message.params?.data ?? {}) as { readonly call: number; readonly step: number };
       if (number !== call.number) history.violate("own stream", `call ${call.number} gets a notice of call ${number}`);
       this.#number(call, call.notices, step, "notice");
     } else if (message.method === "notifications/progress") {
@@ -298,7 +298,7 @@ export class ClientSession {
     if (message?.method === "notifications/resources/updated") {
       this.record.updates.set(String(message.params?.uri), this.#world.now());
     } else if (message?.method === "notifications/message") {
-      const { from, number } = message.params?.data as { from: string; number: number };
+      const { from, number } = (message.params?.data ?? {}) as { readonly from: string; readonly number: number };
       const numbers = this.record.broadcasts.get(from) ?? [];
       const last = numbers.at(-1) ?? 0;
       if (number <= last)
