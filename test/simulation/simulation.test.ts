@@ -1,0 +1,33 @@
+import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
+import { before, test } from "node:test";
+import { BREAKS } from "./engine/state.js";
+import { simulate, warmUp } from "./simulation.js";
+
+before(warmUp);
+
+test("one hundred seeds hold all invariants, and do enough", async () => {
+  const counts: Record<string, number> = {};
+  for (let seed = 1; seed <= 100; seed++) {
+    const { violations, counts: own } = await simulate(seed);
+    deepEqual(violations, [], `npm run simulate -- --seed ${seed}`);
+    for (const [name, count] of Object.entries(own)) counts[name] = (counts[name] ?? 0) + count;
+  }
+  const least = { "settled answered": 1_000, "questions answered": 300, "calls resumed": 50, "streams resumed": 50 };
+  for (const [name, count] of Object.entries(least)) ok((counts[name] ?? 0) >= count, `${name}: ${counts[name]}`);
+  for (const kind of ["crash", "pause", "link", "restart", "drain"])
+    ok((counts[`faults ${kind}`] ?? 0) > 0, `no run has the fault ${kind}`);
+});
+
+test("a seed decides everything", async () => {
+  const [one, again, other] = [await simulate(3), await simulate(3), await simulate(4)];
+  equal(again.hash, one.hash);
+  equal(again.events, one.events);
+  notEqual(other.hash, one.hash);
+});
+
+for (const broken of BREAKS) {
+  test(`the checks see that an engine lacks a safeguard (${broken})`, async () => {
+    for (let seed = 1; seed <= 500; seed++) if ((await simulate(seed, { broken })).violations.length > 0) return;
+    ok(false, "no seed of 500 has failed");
+  });
+}
