@@ -1,7 +1,7 @@
 import type { CallKind, CallRecord, Message, SessionRecord } from "./history.js";
 import type { Flight, Head, SseEvent } from "./http.js";
 import { SESSION_CACHE_MS } from "./node.js";
-import type { World } from "./world.js";
+import type { Outgoing, World } from "./world.js";
 
 /** Session of a client. Each of its requests goes to any node. */
 export class ClientSession {
@@ -10,6 +10,8 @@ export class ClientSession {
   readonly calls: Promise<void>[] = [];
   /** Questions that wait for an answer of this client, by id, for others to guess. */
   readonly questions: (string | number)[] = [];
+  /** Last request about each resource. */
+  readonly #watching = new Map<string, Promise<void>>();
   #lastRequest = 1;
   #stream: Flight | undefined;
 
@@ -44,8 +46,14 @@ export class ClientSession {
     this.#world.history.settle(call, "cancelled");
   }
 
-  /** Subscribes to a resource, or unsubscribes. */
-  async watch(uri: string, isOn = true): Promise<void> {
+  /** Subscribes to a resource, or unsubscribes, after the former requests about it. */
+  watch(uri: string, isOn = true): void {
+    const before = this.#watching.get(uri) ?? Promise.resolve();
+    const next = before.then(() => this.#watch(uri, isOn));
+    this.#watching.set(uri, next);
+  }
+
+  async #watch(uri: string, isOn: boolean): Promise<void> {
     const { record } = this;
     if (!isOn) record.watched.delete(uri);
     const method = isOn ? "resources/subscribe" : "resources/unsubscribe";
@@ -56,9 +64,13 @@ export class ClientSession {
       if (message?.id === id && message.result !== undefined) isDone = true;
     };
     const send = { method: "POST", principal: record.principal, session: record.id, onEvent } as const;
-    while (this.isOpen && !this.#world.isOver && !isDone) {
+    // Each attempt is a new request, since the former one may still run.
+    const create = () => {
       id = this.#lastRequest++;
-      const sent = await this.#world.insist({ ...send, message: { id, method, params: { uri } } }, () => this.isOpen);
+      return { ...send, message: { id, method, params: { uri } } };
+    };
+    while (this.isOpen && !this.#world.isOver && !isDone) {
+      const sent = await this.#world.insist(create, () => this.isOpen);
       if (sent === undefined || this.#refused(sent.head, `${method} ${uri}`)) return;
       await sent.flight.over;
     }
@@ -141,6 +153,7 @@ export class ClientSession {
       const how = await flight.over;
       if (call.settled !== undefined) return;
       if (!this.isOpen) return history.settle(call, "session ended");
+      if (call.cancelledAt !== undefined && how === "ended") return history.settle(call, "cancelled");
       if (state.lastId === undefined || !this.#world.isResumable) return this.#settleLost(call, how, flight);
       await this.#world.sleep(this.#world.dice.between(1, 300));
       const resumed = await this.#resume(call, { ...out, method: "GET", lastEventId: state.lastId });
@@ -149,7 +162,7 @@ export class ClientSession {
     }
   }
 
-  async #resume(call: CallRecord, out: Parameters<World["insist"]>[0]) {
+  async #resume(call: CallRecord, out: Outgoing) {
     const { history } = this.#world;
     history.count("calls resumed");
     const resumed = await this.#world.insist(out, () => this.isOpen && call.settled === undefined);
@@ -181,6 +194,7 @@ export class ClientSession {
   /** Settles a call whose stream has ended without an answer and cannot be resumed. */
   #settleLost(call: CallRecord, how: "ended" | "broken", flight: Flight): void {
     const { history } = this.#world;
+    if (call.cancelledAt !== undefined) return history.settle(call, "cancelled");
     const isExpected = this.#world.mayHaveEnded(this.record) || this.#world.wasTroubled(call.beganAt);
     if (how === "ended" && flight.response !== undefined && !isExpected)
       history.violate("settles", `the stream of call ${call.number} ends without an answer`);
@@ -248,7 +262,7 @@ export class ClientSession {
       const isExpected = call.cancelledAt !== undefined || this.#world.mayHaveEnded(this.record);
       if (!isExpected && !this.#world.wasTroubled(call.beganAt, call.run?.node))
         history.violate("answers", `call ${call.number} fails without a cause: ${why}`);
-      history.count(`errors ${why}`);
+      history.count(message.error === undefined ? "results with an error" : `errors ${why}`);
       return history.settle(call, "error");
     }
     const rest = text?.startsWith(call.secret) ? text.slice(call.secret.length + 1) : undefined;

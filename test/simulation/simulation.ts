@@ -107,22 +107,27 @@ class Run {
     for (let left = this.#dice.whole(2, 4); left > 0; left--)
       clients.push(runClient(world, this.#dice.pick(["anna", "bert"]), this.#sessions));
     this.#publish();
-    await this.#until(ACTIVE_MS);
-    this.#faults.heal();
-    this.#history.note("all faults are over");
-    world.isClosing = true;
-    await this.#until(ACTIVE_MS + SETTLE_MS / 2);
-    for (const uri of RESOURCES) this.#change(uri);
-    await this.#until(ACTIVE_MS + SETTLE_MS);
-    checkSettled(world, this.#faults.kinds.length === 0);
-    this.#close();
-    await this.#until(ACTIVE_MS + SETTLE_MS + EXPIRE_MS);
-    checkLeftovers(world, this.#engine);
+    await this.#until(ACTIVE_MS, () => {
+      this.#faults.heal();
+      this.#history.note("all faults are over");
+      world.isClosing = true;
+    });
+    await this.#until(ACTIVE_MS + SETTLE_MS / 2, () => {
+      for (const uri of RESOURCES) this.#change(uri);
+    });
+    await this.#until(ACTIVE_MS + SETTLE_MS, () => {
+      checkSettled(world, this.#faults.kinds.length === 0);
+      this.#close();
+    });
+    await this.#until(ACTIVE_MS + SETTLE_MS + EXPIRE_MS, () => checkLeftovers(world, this.#engine));
     world.isOver = true;
   }
 
-  #until(time: number): Promise<void> {
-    return this.#scheduler.runUntil(time, () => this.#history.violations.length > 0);
+  /** Lets time pass, and goes on unless an invariant is broken. */
+  async #until(time: number, next: () => void): Promise<void> {
+    const { violations } = this.#history;
+    await this.#scheduler.runUntil(time, () => violations.length > 0);
+    if (violations.length === 0) next();
   }
 
   #start(slot: number): void {

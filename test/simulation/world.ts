@@ -91,9 +91,9 @@ export class World {
   }
 
   /** Repeats a request that may be repeated, until there is a response other than 503. */
-  async insist(outgoing: Outgoing, isWanted: () => boolean): Promise<{ flight: Flight; head: Head } | undefined> {
+  async insist(outgoing: Outgoing | (() => Outgoing), isWanted: () => boolean): Promise<{ flight: Flight; head: Head } | undefined> {
     while (isWanted() && !this.isOver) {
-      const flight = await this.send(outgoing);
+      const flight = await this.send(typeof outgoing === "function" ? outgoing() : outgoing);
       if (flight !== undefined) {
         const head = await this.#headOf(flight);
         if (head !== undefined && head.status !== 503) return { flight, head };
