@@ -16,7 +16,7 @@ import { type CallOwner, PostCalls } from "./calls.js";
 import { PendingClientRequests } from "./client-requests.js";
 import type { EarlyCancel } from "./early-cancels.js";
 import { keepOrigin } from "./kept-client.js";
-import { invalidRequest, refusal, toConflict, toUnavailable } from "./refusals.js";
+import { invalidRequest, refusal, toClusterRefusal, toConflict } from "./refusals.js";
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./reply.js";
 import { LegacySession, type SessionWire } from "./session.js";
 import type { SessionChange, SessionSharing, SharedSession } from "./shared-sessions.js";
@@ -119,11 +119,9 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
         return this.#postBatch(exchange, body.items, kind);
       case "invalid":
         return this.#refuseInvalid(exchange, body.failure);
-      case "response":
-        return this.#answer(exchange, body.message);
       default:
-        exchange.reply(202, {});
-        return this.#take(body);
+        if (this.#shared === undefined) exchange.reply(202, {});
+        return this.#acknowledge(exchange, this.#take(body));
     }
   }
 
@@ -268,39 +266,41 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
       else others.push(parsed);
     }
     const takeOthers = () => {
-      for (const other of others) this.#take(other);
+      for (const other of others)
+        this.#take(other)?.catch((error: unknown) => this.runtime.report(error, { where: "cluster" }));
     };
     if (requests.length > 0) return this.#calls.serveBatch(exchange, requests, kind, takeOthers);
     exchange.reply(202, {});
     takeOthers();
   }
 
-  /** Takes a response. If its question is in another process, the exchange is answered when that process can have it. */
-  #answer(exchange: HttpExchange, response: RpcResponse): void {
-    if (this.#requests.settle(response) || this.#shared === undefined) return exchange.reply(202, {});
-    this.hold(exchange, undefined, this.#shared.answer(this, response))
-      .then(() => exchange.answered || exchange.reply(202, {}))
+  /** Answers an exchange when its message was taken. */
+  #acknowledge(exchange: HttpExchange, taken: void | Promise<void>): void {
+    const reply = () => void (exchange.answered || exchange.reply(202, {}));
+    if (!(taken instanceof Promise)) return reply();
+    this.hold(exchange, undefined, taken)
+      .then(reply)
       .catch((error: unknown) => this.#refuseFailed(exchange, error));
   }
 
-  #take(body: Parsed): void {
-    if (body.kind === "response") {
-      if (!this.#requests.settle(body.message))
-        this.#shared
-          ?.answer(this, body.message)
-          .catch((error: unknown) => this.runtime.report(error, { where: "cluster" }));
-    } else if (body.kind === "notification") this.#receive(body.message);
+  /** Takes a message without a response. The promise settles when the process that waits for it can have it. */
+  #take(body: Parsed): void | Promise<void> {
+    if (body.kind === "notification") return this.#receive(body.message);
+    if (body.kind === "response" && !this.#requests.settle(body.message))
+      return this.#shared?.answer(this, body.message);
   }
 
-  #receive(notification: RpcNotification): void {
+  #receive(notification: RpcNotification): void | Promise<void> {
     const { method, params } = notification;
     if (method === "notifications/cancelled") {
       if (!this.#calls.cancel(params)) this.#shared?.forward(this, notification);
-    } else if (method === "notifications/progress") {
+      return;
+    }
+    if (method === "notifications/progress") {
       if (this.#requests.progress(params)) return;
       this.#shared?.forward(this, notification);
-      this.protocol.receive(notification);
-    } else this.protocol.receive(notification);
+    }
+    return this.protocol.receive(notification);
   }
 
   #streamForRequest(call: Call | undefined, method: string): SessionStream {
@@ -324,7 +324,7 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
   }
 
   #refuseFailed(exchange: HttpExchange, error: unknown): void {
-    const why = toUnavailable(error) ?? toConflict(error);
+    const why = toClusterRefusal(error) ?? toConflict(error);
     if (why !== undefined && !exchange.answered) return refuse(exchange, this.runtime, why);
     if (!(error instanceof UnknownEvent) || exchange.answered) return refuseFailed(exchange, this.runtime, error);
     const gone = invalidRequest("Last-Event-ID is not in the event log of this session");

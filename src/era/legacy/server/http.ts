@@ -17,7 +17,7 @@ import { toFrame } from "./calls.js";
 import { methodsOf } from "./descriptor.js";
 import { createCancelQueue } from "./early-cancels.js";
 import { HttpSession, type SessionContext } from "./http-session.js";
-import { invalidRequest, refusal, sessionClosed, shuttingDown, toUnavailable } from "./refusals.js";
+import { invalidRequest, refusal, sessionClosed, shuttingDown, toClusterRefusal } from "./refusals.js";
 import type { ReplyKind } from "./reply.js";
 import { SessionTable } from "./session-table.js";
 import type { SessionPlace, SessionSharing, Sessions } from "./shared-sessions.js";
@@ -299,7 +299,7 @@ class LegacyBinding implements HttpBinding {
   }
 
   #refuseFailed(exchange: HttpExchange, error: unknown, body: Parsed | undefined): undefined {
-    const refusal = toUnavailable(error);
+    const refusal = toClusterRefusal(error);
     if (refusal === undefined || exchange.answered)
       return refuseFailed(exchange, this.#runtime, error, body && answerableId(body));
     this.#refuse(exchange, refusal, body);
@@ -358,7 +358,7 @@ export async function serveHandshake(
     call.afterAnswer?.();
     return delivered && outcome.kind === "result";
   } catch (error) {
-    const away = toUnavailable(error);
+    const away = toClusterRefusal(error);
     if (away !== undefined) return refused(away);
     refuseFailed(exchange, runtime, error, request.id);
     return false;

@@ -35,6 +35,11 @@ export function toConflict(error: unknown): HttpRefusal | undefined {
   return error instanceof McpError && error.code === "cluster_fenced" ? refusal(409, error.message) : undefined;
 }
 
+/** Returns the refusal of a request that failed since its session has ended, or since its state cannot be reached. */
+export function toClusterRefusal(error: unknown): HttpRefusal | undefined {
+  return error instanceof McpError && error.code === "cluster_dropped" ? sessionClosed : toUnavailable(error);
+}
+
 export function invalidRequest(problem: string): HttpRefusal {
   return { status: 400, error: { code: INVALID_REQUEST, message: `Invalid request: ${problem}` } };
 }

@@ -191,16 +191,19 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     });
   }
 
-  receive(notification: RpcNotification): void {
+  /** Handles a notification. The promise settles when other processes can know of it. */
+  receive(notification: RpcNotification): void | Promise<void> {
     const { method } = notification;
     if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
-    if (problem !== undefined) this.#runtime.report(problem, { where: "notification", method });
-    else if (method !== "notifications/initialized" || this.#ready()) {
-      if (method === "notifications/initialized") this.#shareReady();
+    if (problem !== undefined) return this.#runtime.report(problem, { where: "notification", method });
+    const completes = method === "notifications/initialized";
+    if (!completes || this.#ready()) {
       this.#receive ??= this.#runtime.receiver((name) => this.#notificationCall(name));
       this.#receive(notification);
     }
+    // A client repeats it if the first attempt to store it has failed.
+    if (completes && this.isReady) return this.share({ ready: true });
   }
 
   batchProblem(items: readonly unknown[]): string | undefined {

@@ -13,6 +13,8 @@ export interface NodesOptions {
   readonly leaseMs: number;
   /** Ends the calls of a process that has died. */
   onDead(node: string): Promise<void>;
+  /** Called when this process has its lease again, after others may have taken it for dead. */
+  onReturned(): void;
   report(error: unknown): void;
 }
 
@@ -70,12 +72,13 @@ export class Nodes {
   }
 
   async #lookOnce(): Promise<void> {
-    const { cluster, clock, leaseMs } = this.#options;
+    const { cluster, clock, leaseMs, onReturned } = this.#options;
     if (!cluster.available) return this.onGap();
     if (this.#own === undefined || this.#own.lost.aborted) {
       this.#isListed = false;
       this.#own = await cluster.leases.acquire(nameOf(cluster.node), leaseMs);
       if (this.#own === undefined) return;
+      onReturned();
     }
     if (!this.#isListed) {
       await cluster.records.put(keyOf(cluster.node), "", { index: [{ index: NODES, score: 0 }] });

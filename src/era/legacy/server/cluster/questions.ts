@@ -1,3 +1,4 @@
+import { type Clock, pause } from "../../../../call/clock.js";
 import type { Cluster } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
 import type { RequestId, RpcResponse } from "../../../../protocol/jsonrpc/message.js";
@@ -8,6 +9,8 @@ import type { Control } from "./control.js";
 const ANSWERED_MS = 60_000;
 /** Time by which a question is kept longer than it may wait. */
 const GRACE_MS = 60_000;
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 2_000;
 
 interface QuestionRecord {
   readonly session: string;
@@ -21,14 +24,21 @@ interface QuestionRecord {
 export class Questions {
   readonly #cluster: Cluster;
   readonly #control: Control;
+  readonly #clock: Clock;
   readonly #lifeMs: number | undefined;
   readonly #report: (error: unknown) => void;
   /** Open questions of this process, with their sessions. */
   readonly #open = new Map<string, SharedSession>();
 
-  constructor(cluster: Cluster, control: Control, askTimeoutMs: number, report: (error: unknown) => void) {
+  constructor(
+    cluster: Cluster,
+    control: Control,
+    { clock, limits: { askTimeoutMs } }: { readonly clock: Clock; readonly limits: { readonly askTimeoutMs: number } },
+    report: (error: unknown) => void,
+  ) {
     this.#cluster = cluster;
     this.#control = control;
+    this.#clock = clock;
     this.#lifeMs = Number.isFinite(askTimeoutMs) ? askTimeoutMs + GRACE_MS : undefined;
     this.#report = report;
   }
@@ -88,8 +98,8 @@ export class Questions {
     if (session !== undefined) this.#try(() => this.#settle(id, session));
   }
 
-  /** Reads all open questions of this process, since announcements may have been missed. */
-  onGap(): void {
+  /** Reads all open questions of this process, since announcements may have been missed, or questions been deleted. */
+  readAll(): void {
     for (const id of this.#open.keys()) this.onAnswered(id);
   }
 
@@ -103,10 +113,20 @@ export class Questions {
     }
   }
 
+  /** Looks for the response of an open question, again while the engine is away. */
   async #settle(id: string, session: SharedSession): Promise<void> {
-    const stored = await this.#cluster.records.get(keyOf(id));
-    const response = stored === undefined ? undefined : (JSON.parse(stored.value) as QuestionRecord).response;
-    if (response !== undefined) session.settle(response);
+    for (let pauseMs = FIRST_PAUSE_MS; this.#open.has(id); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      try {
+        const stored = await this.#cluster.records.get(keyOf(id));
+        if (stored === undefined) return session.failQuestion(id, "Other processes took the one that asked for dead");
+        const { response } = JSON.parse(stored.value) as QuestionRecord;
+        if (response !== undefined) session.settle(response);
+        return;
+      } catch (error) {
+        if (!(error instanceof ClusterError) || error.failure !== "unavailable") throw error;
+        await pause(this.#clock, pauseMs);
+      }
+    }
   }
 
   #try(work: () => Promise<unknown>): void {

@@ -59,7 +59,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     const holds = (session: string) => this.#holders.isOwn(session);
     this.log = resumable ? new SessionLog({ cluster, clock, limits, holds, report }) : undefined;
     this.#control = new Control(cluster, (message) => this.#receive(message), report);
-    this.#questions = new Questions(cluster, this.#control, limits.askTimeoutMs, report);
+    this.#questions = new Questions(cluster, this.#control, runtime, report);
     this.#early = new EarlyMessages(clock);
     this.#recent = new RecentChanges(clock, 2 * limits.sessionCacheMs);
     this.sessions = new ClusterSessions({
@@ -75,7 +75,14 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       onClosed: () => this.#close(),
     });
     const { nodeLeaseMs: leaseMs, sessionIdleMs } = limits;
-    this.#nodes = new Nodes({ cluster, clock, leaseMs, report, onDead: (node) => this.#onDead(node) });
+    this.#nodes = new Nodes({
+      cluster,
+      clock,
+      leaseMs,
+      report,
+      onDead: (node) => this.#onDead(node),
+      onReturned: () => this.#questions.readAll(),
+    });
     this.#sweeper = new Sweeper({
       cluster,
       clock,
@@ -246,7 +253,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   #onGap(): void {
     this.#join();
     this.#nodes.onGap();
-    this.#questions.onGap();
+    this.#questions.readAll();
     this.sessions.onGap();
   }
 

@@ -1,0 +1,95 @@
+import { deepEqual, equal, match } from "node:assert/strict";
+import { test } from "node:test";
+import { answer, messages, settle, status, until } from "../../../../../support/legacy-endpoint.js";
+import { at, type Node, NodesWorld } from "../../../../../support/nodes-world.js";
+
+const FORM = { type: "object", properties: { value: { type: "string" } }, required: ["value"] } as const;
+
+async function recordOf({ cluster }: Node, id: string) {
+  const stored = await cluster.records.get(`session:${id}`);
+  return JSON.parse(stored?.value ?? "{}") as {
+    readonly state: { readonly ready: boolean; readonly watched: string[] };
+  };
+}
+
+test("a client repeats notifications/initialized that could not be stored", async (t) => {
+  const world = new NodesWorld(t);
+  const [one, other] = [world.node(), world.node()];
+  const exchange = one.endpoint.initialize();
+  await exchange.done;
+  const session = exchange.headers["mcp-session-id"] ?? "";
+  const send = () => one.endpoint.post({ jsonrpc: "2.0", method: "notifications/initialized" }, { session });
+  world.state.cut(one.cluster);
+  const refused = await status(send(), 503);
+  equal(refused.headers["retry-after"], "1");
+  world.state.mend(one.cluster);
+  await settle();
+  equal((await recordOf(other, session)).state.ready, false);
+  await status(send(), 202);
+  equal((await recordOf(other, session)).state.ready, true);
+});
+
+test("a session whose log is gone has ended", async (t) => {
+  const world = new NodesWorld(t, { resumable: true });
+  const [one, other] = [world.node(({ server }) => server.tool("a", {}, () => "a")), world.node()];
+  const client = await one.endpoint.open();
+  await other.cluster.records.delete(`session:${client.id}`);
+  await other.cluster.logs.drop(`session:${client.id}`);
+  await status(client.call(1, "a"), 404);
+});
+
+test("a question that other processes have deleted fails", async (t) => {
+  const world = new NodesWorld(t);
+  const one = world.node(({ server }) =>
+    server.tool("ask", {}, async (_args, ctx) => (await ctx.elicit("what?", FORM)).action),
+  );
+  const other = world.node();
+  await other.endpoint.open();
+  const client = await one.endpoint.open("2025-11-25", { elicitation: {} });
+  const call = client.call(1, "ask");
+  await until(() => messages(call).length > 0, "the question");
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 500) {
+      world.clock.advance(500);
+      await settle();
+    }
+  };
+  world.state.cut(one.cluster);
+  await pass(30_000);
+  world.state.mend(one.cluster);
+  await pass(5_000);
+  await call.done;
+  match(JSON.stringify(messages(call).at(-1)), /took the one that asked for dead/);
+});
+
+test("a subscription stays while another process changes the session", async (t) => {
+  const world = new NodesWorld(t);
+  const define = ({ server }: Node["endpoint"]) => {
+    for (const uri of ["x:1", "x:2"]) server.resource(uri, { name: uri }, () => "");
+  };
+  const [one, other] = [world.node(define), world.node(define)];
+  const client = await one.endpoint.open();
+  const stream = client.get();
+  await until(() => stream.status === 200, "the stream");
+  const subscribe = (uri: string, id: number, node: Node) =>
+    answer(at(node, client).request(id, "resources/subscribe", { uri }));
+  const { records } = one.cluster;
+  const put = records.put.bind(records);
+  // The other process stores its change between the read and the write of this one.
+  records.put = async (...args) => {
+    records.put = put;
+    await subscribe("x:2", 2, other);
+    await settle();
+    return put(...args);
+  };
+  await subscribe("x:1", 1, one);
+  await settle();
+  deepEqual((await recordOf(one, client.id)).state.watched, ["x:2", "x:1"]);
+  for (const uri of ["x:1", "x:2"]) other.endpoint.server.changes.resourceUpdated(uri);
+  const updated = () =>
+    messages(stream)
+      .filter(({ method }) => method === "notifications/resources/updated")
+      .map(({ params }) => params?.uri);
+  await until(() => updated().length === 2, "both updates");
+  deepEqual(updated().sort(), ["x:1", "x:2"]);
+});
