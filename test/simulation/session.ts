@@ -90,6 +90,7 @@ export class ClientSession {
       const out = { method: "GET", principal: record.principal, session: record.id, lastEventId, onEvent } as const;
       const opened = await this.#world.insist(out, () => this.isOpen && !record.isLeft);
       if (opened === undefined) return;
+      if (record.isLeft) return opened.flight.break(1);
       if (opened.head.status === 409) {
         await this.#world.sleep(300);
         continue;
