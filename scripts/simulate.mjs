@@ -82,8 +82,7 @@ async function runSeeds(broken) {
 }
 
 async function replay(seed) {
-  const { simulate, warmUp } = await import(pathToFileURL(at("build/test/simulation/simulation.js")));
-  await warmUp();
+  const { simulate } = await import(pathToFileURL(at("build/test/simulation/simulation.js")));
   const outcome = await simulate(seed, { broken: broken[0], onLine: json ? undefined : (line) => console.log(line) });
   if (json) console.log(JSON.stringify(outcome, null, 2));
   else console.log(outcome.violations.length === 0 ? `seed ${seed} holds` : lineOf(outcome));

@@ -52,23 +52,25 @@ function checkBroadcasts(world: World): void {
 
 /** Checks that nothing is left after all sessions have ended. */
 export function checkLeftovers(world: World, engine: SimEngine): void {
-  const { history } = world;
-  for (const node of world.nodes) {
-    const { sessions = 0, streams = 0, running = 0, openRequests = 0 } = node.server.stats();
-    if (sessions + streams + running + openRequests > 0)
-      history.violate("nothing left", `${node.name} has ${JSON.stringify(node.server.stats())}`);
+  for (const leftover of findLeftovers(world, engine)) world.history.violate("nothing left", leftover);
+}
+
+/** Describes what is left of the sessions. */
+export function findLeftovers({ history, nodes }: World, engine: SimEngine): readonly string[] {
+  const found: string[] = [];
+  for (const { server, name } of nodes) {
+    const { sessions = 0, streams = 0, running = 0, openRequests = 0 } = server.stats();
+    if (sessions + streams + running + openRequests > 0) found.push(`${name} has ${JSON.stringify(server.stats())}`);
   }
-  const { records, logs } = engine.state.tables;
-  engine.state.tables.expiries.catchUp();
+  const { records, logs, expiries } = engine.state.tables;
+  expiries.catchUp();
+  const keys = [...records.rows.keys()].filter((key) => !key.startsWith("node:"));
+  if (keys.length > 0) found.push(`the engine keeps the records ${keys.join(", ")}`);
+  if (logs.logs.size > 0) found.push(`the engine keeps the logs ${[...logs.logs.keys()].join(", ")}`);
+  const isCrashed = (history.counts["faults crash"] ?? 0) > 0;
   for (const id of history.opens.keys()) {
-    const keys = [...records.rows.keys(), ...logs.logs.keys()].filter((key) => key.includes(id));
-    if (keys.length > 0) history.violate("nothing left", `the engine keeps ${keys.join(", ")}`);
-  }
-  if (logs.logs.size > 0) history.violate("nothing left", `the engine keeps ${logs.logs.size} logs`);
-  const crashes = history.counts["faults crash"] ?? 0;
-  for (const [id] of history.opens) {
     const ends = history.ends.get(id) ?? 0;
-    if (ends > 1 || (ends === 0 && crashes === 0))
-      history.violate("ends once", `onEnd of ${id} is called ${ends} times`);
+    if (ends > 1 || (ends === 0 && !isCrashed)) found.push(`onEnd of ${id} is called ${ends} times`);
   }
+  return found;
 }

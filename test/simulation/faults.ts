@@ -89,7 +89,7 @@ export class Faults {
     const over = this.#trouble(node.name);
     node.process.pause();
     node.cluster.pause();
-    this.#later(dice.chance(50) ? dice.between(100, 8_000) : dice.between(10_000, 25_000), () => {
+    this.#later(dice.chance(50) ? dice.between(100, 8_000) : dice.between(10_000, 16_000), () => {
       over();
       this.#world.history.note(`${node.name} continues`);
       node.cluster.resume();

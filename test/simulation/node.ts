@@ -1,3 +1,5 @@
+// A server loads this module on first use. A run cannot wait for that.
+import "#src/era/legacy/server/cluster/share.js";
 import { legacyServer } from "#src/era/legacy/server/era.js";
 import { modernServer } from "#src/era/modern/server/era.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";

@@ -1,7 +1,10 @@
 import type { CallKind, CallRecord, Message, SessionRecord } from "./history.js";
 import type { Flight, Head, SseEvent } from "./http.js";
-import { SESSION_CACHE_MS } from "./node.js";
+import { SESSION_CACHE_MS, SESSION_IDLE_MS } from "./node.js";
 import type { Outgoing, World } from "./world.js";
+
+/** Time for which an event can be resumed after at least, less the time that it may take to arrive. */
+const KEEP_MS = SESSION_IDLE_MS - 5_000;
 
 /** Session of a client. Each of its requests goes to any node. */
 export class ClientSession {
@@ -140,9 +143,9 @@ export class ClientSession {
     const { requestId, kind } = call;
     const params = { name: kind, arguments: { call: call.number, stepMs }, _meta: { progressToken: requestId } };
     const message = { id: requestId, method: "tools/call", params };
-    const state: { lastId?: string } = {};
+    const state: { lastId?: string; at: number } = { at: 0 };
     const onEvent = (event: SseEvent) => {
-      if (event.id !== undefined) state.lastId = event.id;
+      if (event.id !== undefined) Object.assign(state, { lastId: event.id, at: this.#world.now() });
       if (this.#isNew(event)) this.#receive(call, parse(event.data));
     };
     const out = { principal: this.record.principal, session: this.record.id, onEvent } as const;
@@ -157,13 +160,13 @@ export class ClientSession {
       if (call.cancelledAt !== undefined && how === "ended") return history.settle(call, "cancelled");
       if (state.lastId === undefined || !this.#world.isResumable) return this.#settleLost(call, how, flight);
       await this.#world.sleep(this.#world.dice.between(1, 300));
-      const resumed = await this.#resume(call, { ...out, method: "GET", lastEventId: state.lastId });
+      const resumed = await this.#resume(call, { ...out, method: "GET", lastEventId: state.lastId }, state.at);
       if (resumed === undefined) return;
       ({ flight, head } = resumed);
     }
   }
 
-  async #resume(call: CallRecord, out: Outgoing) {
+  async #resume(call: CallRecord, out: Outgoing, lastAt: number) {
     const { history } = this.#world;
     history.count("calls resumed");
     const resumed = await this.#world.insist(out, () => this.isOpen && call.settled === undefined);
@@ -173,7 +176,12 @@ export class ClientSession {
     }
     if (resumed.head.status === 404) this.#refused(resumed.head, `resumption of call ${call.number}`);
     else if (resumed.head.status !== 200) {
-      history.violate("kept", `resumption of call ${call.number} after ${out.lastEventId} gets ${resumed.head.status}`);
+      const isKept = this.#world.now() - lastAt < KEEP_MS;
+      if (resumed.head.status !== 400 || isKept)
+        history.violate(
+          "kept",
+          `resumption of call ${call.number} after ${out.lastEventId} gets ${resumed.head.status}`,
+        );
       history.settle(call, "resumption refused");
       return undefined;
     }

@@ -1,4 +1,4 @@
-import { checkLeftovers, checkSettled } from "./checks.js";
+import { checkLeftovers, checkSettled, findLeftovers } from "./checks.js";
 import { finish, runClient } from "./client.js";
 import { Dice } from "./dice.js";
 import { SimEngine } from "./engine/engine.js";
@@ -34,19 +34,11 @@ const ACTIVE_MS = 15_000;
 /** Time after the last fault in which everything settles. */
 const SETTLE_MS = 60_000;
 /** Time after which nothing of a session is left that its client has not used. */
-const EXPIRE_MS = 3 * SESSION_IDLE_MS;
+const EXPIRE_MS = 5 * SESSION_IDLE_MS;
 
 /** Runs several servers over one engine, with clients and faults, as a seed decides. */
 export function simulate(seed: number, options: RunOptions = {}): Promise<Outcome> {
   return withSeededCrypto(new Dice(seed), () => new Run(seed, options).play());
-}
-
-/** Lets the servers load the modules that they load on first use. A run cannot wait for them. */
-export async function warmUp(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) {
-    await simulate(0);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }
 
 class Run {
@@ -112,15 +104,26 @@ class Run {
       this.#history.note("all faults are over");
       world.isClosing = true;
     });
-    await this.#until(ACTIVE_MS + SETTLE_MS / 2, () => {
+    await this.#until(ACTIVE_MS + SETTLE_MS / 3, () => {
       for (const uri of RESOURCES) this.#change(uri);
     });
-    await this.#until(ACTIVE_MS + SETTLE_MS, () => {
+    await this.#until(ACTIVE_MS + SETTLE_MS / 2, () => {});
+    const isSettled = () => this.#history.calls.every(({ settled, isRead }) => settled !== undefined && isRead);
+    await this.#passUntil(ACTIVE_MS + SETTLE_MS, isSettled, () => {
       checkSettled(world, this.#faults.kinds.length === 0);
       this.#close();
     });
-    await this.#until(ACTIVE_MS + SETTLE_MS + EXPIRE_MS, () => checkLeftovers(world, this.#engine));
+    const isEmpty = () => findLeftovers(world, this.#engine).length === 0;
+    await this.#passUntil(ACTIVE_MS + SETTLE_MS + EXPIRE_MS, isEmpty, () => checkLeftovers(world, this.#engine));
     world.isOver = true;
+  }
+
+  /** Lets time pass until something holds, at the latest until a time. */
+  async #passUntil(latest: number, holds: () => boolean, next: () => void): Promise<void> {
+    const { violations } = this.#history;
+    while (violations.length === 0 && this.#scheduler.now() < latest && !holds())
+      await this.#until(Math.min(latest, this.#scheduler.now() + 2_000), () => {});
+    if (violations.length === 0) next();
   }
 
   /** Lets time pass, and goes on unless an invariant is broken. */

@@ -91,7 +91,10 @@ export class World {
   }
 
   /** Repeats a request that may be repeated, until there is a response other than 503. */
-  async insist(outgoing: Outgoing | (() => Outgoing), isWanted: () => boolean): Promise<{ flight: Flight; head: Head } | undefined> {
+  async insist(
+    outgoing: Outgoing | (() => Outgoing),
+    isWanted: () => boolean,
+  ): Promise<{ flight: Flight; head: Head } | undefined> {
     while (isWanted() && !this.isOver) {
       const flight = await this.send(typeof outgoing === "function" ? outgoing() : outgoing);
       if (flight !== undefined) {
