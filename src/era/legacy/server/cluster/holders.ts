@@ -22,8 +22,8 @@ export class Holders {
     this.#cluster = cluster;
   }
 
-  /** Makes this process the holder. Returns the former one. */
-  async succeed(session: string): Promise<Holder | undefined> {
+  /** Makes this process the holder. Returns the former one. Fails if `isOpen` says that the session has ended. */
+  async succeed(session: string, isOpen?: () => Promise<boolean>): Promise<Holder | undefined> {
     const { records, node } = this.#cluster;
     for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
       const stored = await records.get(keyOf(session));
@@ -31,6 +31,11 @@ export class Holders {
       const own: Holder = { node, turn: (before?.turn ?? 0) + 1 };
       const options = { ttlMs: KEPT_MS, ifVersion: stored?.version ?? null };
       if ((await putOnce(records, keyOf(session), JSON.stringify(own), options)) === undefined) continue;
+      // The end of a session deletes the record. A new one must not stay behind.
+      if (stored === undefined && isOpen !== undefined && !(await isOpen())) {
+        await this.delete(session);
+        throw new ClusterError("dropped", "The session has ended");
+      }
       this.#own.set(session, own.turn);
       return before;
     }

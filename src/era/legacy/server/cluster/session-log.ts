@@ -166,7 +166,25 @@ export class SessionLog implements SharedLog {
   /** Appends an entry. Repeats it while the engine is away, so that no later entry can overtake it. */
   async #append(written: Written, data: string, last: boolean): Promise<string> {
     const seq = written.seq++;
-    const endsAt = last ? this.#clock.now() + LAST_WAIT_MS : Number.POSITIVE_INFINITY;
+    if (!last) return this.#appendAt(written, seq, data, false, Number.POSITIVE_INFINITY);
+    try {
+      return await this.#appendAt(written, seq, data, true, this.#clock.now() + LAST_WAIT_MS);
+    } catch (error) {
+      // Clients that resume the stream elsewhere wait for its end.
+      if (isPassing(error) && !this.#closing.signal.aborted) this.#endLater(written, seq, data);
+      throw error;
+    }
+  }
+
+  #endLater(written: Written, seq: number, data: string): void {
+    const ending = this.#appendAt(written, seq, data, true, Number.POSITIVE_INFINITY);
+    this.#track(ending);
+    ending.catch((error: unknown) => {
+      if (!isOver(error)) this.#options.report(error);
+    });
+  }
+
+  async #appendAt(written: Written, seq: number, data: string, last: boolean, endsAt: number): Promise<string> {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
       try {
         const id = await written.writer.append(seq, data, { last });

@@ -5,7 +5,7 @@ import type { SessionChange, SessionState } from "../shared-sessions.js";
 const FORMAT = 1;
 
 /** Time for which a record stays after its session is over, so that the sweeper can end it. */
-const GRACE_MS = 300_000;
+export const GRACE_MS = 300_000;
 /** Life of the record of a session without an idle limit: a year. It is extended while the session is in use. */
 const LONGEST_LIFE_MS = 31_536_000_000;
 
@@ -16,10 +16,15 @@ export interface SessionRecord {
   /** Time of day at which the session was opened. */
   readonly openedAt: number;
   readonly state: SessionState;
+  /** Random text of the process that ended the session. What is left of the session is removed soon. */
+  readonly ended?: string | undefined;
 }
 
 /** Index of all sessions. */
 export const ALL_SESSIONS = "sessions";
+
+/** Index of the sessions that have ended, until nothing is left of them. */
+export const ENDED_SESSIONS = "ended sessions";
 
 /** Returns the index of the sessions of a principal. */
 export function sessionsOf(principal: string): string {
@@ -54,10 +59,10 @@ export function isOver({ leftMs }: Listed): boolean {
   return leftMs !== undefined && leftMs <= GRACE_MS;
 }
 
-/** Returns undefined for a record that a newer version of the library has written. */
+/** Returns undefined for a session that has ended, and for a record that a newer version of the library has written. */
 export function parseRecord(value: string): SessionRecord | undefined {
   const record = JSON.parse(value) as SessionRecord;
-  return record.format === FORMAT ? record : undefined;
+  return record.format === FORMAT && record.ended === undefined ? record : undefined;
 }
 
 /** Returns the record with a change. Applying a change twice has the effect of applying it once. */

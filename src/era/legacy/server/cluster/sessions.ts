@@ -10,6 +10,8 @@ import { SessionPlaces } from "./places.js";
 import {
   changed,
   createRecord,
+  ENDED_SESSIONS,
+  GRACE_MS,
   idOf,
   indexOf,
   keyOf,
@@ -47,7 +49,7 @@ export interface ClusterSessionsOptions<Session> {
   readonly place: SessionPlace<Session>;
   /** Prepares the log of a new session. */
   onOpened(session: Session): Promise<void>;
-  /** Called when a session has ended for all processes. */
+  /** Removes what is left of a session that has ended for all processes. May be called several times. */
   onEnded(id: string): Promise<void>;
   /** Called when this process begins to serve a session. */
   onKept(session: Session): void;
@@ -174,19 +176,28 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   /** Ends a session for all processes. */
   async end(session: Session, why: HttpRefusal): Promise<void> {
     const { sessionId: id } = session;
-    const wasOpen = this.#stored.has(session) && (await deleteOnce(this.#cluster.records, keyOf(id)));
+    const wasOpen = this.#stored.has(session) && (await this.#markEnded(id));
     if (this.#kept.get(id)?.session === session) this.drop(id, why);
     session.end(why);
-    if (wasOpen) await this.#options.onEnded(id);
+    if (wasOpen) await this.finish(keyOf(id)).catch(this.#options.report);
   }
 
   /** Ends a session that was listed. Returns false if it has changed since then. */
-  async endListed({ key, version }: Stored): Promise<boolean> {
-    const id = idOf(key);
-    if (!(await deleteOnce(this.#cluster.records, key, version))) return false;
-    this.drop(id, sessionClosed);
-    await this.#options.onEnded(id);
+  async endListed(listed: Stored): Promise<boolean> {
+    if (!(await this.#mark(listed))) return false;
+    this.drop(idOf(listed.key), sessionClosed);
+    await this.finish(listed.key);
     return true;
+  }
+
+  /**
+   * Completes the end of a session. If the engine is away, the sweeper does it later: the record stays until nothing else
+   * is left, and the process that deletes it tells the author.
+   */
+  async finish(key: string): Promise<void> {
+    const id = idOf(key);
+    await this.#options.onEnded(id);
+    if (await deleteOnce(this.#cluster.records, key)) this.#options.place.onEnd(id);
   }
 
   /** Ends the local part of a session that has ended in another process. */
@@ -229,6 +240,12 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       return this.#options.onChanged(id);
     }
     throw new ClusterError("unavailable", "A change of a session was not stored: other requests changed it as well");
+  }
+
+  /** True if a session has not ended. */
+  async isOpen(id: string): Promise<boolean> {
+    const stored = await this.#cluster.records.get(keyOf(id));
+    return stored !== undefined && parseRecord(stored.value) !== undefined;
   }
 
   /** Reads the record of a session that has changed, if this process serves it. A read that has begun is repeated. */
@@ -362,6 +379,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     const { sessionId: id } = kept.session;
     kept.touchedAt = this.#now();
     const touch = async () => {
+      // The announcement of the end may have been missed.
       if (!(await this.#cluster.records.touch(keyOf(id), lifeOf(this.#idleMs)))) await this.#read(id);
     };
     touch().catch((error: unknown) => this.#options.report(error));
@@ -370,6 +388,23 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   #isAtWork(id: string): boolean {
     const session = this.local(id);
     return session !== undefined && isAtWork(session);
+  }
+
+  /** Marks a session as ended, so that no process serves it. Returns false if it has ended before. */
+  async #markEnded(id: string): Promise<boolean> {
+    for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
+      const stored = await this.#cluster.records.get(keyOf(id));
+      if (stored === undefined || parseRecord(stored.value) === undefined) return false;
+      if (await this.#mark(stored)) return true;
+    }
+    throw new ClusterError("unavailable", "A session was not ended: other requests changed it as well");
+  }
+
+  /** Marks a record. Returns false if it has changed since it was read. */
+  async #mark({ key, value, version: ifVersion }: Stored): Promise<boolean> {
+    const record = { ...(JSON.parse(value) as SessionRecord), ended: crypto.randomUUID() };
+    const options = { ttlMs: GRACE_MS, ifVersion, index: [{ index: ENDED_SESSIONS, score: 0 }] };
+    return (await putOnce(this.#cluster.records, key, JSON.stringify(record), options)) !== undefined;
   }
 
   #now(): number {

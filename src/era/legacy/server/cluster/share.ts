@@ -90,6 +90,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       sessionIdleMs,
       report,
       end: (session) => this.sessions.endListed(session),
+      finish: (key) => this.sessions.finish(key),
     });
     runtime.urlElicitations.onUnknown = (id) => this.#control.publish({ kind: "elicited", id });
     this.#stop = [
@@ -157,7 +158,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
    * has died, so that changes may not have been written. If its death is noticed later, `#onDead` makes up for it.
    */
   async #succeed(session: string): Promise<boolean> {
-    const before = (await this.#holders.succeed(session))?.node;
+    const before = (await this.#holders.succeed(session, () => this.sessions.isOpen(session)))?.node;
     if (before === undefined || before === this.#cluster.node) return false;
     if (!(await this.#nodes.isListed(before))) return true;
     const taken = this.#takenFrom.get(before) ?? new Set<string>();
@@ -185,7 +186,6 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
 
   async #onEnded(id: string): Promise<void> {
     this.#control.publish({ kind: "ended", session: id });
-    this.#place.onEnd(id);
     await this.log?.drop(id);
     await this.#holders.delete(id);
   }

@@ -1,6 +1,6 @@
 import { type Clock, unref } from "../../../../call/clock.js";
 import type { Cluster, Lease, Listed } from "../../../../cluster/cluster.js";
-import { ALL_SESSIONS, isOver } from "./session-record.js";
+import { ALL_SESSIONS, ENDED_SESSIONS, isOver } from "./session-record.js";
 
 const NAME = "sweeper";
 const PAGE = 200;
@@ -14,6 +14,8 @@ export interface SweeperOptions {
   readonly sessionIdleMs: number;
   /** Ends a session. Returns false if it has changed. */
   end(session: Listed): Promise<boolean>;
+  /** Completes the end of a session that another process has begun. */
+  finish(key: string): Promise<void>;
   report(error: unknown): void;
 }
 
@@ -24,6 +26,8 @@ export class Sweeper {
   #lease: Lease | undefined;
   #timer: unknown;
   #sweeping: Promise<void> = Promise.resolve();
+  /** Sessions that had ended at the last sweep. The process that ended them has had its time. */
+  #ended: ReadonlySet<string> = new Set();
   #closed = false;
 
   constructor(options: SweeperOptions) {
@@ -55,15 +59,24 @@ export class Sweeper {
     const { cluster, leaseMs } = this.#options;
     if (!cluster.available) return;
     if (this.#lease?.lost.aborted !== false) this.#lease = await cluster.leases.acquire(NAME, leaseMs);
-    if (this.#lease !== undefined) await this.#endDue(this.#lease);
+    if (this.#lease === undefined) return;
+    const { end, finish } = this.#options;
+    const ended = new Set<string>();
+    await this.#visit(ENDED_SESSIONS, this.#lease, async ({ key }) => {
+      if (this.#ended.has(key)) await finish(key);
+      else ended.add(key);
+    });
+    this.#ended = ended;
+    await this.#visit(ALL_SESSIONS, this.#lease, async (session) => {
+      if (isOver(session)) await end(session);
+    });
   }
 
-  async #endDue({ lost }: Lease): Promise<void> {
-    const { cluster, end } = this.#options;
+  async #visit(index: string, { lost }: Lease, visit: (session: Listed) => Promise<unknown>): Promise<void> {
+    const { records } = this.#options.cluster;
     for (let after: { score: number; key: string } | undefined; !this.#closed && !lost.aborted; ) {
-      const options = after === undefined ? { limit: PAGE } : { after, limit: PAGE };
-      const page = await cluster.records.list(ALL_SESSIONS, options);
-      for (const session of page) if (isOver(session) && !lost.aborted) await end(session);
+      const page = await records.list(index, after === undefined ? { limit: PAGE } : { after, limit: PAGE });
+      for (const session of page) if (!lost.aborted) await visit(session);
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE) return;
       after = { score: last.score, key: last.key };
