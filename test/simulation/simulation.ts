@@ -140,6 +140,8 @@ class Run {
     node.isCalmSince = (since) => !this.#world.wasTroubled(since, node.name);
     this.#history.note(`${node.name} starts`);
     nodes[slot] = node;
+    // A server joins the others with its first request.
+    this.#world.send({ method: "GET", principal: "probe" }, node);
   }
 
   /** Announces changes and sends messages to all clients, from any node. */

@@ -1,3 +1,4 @@
+import { type Clock, pause } from "../../../../call/clock.js";
 import type { MaybePromise } from "../../../../call/maybe-promise.js";
 import type { Cluster } from "../../../../cluster/cluster.js";
 import type { RequestId, RpcNotification } from "../../../../protocol/jsonrpc/message.js";
@@ -7,6 +8,9 @@ const TOPIC = "control";
 
 /** Maximum length of a message. A longer one is not sent. */
 const MAX_CHARS = 262_144;
+const FIRST_PAUSE_MS = 50;
+/** Number of attempts to join or to send, within some seconds. An absence of the engine ends with a gap in any case. */
+const ATTEMPTS = 4;
 
 /** Message between the processes that serve the same sessions. */
 export type ControlMessage =
@@ -31,14 +35,21 @@ export type ControlMessage =
 /** Topic on which the processes tell each other about running calls and sessions. */
 export class Control {
   readonly #cluster: Cluster;
+  readonly #clock: Clock;
   readonly #receive: (message: ControlMessage) => void;
   readonly #report: (error: unknown) => void;
   #leave: (() => MaybePromise<void>) | undefined;
   #joining: Promise<void> | undefined;
   #closed = false;
 
-  constructor(cluster: Cluster, receive: (message: ControlMessage) => void, report: (error: unknown) => void) {
+  constructor(
+    cluster: Cluster,
+    clock: Clock,
+    receive: (message: ControlMessage) => void,
+    report: (error: unknown) => void,
+  ) {
     this.#cluster = cluster;
+    this.#clock = clock;
     this.#receive = receive;
     this.#report = report;
   }
@@ -46,7 +57,7 @@ export class Control {
   /** Resolves when messages arrive. If the engine is away, the next call tries again. */
   join(): Promise<void> {
     if (this.#leave !== undefined) return Promise.resolve();
-    this.#joining ??= this.#join().finally(() => {
+    this.#joining ??= this.#repeat(ATTEMPTS, () => this.#join()).finally(() => {
       this.#joining = undefined;
     });
     return this.#joining;
@@ -58,7 +69,9 @@ export class Control {
       this.#report(new Error(`A message of ${text.length} characters to other processes was dropped: ${message.kind}`));
       return;
     }
-    (async () => this.#cluster.bus.publish(TOPIC, text))().catch(this.#report);
+    // A message that must not arrive twice is not repeated.
+    const attempts = message.kind === "frame" || message.kind === "log" ? 1 : ATTEMPTS;
+    this.#repeat(attempts, async () => this.#cluster.bus.publish(TOPIC, text)).catch(this.#report);
   }
 
   async close(): Promise<void> {
@@ -72,6 +85,17 @@ export class Control {
     const leave = await this.#cluster.bus.subscribe(TOPIC, (text, from) => this.#onText(text, from));
     if (this.#closed) await leave();
     else this.#leave = leave;
+  }
+
+  async #repeat(attempts: number, work: () => Promise<void>): Promise<void> {
+    for (let left = attempts, pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 4) {
+      try {
+        return await work();
+      } catch (error) {
+        if (--left === 0 || this.#closed) throw error;
+        await pause(this.#clock, pauseMs);
+      }
+    }
   }
 
   #onText(text: string, from: string): void {

@@ -44,6 +44,14 @@ export class Nodes {
     return (await this.#options.cluster.records.get(keyOf(node))) !== undefined;
   }
 
+  /**
+   * Lists this process, unless it is listed. A process must not begin calls before, since no other one would end them
+   * after its death. It is listed even if it cannot acquire its lease at present.
+   */
+  enlist(): Promise<void> | undefined {
+    return this.#isListed ? undefined : this.#looking?.then(() => this.#enlist());
+  }
+
   onGap(): void {
     this.#steadySince = this.#options.clock.now();
   }
@@ -80,11 +88,15 @@ export class Nodes {
       if (this.#own === undefined) return;
       onReturned();
     }
-    if (!this.#isListed) {
-      await cluster.records.put(keyOf(cluster.node), "", { index: [{ index: NODES, score: 0 }] });
-      this.#isListed = true;
-    }
+    await this.#enlist();
     if (clock.now() - this.#steadySince >= leaseMs) await this.#buryPredecessors();
+  }
+
+  async #enlist(): Promise<void> {
+    const { records, node } = this.#options.cluster;
+    if (this.#isListed) return;
+    await records.put(keyOf(node), "", { index: [{ index: NODES, score: 0 }] });
+    this.#isListed = true;
   }
 
   /** Looks at the predecessors in the list, until it finds one that lives. */

@@ -32,6 +32,8 @@ export interface SessionLogOptions {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly limits: ServerLimits;
+  /** Lists this process among those whose streams are ended after their death. Returns undefined if it is listed. */
+  enlist(): Promise<void> | undefined;
   /** True if this process holds the standalone stream of a session. */
   holds(sessionId: string): Promise<boolean>;
   report(error: unknown): void;
@@ -67,6 +69,8 @@ export class SessionLog implements SharedLog {
 
   /** Makes this process the writer of a stream. */
   async claim(sessionId: string, streamId: string): Promise<Written> {
+    const enlisting = this.#options.enlist();
+    if (enlisting !== undefined) await enlisting;
     const writer = await this.#cluster.logs.claim(logOf(sessionId), streamId);
     const written: Written = { writer, seq: 0, isUncertain: false, recent: [] };
     this.#written.set(placeOf(sessionId, streamId), written);

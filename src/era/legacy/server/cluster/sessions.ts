@@ -1,3 +1,4 @@
+import { pause } from "../../../../call/clock.js";
 import { type Deadline, DeadlineQueue } from "../../../../call/deadline-queue.js";
 import type { Cluster, Stored } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
@@ -25,6 +26,8 @@ import { deleteOnce, putOnce } from "./unknown-outcome.js";
 const MAX_TOUCH_MS = 60_000;
 const MAX_ID_CHARS = 1_024;
 const MAX_ATTEMPTS = 16;
+/** Time after which a read that failed is repeated. */
+const REFRESH_MS = 1_000;
 
 /** Local part of a session. */
 interface Kept<Session> {
@@ -34,6 +37,8 @@ interface Kept<Session> {
   /** Time at which the life of the record was extended. Not finite before the first use of the session. */
   touchedAt: number;
   usedAt: number;
+  /** True while a repeated read is planned. */
+  isRefreshing: boolean;
   place: Deadline<Kept<Session>> | undefined;
 }
 
@@ -254,6 +259,17 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     if (this.#kept.has(id)) this.#refresh(id);
   }
 
+  /** Reads the record again after a failure. No request may come that would do it. */
+  #refreshLater(id: string): void {
+    const kept = this.#kept.get(id);
+    if (kept === undefined || kept.isRefreshing || this.#closed) return;
+    kept.isRefreshing = true;
+    pause(this.#options.place.runtime.clock, REFRESH_MS).then(() => {
+      kept.isRefreshing = false;
+      if (this.#kept.get(id) === kept) this.#refresh(id);
+    });
+  }
+
   /** Reads the record again before the next use of each session, since announcements may have been missed. */
   onGap(): void {
     for (const [id, kept] of this.#kept) {
@@ -283,7 +299,10 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
 
   /** Reads the record of a session, without waiting. */
   #refresh(id: string): void {
-    this.#read(id).catch((error: unknown) => this.#options.report(error));
+    this.#read(id).catch((error: unknown) => {
+      this.#options.report(error);
+      this.#refreshLater(id);
+    });
   }
 
   #outdate(id: string): void {
@@ -341,6 +360,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       readAt: now,
       touchedAt: Number.NEGATIVE_INFINITY,
       usedAt: now,
+      isRefreshing: false,
       place: undefined,
     };
     this.#kept.set(id, kept);

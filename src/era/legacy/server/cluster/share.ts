@@ -57,8 +57,9 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     this.#place = place;
     this.#holders = new Holders(cluster);
     const holds = (session: string) => this.#holders.isOwn(session);
-    this.log = resumable ? new SessionLog({ cluster, clock, limits, holds, report }) : undefined;
-    this.#control = new Control(cluster, (message) => this.#receive(message), report);
+    const enlist = () => this.#nodes.enlist();
+    this.log = resumable ? new SessionLog({ cluster, clock, limits, enlist, holds, report }) : undefined;
+    this.#control = new Control(cluster, clock, (message) => this.#receive(message), report);
     this.#questions = new Questions(cluster, this.#control, runtime, report);
     this.#early = new EarlyMessages(clock);
     this.#recent = new RecentChanges(clock, 2 * limits.sessionCacheMs);
