@@ -213,8 +213,10 @@ export class ClientSession {
   /** True if a response refuses the request. A session may be refused only after it has ended. */
   #refused({ status }: Head, what: string): boolean {
     if (status < 300) return false;
-    if (status === 404) {
-      if (!this.#world.mayHaveEnded(this.record))
+    const mayHaveEnded = this.#world.mayHaveEnded(this.record);
+    // The log of a session that has ended is gone, so that its events are unknown.
+    if (status === 404 || (status === 400 && mayHaveEnded)) {
+      if (!mayHaveEnded)
         this.#world.history.violate("live session", `${what} gets 404, though ${this.record.id} has not ended`);
       this.#end();
     } else this.#world.history.violate("definite refusals", `${what} gets ${status}`);

@@ -13,7 +13,7 @@ import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
 import { type HttpRefusal, refuse, refuseFailed } from "../../refuse.js";
 import type { Call, CallOrigin, Outcome, ServerEra, ServerRuntime } from "../../server-era.js";
 import { type EarlyCancel, EarlyCancels } from "./early-cancels.js";
-import { invalidRequest, shuttingDown, toClusterRefusal } from "./refusals.js";
+import { invalidRequest, shuttingDown, toUnbegun } from "./refusals.js";
 import type { PostReply, ReplyKind } from "./reply.js";
 import type { LegacySession } from "./session.js";
 import type { SessionStream } from "./stream.js";
@@ -171,7 +171,7 @@ export class PostCalls {
   #failStart(entries: readonly Running[], { exchange, reply, id }: Start, error: unknown): void {
     for (const entry of entries) if (this.#release(entry)) entry.call.end.abort(error);
     reply.stream?.end();
-    const refusal = toClusterRefusal(error);
+    const refusal = toUnbegun(error);
     if (refusal === undefined || exchange.answered) refuseFailed(exchange, this.#owner.runtime, error, id);
     else refuse(exchange, this.#owner.runtime, refusal, id);
     this.#owner.onCallOver();

@@ -138,7 +138,11 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
 
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
     const stream = call === undefined ? this.#streams.standalone : this.#calls.replyOf(call)?.stream;
-    if (stream?.reachable === true) return stream.send(formatNotification(method, params));
+    if (stream?.reachable !== true) return;
+    const frame = formatNotification(method, params);
+    // Changes may come twice, log messages not.
+    const isOnce = call === undefined && this.#shared !== undefined && method === "notifications/message";
+    if (!isOnce || this.#shared?.isNew(this, frame)) return stream.send(frame);
   }
 
   async request(

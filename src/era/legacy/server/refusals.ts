@@ -25,9 +25,18 @@ export const shuttingDown: HttpRefusal = {
 /** Returns the refusal of a request that needs the state of other processes, if that state cannot be reached. */
 export function toUnavailable(error: unknown): HttpRefusal | undefined {
   const code = error instanceof McpError ? error.code : undefined;
-  if (code !== "cluster_unavailable" && code !== "cluster_unknown_outcome") return undefined;
+  return code === "cluster_unavailable" || code === "cluster_unknown_outcome" ? sendAgain() : undefined;
+}
+
+function sendAgain(): HttpRefusal {
   const message = "The state that the server's processes share cannot be reached; send the request again";
   return refusal(503, message, { "retry-after": "1" });
+}
+
+/** Returns the refusal of a call that has not begun, if other processes are the reason. */
+export function toUnbegun(error: unknown): HttpRefusal | undefined {
+  // Other processes took this one for dead before the call began.
+  return error instanceof McpError && error.code === "cluster_fenced" ? sendAgain() : toClusterRefusal(error);
 }
 
 /** Returns the refusal of a GET whose stream another process has taken over in the meantime. */

@@ -119,6 +119,8 @@ export interface SessionSharing {
   takeOver(session: SharedSession): Promise<boolean>;
   /** Called when the standalone stream of a session is connected in this process. */
   onListening(session: SharedSession): void;
+  /** Returns false for a message to all clients that another process has passed on already. */
+  isNew(session: SharedSession, frame: string): boolean;
   /** Passes a message on to the process that writes the standalone stream now. */
   passOn(session: SharedSession, frame: string): void;
   /** Answers an exchange with the events of a stream that another process writes. */

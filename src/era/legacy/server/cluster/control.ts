@@ -54,9 +54,12 @@ export class Control {
     this.#report = report;
   }
 
+  get isJoined(): boolean {
+    return this.#leave !== undefined;
+  }
+
   /** Resolves when messages arrive. If the engine is away, the next call tries again. */
   join(): Promise<void> {
-    if (this.#leave !== undefined) return Promise.resolve();
     this.#joining ??= this.#repeat(ATTEMPTS, () => this.#join()).finally(() => {
       this.#joining = undefined;
     });

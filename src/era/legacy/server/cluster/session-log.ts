@@ -11,8 +11,6 @@ import { isUnknown } from "./unknown-outcome.js";
 const LAST_WAIT_MS = 5_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
-/** Number of messages that are compared with those of a former writer of the standalone stream. */
-const MAX_RECENT = 16;
 /** Start of the first entry of a call's stream, which names the requests. Clients see an event without data. */
 const REQUESTS = "#";
 
@@ -24,8 +22,6 @@ interface Written {
   lastId?: string | undefined;
   /** True if the outcome of the last attempt to append is unknown. */
   isUncertain: boolean;
-  /** Last entries of the standalone stream, oldest first. */
-  readonly recent: string[];
 }
 
 export interface SessionLogOptions {
@@ -72,7 +68,7 @@ export class SessionLog implements SharedLog {
     const enlisting = this.#options.enlist();
     if (enlisting !== undefined) await enlisting;
     const writer = await this.#cluster.logs.claim(logOf(sessionId), streamId);
-    const written: Written = { writer, seq: 0, isUncertain: false, recent: [] };
+    const written: Written = { writer, seq: 0, isUncertain: false };
     this.#written.set(placeOf(sessionId, streamId), written);
     return written;
   }
@@ -91,11 +87,6 @@ export class SessionLog implements SharedLog {
       streamId === STANDALONE ? this.#appendAsHolder(sessionId, written, data) : this.#append(written, data, last);
     this.#track(appended);
     return appended;
-  }
-
-  /** True if one of the last messages that this process wrote to the standalone stream is the same. */
-  hasJustWritten(sessionId: string, data: string): boolean {
-    return this.#written.get(placeOf(sessionId, STANDALONE))?.recent.includes(data) === true;
   }
 
   end(sessionId: string, streamId: string): void {
@@ -151,8 +142,6 @@ export class SessionLog implements SharedLog {
     for (let written = from; ; ) {
       try {
         written.lastId = await this.#append(written, data, false);
-        written.recent.push(data);
-        if (written.recent.length > MAX_RECENT) written.recent.shift();
         return written.lastId;
       } catch (error) {
         if (!isFenced(error) || !(await this.#options.holds(sessionId))) throw error;

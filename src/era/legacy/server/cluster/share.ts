@@ -20,6 +20,7 @@ import { Holders } from "./holders.js";
 import { Nodes } from "./nodes.js";
 import { Questions } from "./questions.js";
 import { RecentChanges } from "./recent-changes.js";
+import { RecentFrames } from "./recent-frames.js";
 import { endStreamsOf, SessionLog } from "./session-log.js";
 import { ClusterSessions } from "./sessions.js";
 import { Sweeper } from "./sweeper.js";
@@ -45,6 +46,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   readonly #sweeper: Sweeper;
   readonly #early: EarlyMessages;
   readonly #recent: RecentChanges;
+  readonly #frames = new RecentFrames();
   /** Sessions whose standalone streams this process took over, by the process that wrote them before. */
   readonly #takenFrom = new Map<string, Set<string>>();
   readonly #stop: readonly (() => void)[];
@@ -132,6 +134,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
 
   async takeOver(session: SharedSession): Promise<boolean> {
     const id = session.sessionId;
+    this.#frames.begin(id);
     if (this.#place.runtime.draining)
       throw new ClusterError("unavailable", "This process shuts down; another one takes the stream over");
     const missed = await this.#succeed(id);
@@ -146,7 +149,12 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     this.#control.publish({ kind: "listening", session: sessionId, turn: this.#holders.turnOf(sessionId) });
   }
 
+  isNew({ sessionId }: SharedSession, frame: string): boolean {
+    return this.#frames.isNew(sessionId, frame);
+  }
+
   passOn(session: SharedSession, frame: string): void {
+    this.#frames.forget(session.sessionId, frame);
     this.#control.publish({ kind: "frame", session: session.sessionId, frame });
   }
 
@@ -194,6 +202,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   #onLeft({ sessionId }: SharedSession): void {
     this.log?.release(sessionId);
     this.#holders.leave(sessionId);
+    this.#frames.leave(sessionId);
     for (const [node, taken] of this.#takenFrom)
       if (taken.delete(sessionId) && taken.size === 0) this.#takenFrom.delete(node);
   }
@@ -221,7 +230,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
         if (message.turn > this.#holders.turnOf(message.session)) session.standalone.release();
         return;
       case "frame":
-        if (this.log?.hasJustWritten(message.session, message.frame) === false)
+        if (session.standalone.held && this.#frames.isNewPassedOn(message.session, message.frame))
           void session.standalone.send(message.frame);
         return;
       case "answered":
@@ -254,12 +263,20 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   #onGap(): void {
     this.#join();
     this.#nodes.onGap();
-    this.#questions.readAll();
-    this.sessions.onGap();
+    this.#catchUp();
   }
 
+  /** Joins the other processes. Messages before that are missed. */
   #join(): void {
-    this.#control.join().catch((error: unknown) => this.#place.runtime.report(error, { where: "cluster" }));
+    if (this.#control.isJoined) return;
+    const report = (error: unknown) => this.#place.runtime.report(error, { where: "cluster" });
+    this.#control.join().then(() => this.#catchUp(), report);
+  }
+
+  /** Reads everything again about which messages may have been missed. */
+  #catchUp(): void {
+    this.#questions.readAll();
+    this.sessions.onGap();
   }
 
   /** Closes the streams for messages outside calls, so that their clients connect to another process. */
