@@ -13,6 +13,9 @@ const REOPEN: Backoff = { delayMs: 50, maxDelayMs: 2000 };
 const LOOKS = 3;
 const LOOK_AGAIN_MS = 50;
 
+/** Minimum delay of a heartbeat from which this process counts as stopped for a time. */
+const PAUSE_MS = 1_000;
+
 export interface ListenerOptions {
   readonly client: PostgresClient;
   readonly engine: Engine;
@@ -179,12 +182,17 @@ export class Listener {
 
   /**
    * Looks at a connection that has been silent for three intervals, though heartbeats of this process come by it too. A
-   * busy process may not have read them yet.
+   * busy process may not have read them yet. Reopens the connection after this process was stopped, since others may have
+   * taken it for lost.
    */
   #schedule(): void {
     const { engine, heartbeatMs } = this.#options;
-    this.#watch = engine.clock.schedule(() => {
-      if (engine.clock.now() - this.#heardAt > 3 * heartbeatMs) this.look();
+    const { clock } = engine;
+    const due = clock.now() + heartbeatMs;
+    this.#watch = clock.schedule(() => {
+      const wasStopped = clock.now() - due > Math.max(PAUSE_MS, 2 * heartbeatMs);
+      if (wasStopped && this.#listening !== undefined) this.#reopen();
+      else if (clock.now() - this.#heardAt > 3 * heartbeatMs) this.look();
       this.#schedule();
     }, heartbeatMs);
     unref(this.#watch);

@@ -97,11 +97,12 @@ async function run(bin: string, folder: string, data: string, port: number): Pro
     log = (log + chunk).slice(-4000);
     isReady ||= log.includes("ready to accept connections");
   });
-  for (let i = 0; i < 600; i++) {
+  for (let i = 0; i < 2_000; i++) {
     if (server.exitCode !== null) throw new Error(`postgres ended with ${server.exitCode}: ${log}`);
     if (isReady) return server;
     await sleep(20);
   }
+  for (const pid of treeOf(server.pid)) send(pid, "SIGKILL");
   throw new Error(`postgres did not start: ${log}`);
 }
 
