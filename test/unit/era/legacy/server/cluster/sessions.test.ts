@@ -22,7 +22,7 @@ test("a client that becomes ready while the engine is away is ready for all proc
   const session = opened.headers["mcp-session-id"];
   world.state.cut(one.cluster);
   const ready = { jsonrpc: "2.0", method: "notifications/initialized" };
-  await status(one.endpoint.post(ready, { session }), 202);
+  await status(one.endpoint.post(ready, { session }), 503);
   await settle();
   world.state.mend(one.cluster);
   world.clock.advance(2_000);
