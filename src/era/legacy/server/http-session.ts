@@ -138,7 +138,12 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
 
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
     const stream = call === undefined ? this.#streams.standalone : this.#calls.replyOf(call)?.stream;
-    if (stream?.reachable !== true) return;
+    // Each process learns of changes and log messages by itself, but not of a complete elicitation.
+    if (stream?.reachable !== true) {
+      if (call === undefined && method === "notifications/elicitation/complete")
+        this.#shared?.passOn(this, formatNotification(method, params));
+      return;
+    }
     const frame = formatNotification(method, params);
     // Changes may come twice, log messages not.
     const isOnce = call === undefined && this.#shared !== undefined && method === "notifications/message";
@@ -183,7 +188,7 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
   /** Ends the calls of a stream that another process writes now. A message outside calls is passed on to it. */
   onLost(stream: SessionStream, frame: string, reason: unknown): void {
     this.runtime.report(reason, { where: "event log" });
-    if (stream === this.#streams.standalone) this.#shared?.passOn(this, frame);
+    if (stream === this.#streams.standalone) this.#shared?.onLost(this, frame);
     else this.#calls.abandon(stream, reason);
   }
 

@@ -1,4 +1,4 @@
-import { andThen, attempt, type MaybePromise } from "../../../call/maybe-promise.js";
+import { attempt, type MaybePromise } from "../../../call/maybe-promise.js";
 import type { HttpExchange, HttpHeaders } from "../../../http/exchange.js";
 import { rememberLast } from "../../../http/guard.js";
 import { accepts } from "../../../http/media-type.js";
@@ -83,7 +83,10 @@ class LegacyBinding implements HttpBinding {
       runtime,
       resumable: options.resumable === true,
       create: (id, principal) => new HttpSession(this.#context, id, principal),
-      onEnd: (id) => this.#onEnd(id),
+      onEnd: (id) => {
+        if (joined?.shared.log === undefined) this.#forget(id);
+        this.#onEnd(id);
+      },
     });
     const table = new SessionTable(runtime.limits, runtime.clock, (id) => this.#onEnd(id));
     this.#table = joined?.sessions ?? table;
@@ -114,7 +117,10 @@ class LegacyBinding implements HttpBinding {
     if (exchange.method === "POST") return this.#post(exchange, body, version);
     if (!this.#methods.includes(exchange.method)) return this.#refuse(exchange, this.#notAllowed(exchange.method));
     const serve = exchange.method === "GET" ? this.#listen : this.#delete;
-    andThen(this.#find(exchange, body, version), (session) => session && serve.call(this, exchange, session));
+    const session = this.#find(exchange, body, version);
+    if (session instanceof Promise)
+      this.#serveLater(exchange, body, session, (found) => serve.call(this, exchange, found));
+    else if (session !== undefined) serve.call(this, exchange, session);
   }
 
   idle(): Promise<void> {
@@ -164,8 +170,19 @@ class LegacyBinding implements HttpBinding {
       return;
     }
     const session = this.#find(exchange, body, version);
-    if (session instanceof Promise) session.then((session) => session && this.#postTo(session, exchange, body, kind));
+    if (session instanceof Promise)
+      this.#serveLater(exchange, body, session, (found) => this.#postTo(found, exchange, body, kind));
     else if (session !== undefined) this.#postTo(session, exchange, body, kind);
+  }
+
+  /** Serves an exchange when its session has been read. */
+  #serveLater(
+    exchange: HttpExchange,
+    body: Parsed | undefined,
+    session: Promise<HttpSession | undefined>,
+    serve: (session: HttpSession) => void,
+  ): void {
+    session.then((found) => found && serve(found)).catch((error: unknown) => this.#refuseFailed(exchange, error, body));
   }
 
   #postTo(session: HttpSession, exchange: HttpExchange, body: Parsed, kind: ReplyKind): void {
@@ -252,9 +269,7 @@ class LegacyBinding implements HttpBinding {
       );
     const found = this.#table.find(sessionId, exchange.principal);
     if (!(found instanceof Promise)) return this.#check(found, exchange, body, version);
-    return found
-      .then((found) => this.#check(this.#closed ? shuttingDown : found, exchange, body, version))
-      .catch((error: unknown) => this.#refuseFailed(exchange, error, body));
+    return found.then((found) => this.#check(this.#closed ? shuttingDown : found, exchange, body, version));
   }
 
   #check(
@@ -279,6 +294,12 @@ class LegacyBinding implements HttpBinding {
     this.#unnamed.delete(session);
     session.end(sessionClosed);
     this.#onCallOver();
+  }
+
+  /** Removes the events of a session from a log of the author. */
+  #forget(id: string): void {
+    const { log } = this.#context;
+    (async () => log?.drop(id))().catch((error: unknown) => this.#runtime.report(error, { where: "event log" }));
   }
 
   async #onEnd(id: string): Promise<void> {

@@ -23,11 +23,14 @@ export interface PostReply {
   fail(frame: string): void;
 }
 
+const NONE: readonly string[] = [];
+
 /** Response as an event stream, which ends with the last of its requests. */
 export class StreamReply implements PostReply {
   readonly stream: SessionStream;
   readonly #exchange: HttpExchange;
   #pending: number;
+  #failed: readonly string[] = NONE;
 
   constructor(exchange: HttpExchange, stream: SessionStream, pending: number) {
     this.#exchange = exchange;
@@ -53,12 +56,13 @@ export class StreamReply implements PostReply {
   /** Records a cancelled request. If the stream has not begun, the response is 204, as with JSON. */
   drop(): void {
     if (--this.#pending > 0) return;
-    this.stream.end();
+    this.stream.close();
     if (!this.#exchange.answered) this.#exchange.reply(204, {});
   }
 
   fail(frame: string): void {
-    if (--this.#pending === 0) this.stream.abandon(frame);
+    this.#failed = [...this.#failed, frame];
+    if (--this.#pending === 0) this.stream.abandon(this.#failed);
   }
 }
 

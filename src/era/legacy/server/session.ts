@@ -232,6 +232,10 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     return this.#subscriptions;
   }
 
+  get awaitsPage(): boolean {
+    return this.#urlElicitations.size > 0;
+  }
+
   addUrlElicitation(id: string): void {
     if (this.#closed) return;
     trackUrlElicitation(this.#runtime, id, this);

@@ -46,8 +46,8 @@ export interface SharedLog extends EventLog {
   /** Makes this process the writer of a new stream, and names the requests that it answers. Returns the first id. */
   open(sessionId: string, streamId: string, requests: readonly RequestId[]): Promise<string>;
   append(sessionId: string, streamId: string, data: string, last?: boolean): Promise<string>;
-  /** Marks the end of a stream whose requests get no response. */
-  end(sessionId: string, streamId: string): void;
+  /** Appends the last messages of a stream, unless its end is marked. */
+  end(sessionId: string, streamId: string, frames: readonly string[]): void;
 }
 
 /** Local part of a session that other processes serve as well. */
@@ -61,6 +61,8 @@ export interface SharedSession {
   readonly protocol: {
     readonly state: SessionState;
     readonly isReady: boolean;
+    /** True if a page that the client was asked to open is not complete. */
+    readonly awaitsPage: boolean;
     readonly subscriptions: { listener: CallOrigin; send(change: Change): void };
     restore(state: SessionState): void;
     log(message: LogMessage): void;
@@ -91,8 +93,8 @@ export interface FollowingSession {
   readonly clock: Clock;
   readonly limits: ReaderLimits;
   readonly keepAlive: KeepAlive<SseConnection>;
-  /** Functions that end these connections. */
-  readonly followers: Set<() => void>;
+  /** Functions that end these connections, by stream. */
+  readonly followers: Map<string, () => void>;
   /** Returns the maximum lifetime of a connection, or undefined for no limit. */
   followLifeOf(exchange: HttpExchange): number | undefined;
   report(error: unknown): void;
@@ -123,6 +125,8 @@ export interface SessionSharing {
   isNew(session: SharedSession, frame: string): boolean;
   /** Passes a message on to the process that writes the standalone stream now. */
   passOn(session: SharedSession, frame: string): void;
+  /** Called when this process writes the standalone stream no longer, since it could not store a message. */
+  onLost(session: SharedSession, frame: string): void;
   /** Answers an exchange with the events of a stream that another process writes. */
   follow(session: FollowingSession, exchange: HttpExchange, streamId: string, after: string): void;
 }

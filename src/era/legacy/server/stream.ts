@@ -9,7 +9,7 @@ import { formatSseEvent, SSE_HEADERS } from "../../../http/sse/writer.js";
 import type { RequestId } from "../../../protocol/jsonrpc/message.js";
 import type { EventLog, LoggedEvent } from "../../../store/event-log.js";
 import type { Busy } from "../../busy.js";
-import { toUnavailable } from "./refusals.js";
+import { toConflict, toUnavailable } from "./refusals.js";
 import type { SharedLog } from "./shared-sessions.js";
 
 /** Context that the streams of a session share. */
@@ -138,11 +138,12 @@ export class SessionStream {
 
   /** Makes this process the writer by `claim`. Messages that are sent meanwhile wait for it. */
   async takeOver(claim: () => Promise<boolean>): Promise<boolean> {
+    const before = this.held;
     this.held = true;
     try {
       return await this.#inTurn(claim);
     } catch (error) {
-      this.held = false;
+      this.held &&= before && toConflict(error) === undefined;
       throw error;
     }
   }
@@ -179,10 +180,17 @@ export class SessionStream {
     return true;
   }
 
-  /** Ends the stream without a response to its requests. Only a client that resumes it elsewhere receives `frame`. */
-  abandon(frame: string): void {
-    if (this.#requests === undefined) this.end();
-    else this.finish(frame);
+  /** Ends the stream without a response to its requests. Only a client that resumes it elsewhere receives `frames`. */
+  abandon(frames: readonly string[]): void {
+    this.#endLog(...frames);
+    this.end();
+  }
+
+  /** Ends the stream after the messages that wait for the log. */
+  close(): void {
+    if (this.#turn === undefined || this.#state !== "open") return this.end();
+    this.#state = "finishing";
+    this.#turn.then(() => this.end());
   }
 
   /** Stops writing, since another process writes this stream now. */
@@ -203,14 +211,13 @@ export class SessionStream {
   }
 
   /**
-   * Ends the stream. Nothing is written afterwards, neither to the client nor to the log. A last message that the log
-   * has not stored is written without waiting for it.
+   * Ends the stream. Nothing is written to the client afterwards. A last message that the log has not stored is written
+   * without waiting for it.
    */
   end(): void {
     if (this.#state === "ended") return;
     this.begin();
-    if (this.#state === "open" && this.#requests !== undefined)
-      this.#owner.sharedLog?.end(this.#owner.sessionId, this.id);
+    this.#endLog(this.#last ?? "");
     this.#state = "ended";
     const connection = this.#connection;
     this.#disconnect();
@@ -245,6 +252,7 @@ export class SessionStream {
   }
 
   #begin(exchange: HttpExchange, headers: HttpHeaders | undefined, id: string | undefined): void {
+    if (this.#state === "ended") this.#endLog("");
     // The exchange was answered or closed while the log was working.
     if (exchange.answered) return;
     const connection = this.#connect(exchange, headers);
@@ -319,6 +327,11 @@ export class SessionStream {
     this.release();
     this.#owner.onLost(this, frame, new Error(problem));
     return true;
+  }
+
+  /** Stores the last messages for a client that resumes the stream elsewhere, unless the end is marked. */
+  #endLog(...frames: readonly string[]): void {
+    if (this.#requests !== undefined) this.#owner.sharedLog?.end(this.#owner.sessionId, this.id, frames);
   }
 
   #write(frame: string, id: string | undefined): void {

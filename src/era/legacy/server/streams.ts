@@ -46,7 +46,7 @@ export class SessionStreams implements StreamOwner, FollowingSession {
   readonly #prefix: string;
   /** Streams of unfinished calls, connected or not. */
   readonly #ofCalls = new SmallMap<string, SessionStream>();
-  readonly followers = new Set<() => void>();
+  readonly followers = new Map<string, () => void>();
   #listening = false;
   #count = 0;
   /** Number of open connections. */
@@ -101,7 +101,7 @@ export class SessionStreams implements StreamOwner, FollowingSession {
     try {
       const missed = await this.#takeOver();
       await this.standalone.catchUp(exchange);
-      this.#session.onListening(missed);
+      this.#onListening(missed);
     } finally {
       this.#listening = false;
     }
@@ -121,7 +121,13 @@ export class SessionStreams implements StreamOwner, FollowingSession {
   async #resumeStandalone(exchange: HttpExchange, lastEventId: string): Promise<void> {
     const missed = await this.#takeOver();
     await this.standalone.resume(exchange, lastEventId);
-    this.#session.onListening(missed);
+    this.#onListening(missed);
+  }
+
+  /** Ends the connection if a newer one of another process has taken the stream over. */
+  #onListening(missed: boolean): void {
+    if (this.standalone.held) this.#session.onListening(missed);
+    else this.standalone.release();
   }
 
   /** Makes this process the writer of the standalone stream, if another one may be. */
@@ -131,9 +137,10 @@ export class SessionStreams implements StreamOwner, FollowingSession {
 
   endAll(): void {
     this.standalone.end();
-    for (const stop of this.followers) stop();
+    for (const stop of this.followers.values()) stop();
     for (const stream of this.#ofCalls.values()) {
-      this.report(new Error("The session ended before the event log had stored a response"));
+      if (this.sharedLog === undefined)
+        this.report(new Error("The session ended before the event log had stored a response"));
       stream.end();
     }
   }
@@ -173,8 +180,8 @@ export class SessionStreams implements StreamOwner, FollowingSession {
   }
 
   onLost(stream: SessionStream, frame: string, reason: unknown): void {
-    if (stream !== this.standalone) stream.end();
     this.#session.onLost(stream, frame, reason);
+    if (stream !== this.standalone) stream.end();
   }
 
   onEnded(stream: SessionStream): void {

@@ -1,14 +1,18 @@
 import type { Clock } from "../../../../call/clock.js";
 import { type Deadline, DeadlineQueue } from "../../../../call/deadline-queue.js";
-import type { RpcNotification } from "../../../../protocol/jsonrpc/message.js";
+import type { RequestId, RpcNotification } from "../../../../protocol/jsonrpc/message.js";
+import { isRequestId } from "../../../../protocol/jsonrpc/parse.js";
 
 /** Maximum number of messages. The oldest are dropped first. */
 const MAX_KEPT = 1_000;
 const KEPT_MS = 10_000;
 
+/** Maximum length of a request id. */
+const MAX_ID_CHARS = 128;
+
 interface Early {
   readonly session: string;
-  readonly message: RpcNotification;
+  readonly requestId: RequestId;
 }
 
 /**
@@ -23,10 +27,13 @@ export class EarlyMessages {
     this.#queue = new DeadlineQueue(clock, KEPT_MS, (early) => this.#drop(early));
   }
 
-  keep(session: string, message: RpcNotification): void {
+  keep(session: string, { method, params }: RpcNotification): void {
+    const requestId = params?.requestId;
+    if (method !== "notifications/cancelled" || !isRequestId(requestId)) return;
+    if (typeof requestId === "string" && requestId.length > MAX_ID_CHARS) return;
     const [oldest] = this.#kept;
     if (this.#kept.size >= MAX_KEPT && oldest?.item !== undefined) this.#drop(oldest.item);
-    this.#kept.add(this.#queue.add({ session, message }));
+    this.#kept.add(this.#queue.add({ session, requestId }));
   }
 
   /** Returns and removes the messages for a session. */
@@ -34,7 +41,11 @@ export class EarlyMessages {
     if (this.#kept.size === 0) return [];
     const found = [...this.#kept].flatMap(({ item }) => (item?.session === session ? [item] : []));
     for (const early of found) this.#drop(early);
-    return found.map(({ message }) => message);
+    return found.map(({ requestId }) => ({
+      jsonrpc: "2.0",
+      method: "notifications/cancelled",
+      params: { requestId },
+    }));
   }
 
   clear(): void {

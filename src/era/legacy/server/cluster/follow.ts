@@ -5,7 +5,7 @@ import type { SessionLog } from "./session-log.js";
 
 /**
  * Answers an exchange with the events of a stream that another process writes, from the log, until the stream or the
- * session ends. Returns when the response has begun.
+ * session ends. A newer connection of this process to the stream ends it as well. Returns when the response has begun.
  */
 export function followStream(
   log: SessionLog,
@@ -21,7 +21,8 @@ export function followStream(
   const connection = new SseConnection(exchange, { clock, keepAlive, limits, onGone: stop });
   const lifeMs = session.followLifeOf(exchange);
   const old = lifeMs === undefined ? undefined : clock.schedule(stop, lifeMs);
-  session.followers.add(stop);
+  session.followers.get(streamId)?.();
+  session.followers.set(streamId, stop);
   session.onConnected();
   const copy = async () => {
     for await (const { id, data } of log.follow(sessionId, streamId, after, stopped.signal)) {
@@ -33,7 +34,7 @@ export function followStream(
     .catch((error: unknown) => session.report(error))
     .finally(() => {
       clock.cancel(old);
-      session.followers.delete(stop);
+      if (session.followers.get(streamId) === stop) session.followers.delete(streamId);
       connection.end();
       session.onDisconnected();
     });

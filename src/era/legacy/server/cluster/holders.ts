@@ -1,3 +1,4 @@
+import type { Clock } from "../../../../call/clock.js";
 import type { Cluster } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
 import { putOnce } from "./unknown-outcome.js";
@@ -12,14 +13,28 @@ export interface Holder {
   readonly turn: number;
 }
 
+/** Turn of this process. */
+interface Turn {
+  readonly turn: number;
+  /** Version of its record. */
+  readonly version: string;
+  /** Time at which the life of the record began. */
+  keptAt: number;
+}
+
+/** Name of the holder of a stream that no process writes. */
+const NOBODY = "";
+
 /** Holders of the standalone streams of sessions, as records. */
 export class Holders {
   readonly #cluster: Cluster;
+  readonly #clock: Clock;
   /** Turns of this process by session. */
-  readonly #own = new Map<string, number>();
+  readonly #own = new Map<string, Turn>();
 
-  constructor(cluster: Cluster) {
+  constructor(cluster: Cluster, clock: Clock) {
     this.#cluster = cluster;
+    this.#clock = clock;
   }
 
   /** Makes this process the holder. Returns the former one. Fails if `isOpen` says that the session has ended. */
@@ -30,13 +45,14 @@ export class Holders {
       const before = stored && (JSON.parse(stored.value) as Holder);
       const own: Holder = { node, turn: (before?.turn ?? 0) + 1 };
       const options = { ttlMs: KEPT_MS, ifVersion: stored?.version ?? null };
-      if ((await putOnce(records, keyOf(session), JSON.stringify(own), options)) === undefined) continue;
+      const version = await putOnce(records, keyOf(session), JSON.stringify(own), options);
+      if (version === undefined) continue;
       // The end of a session deletes the record. A new one must not stay behind.
       if (stored === undefined && isOpen !== undefined && !(await isOpen())) {
         await this.delete(session);
         throw new ClusterError("dropped", "The session has ended");
       }
-      this.#own.set(session, own.turn);
+      this.#own.set(session, { turn: own.turn, version, keptAt: this.#clock.now() });
       return before;
     }
     throw new ClusterError(
@@ -47,14 +63,30 @@ export class Holders {
 
   /** Returns the turn of this process, or 0 if it has had none. */
   turnOf(session: string): number {
-    return this.#own.get(session) ?? 0;
+    return this.#own.get(session)?.turn ?? 0;
   }
 
   /** True if no other process has taken the stream over since this one did. */
   async isOwn(session: string): Promise<boolean> {
     const stored = await this.#cluster.records.get(keyOf(session));
     const holder = stored && (JSON.parse(stored.value) as Holder);
-    return holder?.node === this.#cluster.node && holder.turn === this.#own.get(session);
+    return holder?.node === this.#cluster.node && holder.turn === this.#own.get(session)?.turn;
+  }
+
+  /** Extends the life of the record of a stream in use. */
+  async keep(session: string): Promise<void> {
+    const own = this.#own.get(session);
+    if (own === undefined || this.#clock.now() - own.keptAt < KEPT_MS / 2) return;
+    own.keptAt = this.#clock.now();
+    await this.#cluster.records.touch(keyOf(session), KEPT_MS);
+  }
+
+  /** Stores that no process writes the stream, so that the next holder knows that changes were missed. */
+  async giveUp(session: string): Promise<void> {
+    const own = this.#own.get(session);
+    if (own === undefined) return;
+    const value = JSON.stringify({ node: NOBODY, turn: own.turn } satisfies Holder);
+    await putOnce(this.#cluster.records, keyOf(session), value, { ttlMs: KEPT_MS, ifVersion: own.version });
   }
 
   /** Forgets the turn of this process. */

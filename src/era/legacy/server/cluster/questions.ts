@@ -4,11 +4,10 @@ import { ClusterError } from "../../../../cluster/error.js";
 import type { RequestId, RpcResponse } from "../../../../protocol/jsonrpc/message.js";
 import type { SharedSession } from "../shared-sessions.js";
 import type { Control } from "./control.js";
+import { isUnknown, putOnce } from "./unknown-outcome.js";
 
-/** Time for which an answered question is kept for the process that asked. */
-const ANSWERED_MS = 60_000;
-/** Time by which a question is kept longer than it may wait. */
-const GRACE_MS = 60_000;
+/** Longest life of a question: a day. The process that asked deletes it when it has the response or gives up. */
+const LIFE_MS = 86_400_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 
@@ -25,21 +24,14 @@ export class Questions {
   readonly #cluster: Cluster;
   readonly #control: Control;
   readonly #clock: Clock;
-  readonly #lifeMs: number | undefined;
   readonly #report: (error: unknown) => void;
   /** Open questions of this process, with their sessions. */
   readonly #open = new Map<string, SharedSession>();
 
-  constructor(
-    cluster: Cluster,
-    control: Control,
-    { clock, limits: { askTimeoutMs } }: { readonly clock: Clock; readonly limits: { readonly askTimeoutMs: number } },
-    report: (error: unknown) => void,
-  ) {
+  constructor(cluster: Cluster, control: Control, clock: Clock, report: (error: unknown) => void) {
     this.#cluster = cluster;
     this.#control = control;
     this.#clock = clock;
-    this.#lifeMs = Number.isFinite(askTimeoutMs) ? askTimeoutMs + GRACE_MS : undefined;
     this.#report = report;
   }
 
@@ -47,8 +39,8 @@ export class Questions {
     const { node, records } = this.#cluster;
     const id = `${node}:${crypto.randomUUID()}`;
     const value: QuestionRecord = { session: session.sessionId };
-    await records.put(keyOf(id), JSON.stringify(value), {
-      ...(this.#lifeMs !== undefined && { ttlMs: this.#lifeMs }),
+    await putOnce(records, keyOf(id), JSON.stringify(value), {
+      ttlMs: LIFE_MS,
       index: [{ index: questionsOf(node), score: 0 }],
     });
     this.#open.set(id, session);
@@ -65,14 +57,6 @@ export class Questions {
     return typeof id === "string" && QUESTION_ID.test(id) && !id.startsWith(`${this.#cluster.node}:`);
   }
 
-  /** Keeps a question of this process that its client works on. */
-  keep(id: unknown): void {
-    const { records } = this.#cluster;
-    const lifeMs = this.#lifeMs;
-    if (lifeMs !== undefined && typeof id === "string" && this.#open.has(id))
-      this.#try(async () => records.touch(keyOf(id), lifeMs));
-  }
-
   /** Stores a response. Nothing happens unless the question is open and belongs to the session. */
   async answer(session: SharedSession, response: RpcResponse): Promise<void> {
     const { id } = response;
@@ -86,7 +70,7 @@ export class Questions {
       if (question.response !== undefined) break;
       const value: QuestionRecord = { session: session.sessionId, response };
       const index = [{ index: questionsOf(nodeOf(id)), score: 0 }];
-      const options = { ttlMs: ANSWERED_MS, ifVersion: stored.version, index };
+      const options = { ttlMs: LIFE_MS, ifVersion: stored.version, index };
       if ((await put(async () => records.put(key, JSON.stringify(value), options))) !== undefined) break;
     }
     this.#control.publish({ kind: "answered", session: session.sessionId, id });
@@ -103,7 +87,7 @@ export class Questions {
     for (const id of this.#open.keys()) this.onAnswered(id);
   }
 
-  /** Deletes the questions of a process that has died. */
+  /** Deletes the questions of a process that has died or shuts down. */
   async forget(node: string): Promise<void> {
     const { records } = this.#cluster;
     for (;;) {
@@ -141,7 +125,7 @@ async function put(write: () => Promise<string | undefined>): Promise<string | u
   try {
     return await write();
   } catch (error) {
-    if (error instanceof ClusterError && error.failure === "unknown_outcome") return undefined;
+    if (isUnknown(error)) return undefined;
     throw error;
   }
 }

@@ -7,8 +7,11 @@ import type { ServerLimits } from "../../../server-limits.js";
 import { type SharedLog, STANDALONE } from "../shared-sessions.js";
 import { isUnknown } from "./unknown-outcome.js";
 
-/** Time for which the response of a call waits for an engine that is away. After it, the response is sent unlogged. */
-const LAST_WAIT_MS = 5_000;
+/**
+ * Time for which the start and the response of a call wait for an engine that is away. After it, the call is refused, or
+ * the response is sent before it is stored.
+ */
+const MAX_WAIT_MS = 5_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 /** Start of the first entry of a call's stream, which names the requests. Clients see an event without data. */
@@ -22,6 +25,8 @@ interface Written {
   lastId?: string | undefined;
   /** True if the outcome of the last attempt to append is unknown. */
   isUncertain: boolean;
+  /** Last attempt to append. */
+  appended?: Promise<unknown> | undefined;
 }
 
 export interface SessionLogOptions {
@@ -73,9 +78,12 @@ export class SessionLog implements SharedLog {
     return written;
   }
 
-  async open(sessionId: string, streamId: string, requests: readonly RequestId[]): Promise<string> {
-    await this.claim(sessionId, streamId);
-    return this.append(sessionId, streamId, REQUESTS + JSON.stringify(requests));
+  open(sessionId: string, streamId: string, requests: readonly RequestId[]): Promise<string> {
+    const opened = this.claim(sessionId, streamId).then(() =>
+      this.#within(this.append(sessionId, streamId, REQUESTS + JSON.stringify(requests))),
+    );
+    this.#track(opened);
+    return opened;
   }
 
   append(sessionId: string, streamId: string, data: string, last = false): Promise<string> {
@@ -85,13 +93,19 @@ export class SessionLog implements SharedLog {
     if (last) this.#written.delete(place);
     const appended =
       streamId === STANDALONE ? this.#appendAsHolder(sessionId, written, data) : this.#append(written, data, last);
+    written.appended = appended;
     this.#track(appended);
-    return appended;
+    return last ? this.#within(appended) : appended;
   }
 
-  end(sessionId: string, streamId: string): void {
-    if (!this.#written.has(placeOf(sessionId, streamId))) return;
-    this.append(sessionId, streamId, "", true).catch((error: unknown) => {
+  end(sessionId: string, streamId: string, frames: readonly string[]): void {
+    const place = placeOf(sessionId, streamId);
+    const written = this.#written.get(place);
+    if (written === undefined) return;
+    this.#written.delete(place);
+    const ended = this.#appendAll(written, frames);
+    this.#track(ended);
+    ended.catch((error: unknown) => {
       if (!isOver(error)) this.#options.report(error);
     });
   }
@@ -131,7 +145,22 @@ export class SessionLog implements SharedLog {
   /** Resolves when nothing waits to be stored. Waiting for an engine that is away ends. */
   async settled(): Promise<void> {
     this.#closing.abort();
-    await Promise.allSettled(this.#pending);
+    while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+  }
+
+  /**
+   * Ends the streams of calls that a process left behind when it died. Each of their requests gets the error that
+   * `describe` writes. A stream that this process has claimed is not listed again, so it is ended before the next one.
+   */
+  async endStreamsOf(node: string, describe: (id: RequestId) => string): Promise<void> {
+    for await (const { log, stream } of this.#cluster.logs.openOf(node)) {
+      if (stream === STANDALONE) continue;
+      try {
+        await this.#untilReached(() => endStream(this.#cluster.logs, log, stream, describe));
+      } catch (error) {
+        if (!isOver(error)) throw error;
+      }
+    }
   }
 
   /**
@@ -156,39 +185,47 @@ export class SessionLog implements SharedLog {
     }
   }
 
+  /** Appends the last entries of a stream, after the entry that is being appended. */
+  async #appendAll(written: Written, frames: readonly string[]): Promise<void> {
+    await written.appended?.catch(() => {});
+    for (const [at, frame] of frames.entries()) await this.#append(written, frame, at === frames.length - 1);
+  }
+
   /** Appends an entry. Repeats it while the engine is away, so that no later entry can overtake it. */
-  async #append(written: Written, data: string, last: boolean): Promise<string> {
+  #append(written: Written, data: string, last: boolean): Promise<string> {
     const seq = written.seq++;
-    if (!last) return this.#appendAt(written, seq, data, false, Number.POSITIVE_INFINITY);
-    try {
-      return await this.#appendAt(written, seq, data, true, this.#clock.now() + LAST_WAIT_MS);
-    } catch (error) {
-      // Clients that resume the stream elsewhere wait for its end.
-      if (isPassing(error) && !this.#closing.signal.aborted) this.#endLater(written, seq, data);
-      throw error;
-    }
-  }
-
-  #endLater(written: Written, seq: number, data: string): void {
-    const ending = this.#appendAt(written, seq, data, true, Number.POSITIVE_INFINITY);
-    this.#track(ending);
-    ending.catch((error: unknown) => {
-      if (!isOver(error)) this.#options.report(error);
-    });
-  }
-
-  async #appendAt(written: Written, seq: number, data: string, last: boolean, endsAt: number): Promise<string> {
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    return this.#untilReached(async () => {
       try {
         const id = await written.writer.append(seq, data, { last });
         written.isUncertain = false;
         return id;
       } catch (error) {
         written.isUncertain ||= isUnknown(error);
-        if (!isPassing(error) || this.#clock.now() >= endsAt || this.#closing.signal.aborted) throw error;
-        await pause(this.#clock, pauseMs, this.#closing.signal);
+        throw error;
+      }
+    });
+  }
+
+  /** Repeats an operation while the engine is away. */
+  async #untilReached<T>(work: () => Promise<T>): Promise<T> {
+    const { signal } = this.#closing;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isPassing(error) || signal.aborted) throw error;
+        await pause(this.#clock, pauseMs, signal);
       }
     }
+  }
+
+  /** Waits for an entry, but no longer than a client should. The entry is stored even if that takes longer. */
+  #within(appended: Promise<string>): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const late = new ClusterError("unavailable", "The event log cannot be reached");
+      const timer = this.#clock.schedule(() => reject(late), MAX_WAIT_MS);
+      appended.then(resolve, reject).finally(() => this.#clock.cancel(timer));
+    });
   }
 
   #track(work: Promise<unknown>): void {
@@ -246,20 +283,10 @@ function notWriter(streamId: string): ClusterError {
   return new ClusterError("fenced", `This process does not write stream "${streamId}"`);
 }
 
-/**
- * Ends the streams of calls that a process left behind when it died. Each of their requests gets the error that
- * `describe` writes.
- */
-export async function endStreamsOf(node: string, logs: Logs, describe: (id: RequestId) => string): Promise<void> {
-  for await (const { log, stream } of logs.openOf(node)) {
-    if (stream === STANDALONE) continue;
-    try {
-      const writer = await logs.claim(log, stream);
-      const requests = requestsIn((await logs.readAfter(log, stream)) ?? []);
-      const frames = requests.length === 0 ? [""] : requests.map(describe);
-      for (const [seq, frame] of frames.entries()) await writer.append(seq, frame, { last: seq === frames.length - 1 });
-    } catch (error) {
-      if (!isOver(error)) throw error;
-    }
-  }
+/** Ends the stream of a call with an error for each request that has no response. May be repeated. */
+async function endStream(logs: Logs, log: string, stream: string, describe: (id: RequestId) => string): Promise<void> {
+  const writer = await logs.claim(log, stream);
+  const requests = requestsIn((await logs.readAfter(log, stream)) ?? []);
+  const frames = requests.length === 0 ? [""] : requests.map(describe);
+  for (const [seq, frame] of frames.entries()) await writer.append(seq, frame, { last: seq === frames.length - 1 });
 }

@@ -60,6 +60,10 @@ export interface ClusterSessionsOptions<Session> {
   onKept(session: Session): void;
   /** Called when the state of a session was read. `before` has the resources that it watched before. */
   onRestored(session: Session, before: readonly string[]): void;
+  /** Called when the life of a session is extended. */
+  onExtended(session: Session): void;
+  /** Called before this process leaves a session that goes on. */
+  onUnused(session: Session): void;
   /** Called when this process no longer serves a session, for whatever reason. */
   onLeft(session: Session): void;
   /** Called when this process has changed the state of a session. */
@@ -145,7 +149,8 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       this.free(session.principal);
     }
     await this.#options.onOpened(session);
-    if (!this.#closed) this.#keep(id, session);
+    if (this.#closed) this.#options.onLeft(session);
+    else this.#keep(id, session);
   }
 
   async #store(id: string, session: Session): Promise<void> {
@@ -373,16 +378,20 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   #leaveOne(): void {
     const since = this.#now() - this.#limits.sessionCacheMs;
     const kept = this.#queue.find(({ session, usedAt }) => usedAt < since && !isAtWork(session));
-    if (kept !== undefined) this.drop(kept.session.sessionId, sessionClosed);
+    if (kept !== undefined) this.#leave(kept.session);
+  }
+
+  #leave(session: Session): void {
+    this.#options.onUnused(session);
+    this.drop(session.sessionId, sessionClosed);
   }
 
   /** Extends the life of a session at work. Leaves a session that is unused in this process. */
   #onDue(kept: Kept<Session>): void {
     const { session } = kept;
     const unusedMs = this.#now() - kept.usedAt;
-    const waitsForListener = session.standalone.held && unusedMs < this.#idleMs;
-    if (!isAtWork(session) && !waitsForListener && unusedMs >= this.#touchMs)
-      return this.drop(session.sessionId, sessionClosed);
+    const isAwaited = (session.standalone.held || session.protocol.awaitsPage) && unusedMs < this.#idleMs;
+    if (!isAtWork(session) && !isAwaited && unusedMs >= this.#touchMs) return this.#leave(session);
     const isUsed = Number.isFinite(kept.touchedAt) && kept.usedAt > kept.touchedAt;
     if (session.busy || isUsed) this.#extend(kept);
     kept.place = this.#queue.add(kept);
@@ -403,6 +412,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       if (!(await this.#cluster.records.touch(keyOf(id), lifeOf(this.#idleMs)))) await this.#read(id);
     };
     touch().catch((error: unknown) => this.#options.report(error));
+    this.#options.onExtended(kept.session);
   }
 
   #isAtWork(id: string): boolean {

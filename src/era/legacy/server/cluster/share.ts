@@ -21,7 +21,7 @@ import { Nodes } from "./nodes.js";
 import { Questions } from "./questions.js";
 import { RecentChanges } from "./recent-changes.js";
 import { RecentFrames } from "./recent-frames.js";
-import { endStreamsOf, SessionLog } from "./session-log.js";
+import { SessionLog } from "./session-log.js";
 import { ClusterSessions } from "./sessions.js";
 import { Sweeper } from "./sweeper.js";
 
@@ -57,12 +57,12 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     const report = (error: unknown) => runtime.report(error, { where: "cluster" });
     this.#cluster = cluster;
     this.#place = place;
-    this.#holders = new Holders(cluster);
+    this.#holders = new Holders(cluster, clock);
     const holds = (session: string) => this.#holders.isOwn(session);
     const enlist = () => this.#nodes.enlist();
     this.log = resumable ? new SessionLog({ cluster, clock, limits, enlist, holds, report }) : undefined;
     this.#control = new Control(cluster, clock, (message) => this.#receive(message), report);
-    this.#questions = new Questions(cluster, this.#control, runtime, report);
+    this.#questions = new Questions(cluster, this.#control, clock, report);
     this.#early = new EarlyMessages(clock);
     this.#recent = new RecentChanges(clock, 2 * limits.sessionCacheMs);
     this.sessions = new ClusterSessions({
@@ -74,6 +74,8 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       onChanged: (id) => this.#control.publish({ kind: "changed", session: id }),
       onRestored: (session, before) => this.#onRestored(session, before),
       onEnded: (id) => this.#onEnded(id),
+      onExtended: ({ sessionId }) => this.#try(() => this.#holders.keep(sessionId)),
+      onUnused: ({ sessionId }) => this.#try(() => this.#holders.giveUp(sessionId)),
       onLeft: (session) => this.#onLeft(session),
       onClosed: () => this.#close(),
     });
@@ -137,12 +139,19 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     this.#frames.begin(id);
     if (this.#place.runtime.draining)
       throw new ClusterError("unavailable", "This process shuts down; another one takes the stream over");
-    const missed = await this.#succeed(id);
-    if (this.log === undefined) return false;
-    await this.log.claim(id, STANDALONE);
-    if (!(await this.#holders.isOwn(id)))
-      throw new ClusterError("fenced", "A newer GET stream of this session has taken the place of this one");
-    return missed;
+    try {
+      const missed = await this.#succeed(id);
+      if (this.log === undefined) return false;
+      await this.log.claim(id, STANDALONE);
+      if (await this.#holders.isOwn(id)) return missed;
+    } catch (error) {
+      this.#try(() => this.#holders.giveUp(id));
+      throw error;
+    } finally {
+      // The session may have ended meanwhile.
+      if (this.sessions.local(id) === undefined) this.#onLeft(session);
+    }
+    throw new ClusterError("fenced", "A newer GET stream of this session has taken the place of this one");
   }
 
   onListening({ sessionId }: SharedSession): void {
@@ -156,6 +165,11 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   passOn(session: SharedSession, frame: string): void {
     this.#frames.forget(session.sessionId, frame);
     this.#control.publish({ kind: "frame", session: session.sessionId, frame });
+  }
+
+  onLost(session: SharedSession, frame: string): void {
+    this.passOn(session, frame);
+    this.#try(() => this.#holders.giveUp(session.sessionId));
   }
 
   follow(session: FollowingSession, exchange: HttpExchange, streamId: string, after: string): void {
@@ -224,8 +238,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     }
     switch (message.kind) {
       case "notification":
-        session.receiveFromPeer(message.message);
-        return this.#questions.keep(message.message.params?.progressToken);
+        return session.receiveFromPeer(message.message);
       case "listening":
         if (message.turn > this.#holders.turnOf(message.session)) session.standalone.release();
         return;
@@ -247,7 +260,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   }
 
   async #onDead(node: string): Promise<void> {
-    await endStreamsOf(node, this.#cluster.logs, describeLoss);
+    await this.log?.endStreamsOf(node, describeLoss);
     await this.#questions.forget(node);
     this.#control.publish({ kind: "dead", node });
     this.#resync(node);
@@ -279,9 +292,19 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     this.sessions.onGap();
   }
 
-  /** Closes the streams for messages outside calls, so that their clients connect to another process. */
+  #try(work: () => Promise<void>): void {
+    work().catch((error: unknown) => this.#place.runtime.report(error, { where: "cluster" }));
+  }
+
+  /**
+   * Closes the streams for messages outside calls, so that their clients connect to another process. From now on this
+   * process learns of no changes.
+   */
   #handOver(): void {
-    for (const session of this.sessions.values()) session.standalone.detach(HAND_OVER_MS);
+    for (const { sessionId, standalone } of this.sessions.values()) {
+      standalone.detach(HAND_OVER_MS);
+      if (standalone.held) this.#try(() => this.#holders.giveUp(sessionId));
+    }
   }
 
   async #close(): Promise<void> {
@@ -289,7 +312,12 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     this.#place.runtime.urlElicitations.onUnknown = undefined;
     this.#early.clear();
     await this.log?.settled();
-    const closed = await Promise.allSettled([this.#nodes.close(), this.#sweeper.close(), this.#control.close()]);
+    const closed = await Promise.allSettled([
+      this.#questions.forget(this.#cluster.node),
+      this.#nodes.close(),
+      this.#sweeper.close(),
+      this.#control.close(),
+    ]);
     for (const result of closed)
       if (result.status === "rejected") this.#place.runtime.report(result.reason, { where: "cluster" });
   }
