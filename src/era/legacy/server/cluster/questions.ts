@@ -1,15 +1,12 @@
-import { type Clock, pause } from "../../../../call/clock.js";
+import type { Clock } from "../../../../call/clock.js";
 import type { Cluster } from "../../../../cluster/cluster.js";
-import { ClusterError } from "../../../../cluster/error.js";
 import type { RequestId, RpcResponse } from "../../../../protocol/jsonrpc/message.js";
 import type { SharedSession } from "../shared-sessions.js";
 import type { Control } from "./control.js";
-import { isUnknown, putOnce } from "./unknown-outcome.js";
+import { isUnknown, putOnce, untilReached } from "./unknown-outcome.js";
 
 /** Longest life of a question: a day. The process that asked deletes it when it has the response or gives up. */
 const LIFE_MS = 86_400_000;
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 2_000;
 
 interface QuestionRecord {
   readonly session: string;
@@ -24,6 +21,7 @@ export class Questions {
   readonly #cluster: Cluster;
   readonly #control: Control;
   readonly #clock: Clock;
+  readonly #closing = new AbortController();
   readonly #report: (error: unknown) => void;
   /** Open questions of this process, with their sessions. */
   readonly #open = new Map<string, SharedSession>();
@@ -39,17 +37,21 @@ export class Questions {
     const { node, records } = this.#cluster;
     const id = `${node}:${crypto.randomUUID()}`;
     const value: QuestionRecord = { session: session.sessionId };
-    await putOnce(records, keyOf(id), JSON.stringify(value), {
-      ttlMs: LIFE_MS,
-      index: [{ index: questionsOf(node), score: 0 }],
-    });
+    const options = { ttlMs: LIFE_MS, index: [{ index: questionsOf(node), score: 0 }] };
+    try {
+      await putOnce(records, keyOf(id), JSON.stringify(value), options);
+    } catch (error) {
+      this.end(id);
+      throw error;
+    }
     this.#open.set(id, session);
     return id;
   }
 
-  close(id: string): void {
+  end(id: string): void {
     this.#open.delete(id);
-    this.#try(async () => this.#cluster.records.delete(keyOf(id)));
+    const { records } = this.#cluster;
+    this.#try(() => untilReached(this.#clock, this.#closing.signal, async () => records.delete(keyOf(id))));
   }
 
   /** True if another process has asked the question with this id. */
@@ -87,7 +89,13 @@ export class Questions {
     for (const id of this.#open.keys()) this.onAnswered(id);
   }
 
-  /** Deletes the questions of a process that has died or shuts down. */
+  /** Deletes the questions of this process, which shuts down. Waiting for an engine that is away ends. */
+  close(): Promise<void> {
+    this.#closing.abort();
+    return this.forget(this.#cluster.node);
+  }
+
+  /** Deletes the questions of a process that has died. */
   async forget(node: string): Promise<void> {
     const { records } = this.#cluster;
     for (;;) {
@@ -97,20 +105,15 @@ export class Questions {
     }
   }
 
-  /** Looks for the response of an open question, again while the engine is away. */
+  /** Looks for the response of an open question. */
   async #settle(id: string, session: SharedSession): Promise<void> {
-    for (let pauseMs = FIRST_PAUSE_MS; this.#open.has(id); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-      try {
-        const stored = await this.#cluster.records.get(keyOf(id));
-        if (stored === undefined) return session.failQuestion(id, "Other processes took the one that asked for dead");
-        const { response } = JSON.parse(stored.value) as QuestionRecord;
-        if (response !== undefined) session.settle(response);
-        return;
-      } catch (error) {
-        if (!(error instanceof ClusterError) || error.failure !== "unavailable") throw error;
-        await pause(this.#clock, pauseMs);
-      }
-    }
+    const { records } = this.#cluster;
+    const stored = await untilReached(this.#clock, this.#closing.signal, async () =>
+      this.#open.has(id) ? records.get(keyOf(id)) : undefined,
+    );
+    if (stored === undefined) return session.failQuestion(id, "Other processes took the one that asked for dead");
+    const { response } = JSON.parse(stored.value) as QuestionRecord;
+    if (response !== undefined) session.settle(response);
   }
 
   #try(work: () => Promise<unknown>): void {

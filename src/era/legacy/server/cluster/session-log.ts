@@ -1,19 +1,17 @@
-import { type Clock, pause } from "../../../../call/clock.js";
+import type { Clock } from "../../../../call/clock.js";
 import type { Cluster, LogEntry, LogOptions, Logs, Writer } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
 import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
 import type { LoggedEvent } from "../../../../store/event-log.js";
 import type { ServerLimits } from "../../../server-limits.js";
 import { type SharedLog, STANDALONE } from "../shared-sessions.js";
-import { isUnknown } from "./unknown-outcome.js";
+import { isUnknown, untilReached } from "./unknown-outcome.js";
 
 /**
  * Time for which the start and the response of a call wait for an engine that is away. After it, the call is refused, or
  * the response is sent before it is stored.
  */
 const MAX_WAIT_MS = 5_000;
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 1_000;
 /** Start of the first entry of a call's stream, which names the requests. Clients see an event without data. */
 const REQUESTS = "#";
 
@@ -156,7 +154,9 @@ export class SessionLog implements SharedLog {
     for await (const { log, stream } of this.#cluster.logs.openOf(node)) {
       if (stream === STANDALONE) continue;
       try {
-        await this.#untilReached(() => endStream(this.#cluster.logs, log, stream, describe));
+        await untilReached(this.#clock, this.#closing.signal, () =>
+          endStream(this.#cluster.logs, log, stream, describe),
+        );
       } catch (error) {
         if (!isOver(error)) throw error;
       }
@@ -194,7 +194,7 @@ export class SessionLog implements SharedLog {
   /** Appends an entry. Repeats it while the engine is away, so that no later entry can overtake it. */
   #append(written: Written, data: string, last: boolean): Promise<string> {
     const seq = written.seq++;
-    return this.#untilReached(async () => {
+    return untilReached(this.#clock, this.#closing.signal, async () => {
       try {
         const id = await written.writer.append(seq, data, { last });
         written.isUncertain = false;
@@ -204,19 +204,6 @@ export class SessionLog implements SharedLog {
         throw error;
       }
     });
-  }
-
-  /** Repeats an operation while the engine is away. */
-  async #untilReached<T>(work: () => Promise<T>): Promise<T> {
-    const { signal } = this.#closing;
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
-      try {
-        return await work();
-      } catch (error) {
-        if (!isPassing(error) || signal.aborted) throw error;
-        await pause(this.#clock, pauseMs, signal);
-      }
-    }
   }
 
   /** Waits for an entry, but no longer than a client should. The entry is stored even if that takes longer. */
@@ -264,10 +251,6 @@ function answeredBy(frame: string): RequestId | undefined {
   if (!frame.startsWith("{")) return undefined;
   const { id, method } = JSON.parse(frame) as { id?: RequestId; method?: string };
   return method === undefined ? id : undefined;
-}
-
-function isPassing(error: unknown): boolean {
-  return error instanceof ClusterError && (error.failure === "unavailable" || error.failure === "unknown_outcome");
 }
 
 function isFenced(error: unknown): boolean {

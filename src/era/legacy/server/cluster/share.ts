@@ -131,7 +131,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   }
 
   closeQuestion(id: string): void {
-    this.#questions.close(id);
+    this.#questions.end(id);
   }
 
   async takeOver(session: SharedSession): Promise<boolean> {
@@ -313,7 +313,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     this.#early.clear();
     await this.log?.settled();
     const closed = await Promise.allSettled([
-      this.#questions.forget(this.#cluster.node),
+      this.#questions.close(),
       this.#nodes.close(),
       this.#sweeper.close(),
       this.#control.close(),

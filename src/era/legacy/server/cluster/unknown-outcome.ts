@@ -1,9 +1,15 @@
+import { type Clock, pause } from "../../../../call/clock.js";
 import type { PutOptions, Records } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
 
 /** True if an operation failed and the engine may have carried it out. */
 export function isUnknown(error: unknown): boolean {
   return error instanceof ClusterError && error.failure === "unknown_outcome";
+}
+
+/** True if an operation failed since the engine was away, so that it may succeed later. */
+function isPassing(error: unknown): boolean {
+  return error instanceof ClusterError && (error.failure === "unavailable" || error.failure === "unknown_outcome");
 }
 
 /** Stores a record whose value no other process stores. If the outcome is unknown, the record is read and compared. */
@@ -29,5 +35,20 @@ export async function deleteOnce(records: Records, key: string, version?: string
   } catch (error) {
     if (!isUnknown(error)) throw error;
     return (await records.get(key)) === undefined || records.delete(key, version);
+  }
+}
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;
+
+/** Repeats an operation while the engine is away, until the signal fires. */
+export async function untilReached<T>(clock: Clock, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isPassing(error) || signal.aborted) throw error;
+      await pause(clock, pauseMs, signal);
+    }
   }
 }
