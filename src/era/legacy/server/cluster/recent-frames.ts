@@ -28,6 +28,11 @@ export class RecentFrames {
     return this.#count(session, frame, -1) < 0;
   }
 
+  /** Returns the messages that came directly. */
+  direct(session: string): readonly string[] {
+    return [...(this.#sessions.get(session) ?? [])].filter(([, count]) => count > 0).map(([frame]) => frame);
+  }
+
   /** Takes back a message that this process could not write. */
   forget(session: string, frame: string): void {
     this.#sessions.get(session)?.delete(frame);

@@ -12,6 +12,8 @@ import { isUnknown, untilReached } from "./unknown-outcome.js";
  * the response is sent before it is stored.
  */
 const MAX_WAIT_MS = 5_000;
+/** Number of stored messages that are compared with those that wait when a stream is taken over. */
+const MAX_COMPARED = 8;
 /** Start of the first entry of a call's stream, which names the requests. Clients see an event without data. */
 const REQUESTS = "#";
 
@@ -25,6 +27,8 @@ interface Written {
   isUncertain: boolean;
   /** Last attempt to append. */
   appended?: Promise<unknown> | undefined;
+  /** Messages that the former writer has stored, and that this process was about to store as well, with their ids. */
+  stored?: Map<string, string>;
 }
 
 export interface SessionLogOptions {
@@ -74,6 +78,15 @@ export class SessionLog implements SharedLog {
     const written: Written = { writer, seq: 0, isUncertain: false };
     this.#written.set(placeOf(sessionId, streamId), written);
     return written;
+  }
+
+  /** Makes this process the writer of the standalone stream. Messages that wait for it may have been stored already. */
+  async takeOver(sessionId: string, waiting: () => readonly string[]): Promise<void> {
+    const written = await this.claim(sessionId, STANDALONE);
+    if (waiting().length === 0) return;
+    const entries = (await this.#cluster.logs.readAfter(logOf(sessionId), STANDALONE)) ?? [];
+    const stored = entries.slice(-MAX_COMPARED).filter(({ data }) => waiting().includes(data));
+    written.stored = new Map(stored.map(({ data, id }) => [data, id]));
   }
 
   open(sessionId: string, streamId: string, requests: readonly RequestId[]): Promise<string> {
@@ -168,6 +181,8 @@ export class SessionLog implements SharedLog {
    * The holder then claims it again. An entry that may have been stored already is looked for first.
    */
   async #appendAsHolder(sessionId: string, from: Written, data: string): Promise<string> {
+    const id = from.stored?.get(data);
+    if (id !== undefined && from.stored?.delete(data)) return id;
     for (let written = from; ; ) {
       try {
         written.lastId = await this.#append(written, data, false);

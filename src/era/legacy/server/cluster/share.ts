@@ -142,7 +142,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     try {
       const missed = await this.#succeed(id);
       if (this.log === undefined) return false;
-      await this.log.claim(id, STANDALONE);
+      await this.log.takeOver(id, () => this.#frames.direct(id));
       if (await this.#holders.isOwn(id)) return missed;
     } catch (error) {
       this.#try(() => this.#holders.giveUp(id));
