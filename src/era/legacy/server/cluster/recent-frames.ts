@@ -1,51 +1,76 @@
+import type { Clock } from "../../../../call/clock.js";
+
 /** Maximum number of messages per session. The oldest are dropped first. */
 const MAX_KEPT = 32;
+/** Time after a takeover in which a message may come that the former writer has stored. */
+const OVERLAP_MS = 5_000;
+
+interface Takeover {
+  readonly at: number;
+  /** Messages with the number of times that they came directly, less the number of times that they were passed on. */
+  readonly counts: Map<string, number>;
+  /** Messages that the former writer has stored last. */
+  stored: readonly string[];
+}
 
 /**
  * Messages on the standalone streams that this process has taken over. A message to all clients reaches the new writer of
- * a stream directly, and by way of the former writer if that could not store it. It must be written once.
+ * a stream directly, and by way of the former writer, which may have stored it or passes it on. It must be written once.
  */
 export class RecentFrames {
-  /** For each session: how often a message came directly, less how often it was passed on. */
-  readonly #sessions = new Map<string, Map<string, number>>();
+  readonly #clock: Clock;
+  readonly #sessions = new Map<string, Takeover>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /** Begins anew, since this process takes a stream over. */
   begin(session: string): void {
-    this.#sessions.set(session, new Map());
+    this.#sessions.set(session, { at: this.#clock.now(), counts: new Map(), stored: [] });
   }
 
   leave(session: string): void {
     this.#sessions.delete(session);
   }
 
-  /** Counts a message that came directly. Returns false if it was written when it was passed on. */
+  /** Takes the messages that the former writer has stored. Returns those that have come directly in the meantime. */
+  onStored(session: string, frames: readonly string[]): readonly string[] {
+    const takeover = this.#sessions.get(session);
+    if (takeover === undefined) return [];
+    const known = frames.filter((frame) => (takeover.counts.get(frame) ?? 0) > 0);
+    takeover.stored = frames.filter((frame) => !known.includes(frame));
+    return known;
+  }
+
+  /** Counts a message that came directly. Returns false if it was written before. */
   isNew(session: string, frame: string): boolean {
-    return this.#count(session, frame, 1) > 0;
+    const takeover = this.#sessions.get(session);
+    if (takeover === undefined) return true;
+    if (takeover.stored.includes(frame)) {
+      takeover.stored = takeover.stored.filter((other) => other !== frame);
+      if (this.#clock.now() - takeover.at <= OVERLAP_MS) return false;
+    }
+    return count(takeover, frame, 1) > 0;
   }
 
   /** Counts a message that was passed on. Returns false if it was written when it came directly. */
   isNewPassedOn(session: string, frame: string): boolean {
-    return this.#count(session, frame, -1) < 0;
-  }
-
-  /** Returns the messages that came directly. */
-  direct(session: string): readonly string[] {
-    return [...(this.#sessions.get(session) ?? [])].filter(([, count]) => count > 0).map(([frame]) => frame);
+    const takeover = this.#sessions.get(session);
+    return takeover === undefined || count(takeover, frame, -1) < 0;
   }
 
   /** Takes back a message that this process could not write. */
   forget(session: string, frame: string): void {
-    this.#sessions.get(session)?.delete(frame);
+    this.#sessions.get(session)?.counts.delete(frame);
   }
+}
 
-  #count(session: string, frame: string, step: number): number {
-    const frames = this.#sessions.get(session);
-    if (frames === undefined) return step;
-    const count = (frames.get(frame) ?? 0) + step;
-    frames.delete(frame);
-    frames.set(frame, count);
-    const [oldest] = frames.keys();
-    if (frames.size > MAX_KEPT && oldest !== undefined) frames.delete(oldest);
-    return count;
-  }
+function count({ counts }: Takeover, frame: string, step: number): number {
+  const sum = (counts.get(frame) ?? 0) + step;
+  counts.delete(frame);
+  counts.set(frame, sum);
+  const [oldest] = counts.keys();
+  if (counts.size > MAX_KEPT && oldest !== undefined) counts.delete(oldest);
+  return sum;
 }

@@ -80,12 +80,15 @@ export class SessionLog implements SharedLog {
     return written;
   }
 
-  /** Makes this process the writer of the standalone stream. Messages that wait for it may have been stored already. */
-  async takeOver(sessionId: string, waiting: () => readonly string[]): Promise<void> {
+  /**
+   * Makes this process the writer of the standalone stream. `onStored` takes the last messages of the former writer, and
+   * returns those that wait to be stored here as well.
+   */
+  async takeOver(sessionId: string, onStored: (frames: readonly string[]) => readonly string[]): Promise<void> {
     const written = await this.claim(sessionId, STANDALONE);
-    if (waiting().length === 0) return;
-    const entries = (await this.#cluster.logs.readAfter(logOf(sessionId), STANDALONE)) ?? [];
-    const stored = entries.slice(-MAX_COMPARED).filter(({ data }) => waiting().includes(data));
+    const entries = (await this.#cluster.logs.readAfter(logOf(sessionId), STANDALONE))?.slice(-MAX_COMPARED) ?? [];
+    const waiting = onStored(entries.map(({ data }) => data));
+    const stored = entries.filter(({ data }) => waiting.includes(data));
     written.stored = new Map(stored.map(({ data, id }) => [data, id]));
   }
 

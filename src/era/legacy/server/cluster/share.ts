@@ -46,7 +46,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   readonly #sweeper: Sweeper;
   readonly #early: EarlyMessages;
   readonly #recent: RecentChanges;
-  readonly #frames = new RecentFrames();
+  readonly #frames: RecentFrames;
   /** Sessions whose standalone streams this process took over, by the process that wrote them before. */
   readonly #takenFrom = new Map<string, Set<string>>();
   readonly #stop: readonly (() => void)[];
@@ -64,6 +64,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     this.#control = new Control(cluster, clock, (message) => this.#receive(message), report);
     this.#questions = new Questions(cluster, this.#control, clock, report);
     this.#early = new EarlyMessages(clock);
+    this.#frames = new RecentFrames(clock);
     this.#recent = new RecentChanges(clock, 2 * limits.sessionCacheMs);
     this.sessions = new ClusterSessions({
       cluster,
@@ -142,7 +143,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     try {
       const missed = await this.#succeed(id);
       if (this.log === undefined) return false;
-      await this.log.takeOver(id, () => this.#frames.direct(id));
+      await this.log.takeOver(id, (frames) => this.#frames.onStored(id, frames));
       if (await this.#holders.isOwn(id)) return missed;
     } catch (error) {
       this.#try(() => this.#holders.giveUp(id));
