@@ -275,6 +275,12 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     });
   }
 
+  /** Reads the record of a session again. A read that has begun is repeated. */
+  async reread(id: string): Promise<void> {
+    this.#outdate(id);
+    await this.#read(id);
+  }
+
   /** Reads the record again before the next use of each session, since announcements may have been missed. */
   onGap(): void {
     for (const [id, kept] of this.#kept) {

@@ -142,6 +142,8 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       throw new ClusterError("unavailable", "This process shuts down; another one takes the stream over");
     try {
       const missed = await this.#succeed(id);
+      // From now on this process tells the client of changes, so that it must know what the client has asked for.
+      await this.sessions.reread(id);
       if (this.log === undefined) return false;
       await this.log.takeOver(id, (frames) => this.#frames.onStored(id, frames));
       if (await this.#holders.isOwn(id)) return missed;
