@@ -23,6 +23,9 @@ import type { SessionChange, SessionSharing, SharedSession } from "./shared-sess
 import { type SessionStream, UnknownEvent } from "./stream.js";
 import { SessionStreams, type StreamingSession } from "./streams.js";
 
+/** Notifications that every process of a cluster sends by itself. Others come from one process. */
+const TOLD_BY_ALL = /^notifications\/(message|.*(changed|updated))$/;
+
 /** State that all sessions of an endpoint share. */
 export interface SessionContext {
   readonly era: ServerEra;
@@ -138,10 +141,9 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
 
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
     const stream = call === undefined ? this.#streams.standalone : this.#calls.replyOf(call)?.stream;
-    // Each process learns of changes and log messages by itself, but not of a complete elicitation.
     if (stream?.reachable !== true) {
-      if (call === undefined && method === "notifications/elicitation/complete")
-        this.#shared?.passOn(this, formatNotification(method, params));
+      if (call === undefined && this.#shared !== undefined && !TOLD_BY_ALL.test(method))
+        this.#shared.passOn(this, formatNotification(method, params));
       return;
     }
     const frame = formatNotification(method, params);
