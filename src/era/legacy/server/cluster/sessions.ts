@@ -8,11 +8,10 @@ import type { ServerLimits } from "../../../server-limits.js";
 import { sessionClosed, sessionNotFound, toUnavailable } from "../refusals.js";
 import type { SessionChange, SessionPlace, Sessions, SharedSession } from "../shared-sessions.js";
 import { SessionPlaces } from "./places.js";
+import { SessionEnds } from "./session-ends.js";
 import {
   changed,
   createRecord,
-  ENDED_SESSIONS,
-  GRACE_MS,
   idOf,
   indexOf,
   keyOf,
@@ -20,7 +19,7 @@ import {
   parseRecord,
   type SessionRecord,
 } from "./session-record.js";
-import { deleteOnce, putOnce } from "./unknown-outcome.js";
+import { putOnce } from "./unknown-outcome.js";
 
 /** Longest time between two extensions of the life of a session in use. */
 const MAX_TOUCH_MS = 60_000;
@@ -86,6 +85,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   readonly #reading = new Map<string, Reading>();
   /** Sessions that have a record, or whose record is being stored. */
   readonly #stored = new WeakSet<Session>();
+  readonly #ends: SessionEnds;
   readonly #places: SessionPlaces;
   readonly #queue: DeadlineQueue<Kept<Session>>;
   /** Time after which an unused session is over. */
@@ -99,6 +99,11 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     const { clock, limits } = options.place.runtime;
     this.#options = options;
     this.#cluster = options.cluster;
+    this.#ends = new SessionEnds({
+      records: options.cluster.records,
+      clear: (id) => options.onEnded(id),
+      onEnd: (id) => options.place.onEnd(id),
+    });
     this.#limits = limits;
     this.#idleMs = limits.sessionIdleMs || Number.POSITIVE_INFINITY;
     this.#setupMs = Math.min(limits.sessionSetupMs || this.#idleMs, this.#idleMs);
@@ -186,28 +191,23 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   /** Ends a session for all processes. */
   async end(session: Session, why: HttpRefusal): Promise<void> {
     const { sessionId: id } = session;
-    const wasOpen = this.#stored.has(session) && (await this.#markEnded(id));
+    const wasOpen = this.#stored.has(session) && (await this.#ends.begin(id));
     if (this.#kept.get(id)?.session === session) this.drop(id, why);
     session.end(why);
-    if (wasOpen) await this.finish(keyOf(id)).catch(this.#options.report);
+    if (wasOpen) await this.#ends.finish(keyOf(id)).catch(this.#options.report);
   }
 
   /** Ends a session that was listed. Returns false if it has changed since then. */
   async endListed(listed: Stored): Promise<boolean> {
-    if (!(await this.#mark(listed))) return false;
+    if (!(await this.#ends.mark(listed))) return false;
     this.drop(idOf(listed.key), sessionClosed);
-    await this.finish(listed.key);
+    await this.#ends.finish(listed.key);
     return true;
   }
 
-  /**
-   * Completes the end of a session. If the engine is away, the sweeper does it later: the record stays until nothing else
-   * is left, and the process that deletes it tells the author.
-   */
-  async finish(key: string): Promise<void> {
-    const id = idOf(key);
-    await this.#options.onEnded(id);
-    if (await deleteOnce(this.#cluster.records, key)) this.#options.place.onEnd(id);
+  /** Completes the end of a session that another process has begun. */
+  finish(key: string): Promise<void> {
+    return this.#ends.finish(key);
   }
 
   /** Ends the local part of a session that has ended in another process. */
@@ -424,23 +424,6 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   #isAtWork(id: string): boolean {
     const session = this.local(id);
     return session !== undefined && isAtWork(session);
-  }
-
-  /** Marks a session as ended, so that no process serves it. Returns false if it has ended before. */
-  async #markEnded(id: string): Promise<boolean> {
-    for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
-      const stored = await this.#cluster.records.get(keyOf(id));
-      if (stored === undefined || parseRecord(stored.value) === undefined) return false;
-      if (await this.#mark(stored)) return true;
-    }
-    throw new ClusterError("unavailable", "A session was not ended: other requests changed it as well");
-  }
-
-  /** Marks a record. Returns false if it has changed since it was read. */
-  async #mark({ key, value, version: ifVersion }: Stored): Promise<boolean> {
-    const record = { ...(JSON.parse(value) as SessionRecord), ended: crypto.randomUUID() };
-    const options = { ttlMs: GRACE_MS, ifVersion, index: [{ index: ENDED_SESSIONS, score: 0 }] };
-    return (await putOnce(this.#cluster.records, key, JSON.stringify(record), options)) !== undefined;
   }
 
   #now(): number {

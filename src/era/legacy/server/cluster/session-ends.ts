@@ -1,0 +1,51 @@
+import type { Records, Stored } from "../../../../cluster/cluster.js";
+import { ClusterError } from "../../../../cluster/error.js";
+import { ENDED_SESSIONS, GRACE_MS, idOf, keyOf, parseRecord, type SessionRecord } from "./session-record.js";
+import { deleteOnce, putOnce } from "./unknown-outcome.js";
+
+const MAX_ATTEMPTS = 16;
+
+export interface SessionEndsOptions {
+  readonly records: Records;
+  /** Removes everything of a session except its record. */
+  clear(id: string): Promise<void>;
+  /** Tells the author. */
+  onEnd(id: string): void;
+}
+
+/**
+ * Ends of sessions. The record is marked first, so that no process serves the session, and deleted last. If the process
+ * fails in between, the sweeper completes the end.
+ */
+export class SessionEnds {
+  readonly #options: SessionEndsOptions;
+
+  constructor(options: SessionEndsOptions) {
+    this.#options = options;
+  }
+
+  /** Marks a session as ended. Returns false if it has ended before. */
+  async begin(id: string): Promise<boolean> {
+    for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
+      const stored = await this.#options.records.get(keyOf(id));
+      if (stored === undefined || parseRecord(stored.value) === undefined) return false;
+      if (await this.mark(stored)) return true;
+    }
+    throw new ClusterError("unavailable", "A session was not ended: other requests changed it as well");
+  }
+
+  /** Marks a record. Returns false if it has changed since it was read. */
+  async mark({ key, value, version: ifVersion }: Stored): Promise<boolean> {
+    const record = { ...(JSON.parse(value) as SessionRecord), ended: crypto.randomUUID() };
+    const options = { ttlMs: GRACE_MS, ifVersion, index: [{ index: ENDED_SESSIONS, score: 0 }] };
+    return (await putOnce(this.#options.records, key, JSON.stringify(record), options)) !== undefined;
+  }
+
+  /** Completes an end. The process that deletes the record tells the author. */
+  async finish(key: string): Promise<void> {
+    const { records, clear, onEnd } = this.#options;
+    const id = idOf(key);
+    await clear(id);
+    if (await deleteOnce(records, key)) onEnd(id);
+  }
+}
