@@ -1,3 +1,4 @@
+import { unref } from "../call/clock.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import { DefinitionError } from "../protocol/errors.js";
 import type { Bus, ChangingServer, LocalChanges, SharedChange } from "./cluster.js";
@@ -6,6 +7,8 @@ import { GapNotices } from "./gap-notices.js";
 type Listener = (change: SharedChange) => void;
 
 const TOPIC = "changes";
+/** Time after which a subscription that failed is tried again. */
+const REJOIN_MS = 1_000;
 const LISTS = ["tools", "prompts", "resources"] as const;
 
 /**
@@ -19,6 +22,7 @@ export class ClusterChanges implements LocalChanges {
   readonly #server: ChangingServer;
   readonly #notices: GapNotices<Listener>;
   #stop: (() => MaybePromise<void>) | undefined;
+  #isJoining = false;
   #closed = false;
 
   constructor(cluster: { readonly bus: Bus }, local: LocalChanges, server: ChangingServer) {
@@ -55,14 +59,21 @@ export class ClusterChanges implements LocalChanges {
     };
   }
 
-  /** Subscribes to the changes of all processes. If that fails, it is tried again after the next gap. */
-  #join(): void {
+  /** Subscribes to the changes of all processes. If that fails, it is tried again a moment later, as after a gap. */
+  #join(isLate = false): void {
+    if (this.#isJoining || this.#stop !== undefined || this.#closed) return;
+    this.#isJoining = true;
     this.#attempt(
       async () => {
         this.#stop = await this.#cluster.bus.subscribe(TOPIC, (text) => this.#receive(text));
+        this.#isJoining = false;
         if (this.#closed) this.#leave();
+        else if (isLate) this.#notices.onGap();
       },
-      () => {},
+      () => {
+        this.#isJoining = false;
+        unref(this.#server.clock.schedule(() => this.#join(true), REJOIN_MS));
+      },
     );
   }
 
@@ -81,7 +92,7 @@ export class ClusterChanges implements LocalChanges {
   }
 
   #onGap(): void {
-    if (this.#stop === undefined) this.#join();
+    this.#join();
     this.#notices.onGap();
   }
 

@@ -1,0 +1,33 @@
+import { deepEqual } from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { type Bus, ClusterError, createMemoryState, type SharedChange } from "bowline/cluster";
+import { ClusterChanges } from "#src/cluster/changes.js";
+import { FakeClock } from "../../support/fake-clock.js";
+import { replaceParts } from "../../support/nodes-world.js";
+
+test("a process whose first subscription to changes fails hears of them later", async (t) => {
+  const clock = new FakeClock();
+  const state = createMemoryState({ clock });
+  const [one, other] = [state.node(), state.node()];
+  t.after(() => Promise.all([one.close(), other.close()]));
+  let failures = 2;
+  const bus = replaceParts<Bus>(one.bus, {
+    subscribe: async (topic, listener) => {
+      if (failures-- > 0) throw new ClusterError("unavailable", "The engine is away");
+      return one.bus.subscribe(topic, listener);
+    },
+  });
+  const heard: SharedChange[] = [];
+  const local = { publish: (change: SharedChange) => void heard.push(change), subscribe: () => () => {} };
+  const server = { options: { stateKeys: [] }, watched: new Map(), clock, report: () => {}, onClosing: () => () => {} };
+  new ClusterChanges({ bus }, local, server);
+  for (let second = 0; second < 3; second++) {
+    await setImmediate();
+    clock.advance(1_000);
+  }
+  await setImmediate();
+  await other.bus.publish("changes", JSON.stringify({ kind: "tools" }));
+  await setImmediate();
+  deepEqual(heard, [{ kind: "tools" }]);
+});
