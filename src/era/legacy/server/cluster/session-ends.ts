@@ -1,11 +1,13 @@
+import type { Clock } from "../../../../call/clock.js";
 import type { Records, Stored } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
 import { ENDED_SESSIONS, GRACE_MS, idOf, keyOf, parseRecord, type SessionRecord } from "./session-record.js";
-import { deleteOnce, putOnce } from "./unknown-outcome.js";
+import { deleteOnce, putOnce, untilReached } from "./unknown-outcome.js";
 
 const MAX_ATTEMPTS = 16;
 
 export interface SessionEndsOptions {
+  readonly clock: Clock;
   readonly records: Records;
   /** Removes everything of a session except its record. */
   clear(id: string): Promise<void>;
@@ -47,5 +49,16 @@ export class SessionEnds {
     const id = idOf(key);
     await clear(id);
     if (await deleteOnce(records, key)) onEnd(id);
+  }
+
+  /** Ends a session that the author knows of, but whose record may not have been stored. Waits for the engine. */
+  async endUnstored(id: string, signal: AbortSignal): Promise<void> {
+    const { clock, records, onEnd } = this.#options;
+    const isStored = await untilReached(clock, signal, async () => {
+      await this.begin(id);
+      return (await records.get(keyOf(id))) !== undefined;
+    });
+    if (isStored) await this.finish(keyOf(id));
+    else onEnd(id);
   }
 }

@@ -93,13 +93,14 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   /** Time after which a session is over whose client has sent nothing since the handshake. */
   readonly #setupMs: number;
   readonly #touchMs: number;
-  #closed = false;
+  readonly #closing = new AbortController();
 
   constructor(options: ClusterSessionsOptions<Session>) {
     const { clock, limits } = options.place.runtime;
     this.#options = options;
     this.#cluster = options.cluster;
     this.#ends = new SessionEnds({
+      clock,
       records: options.cluster.records,
       clear: (id) => options.onEnded(id),
       onEnd: (id) => options.place.onEnd(id),
@@ -149,12 +150,13 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     this.#stored.add(session);
     session.protocol.subscriptions.listener = { principal: session.principal, sessionId: id };
     try {
-      await this.#store(id, session);
-    } finally {
-      this.free(session.principal);
+      await this.#store(id, session).finally(() => this.free(session.principal));
+      await this.#options.onOpened(session);
+    } catch (error) {
+      if (this.#stored.delete(session)) this.#ends.endUnstored(id, this.#closing.signal).catch(this.#options.report);
+      throw error;
     }
-    await this.#options.onOpened(session);
-    if (this.#closed) this.#options.onLeft(session);
+    if (this.#closing.signal.aborted) this.#options.onLeft(session);
     else this.#keep(id, session);
   }
 
@@ -228,7 +230,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
 
   /** Ends the local parts of all sessions. Other processes go on to serve them. */
   close(why: HttpRefusal): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort();
     for (const id of [...this.#kept.keys()]) this.drop(id, why);
     return this.#options.onClosed();
   }
@@ -267,7 +269,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   /** Reads the record again after a failure. No request may come that would do it. */
   #refreshLater(id: string): void {
     const kept = this.#kept.get(id);
-    if (kept === undefined || kept.isRefreshing || this.#closed) return;
+    if (kept === undefined || kept.isRefreshing || this.#closing.signal.aborted) return;
     kept.isRefreshing = true;
     pause(this.#options.place.runtime.clock, REFRESH_MS).then(() => {
       kept.isRefreshing = false;
@@ -341,7 +343,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       }
       const record = stored && parseRecord(stored.value);
       if (record === undefined) this.drop(id, sessionClosed);
-      else if (!this.#closed) this.#restore(id, record, startedAt);
+      else if (!this.#closing.signal.aborted) this.#restore(id, record, startedAt);
       return record;
     }
   }

@@ -248,3 +248,29 @@ test("a process keeps a session that a request waits for, although it has no pla
   const calls = [at(other, first).request(1, "ping"), at(other, second).request(1, "ping")];
   for (const call of calls) await status(call, 200);
 });
+
+for (const failure of ["unavailable", "unknown_outcome"] as const) {
+  test(`onEnd is called for a session whose record is not stored (${failure})`, async (t) => {
+    const [opened, ends]: string[][] = [[], []];
+    const sessions = { onOpen: (id: string) => void opened?.push(id), onEnd: (id: string) => void ends?.push(id) };
+    const world = new NodesWorld(t, { resumable: true, sessions });
+    let failures = 1;
+    const fail = withRecords((records) => ({
+      put: async (key, value, options) => {
+        if (!key.startsWith("session:") || failures-- <= 0) return records.put(key, value, options);
+        if (failure === "unknown_outcome") await records.put(key, value, options);
+        world.state.cut(one.cluster);
+        throw new ClusterError(failure, "The connection failed");
+      },
+    }));
+    const one = world.node(undefined, fail);
+    await status(one.endpoint.initialize(), 503);
+    world.state.mend(one.cluster);
+    for (let second = 0; second < 10; second++) {
+      world.clock.advance(1_000);
+      await settle();
+    }
+    equal(opened?.length, 1);
+    deepEqual(ends, opened);
+  });
+}
