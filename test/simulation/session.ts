@@ -102,10 +102,19 @@ export class ClientSession {
       this.#world.history.count(lastEventId === undefined ? "streams opened" : "streams resumed");
       if (lastEventId === undefined) record.listensSince = this.#world.now();
       this.#stream = opened.flight;
+      this.#mayReconnect(opened.flight);
       await opened.flight.over;
       if (!this.#world.isResumable || lastId === undefined) record.listensSince = Number.POSITIVE_INFINITY;
       await this.#world.sleep(this.#world.dice.between(1, 200));
     }
+  }
+
+  /** Lets the client close a stream by chance and connect elsewhere. The node may learn it after the other one. */
+  #mayReconnect(stream: Flight): void {
+    const { dice, scheduler } = this.#world;
+    if (!dice.chance(30)) return;
+    const learnedMs = dice.between(0.2, 1_500);
+    scheduler.schedule(() => this.#world.isClosing || stream.break(learnedMs), dice.between(100, 5_000));
   }
 
   /** Ends the session. */

@@ -2,12 +2,20 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { Break } from "./engine/state.js";
 import { simulate } from "./simulation.js";
 
-/** Runs the seeds that its parent names, and reports each outcome. */
+/**
+ * Runs the seeds that its parent names, and reports each outcome. With a broken safeguard, a failure counts only if the
+ * seed holds with the safeguard.
+ */
 const { broken } = workerData as { readonly broken: Break | undefined };
 
 parentPort?.on("message", async ({ from, count }: { readonly from: number; readonly count: number }) => {
   const outcomes = [];
-  for (let seed = from; seed < from + count; seed++) outcomes.push(await simulate(seed, { broken }));
+  for (let seed = from; seed < from + count; seed++) {
+    const outcome = await simulate(seed, { broken });
+    const isCaught = broken !== undefined && outcome.violations.length > 0;
+    const { violations } = isCaught ? await simulate(seed) : { violations: [] };
+    outcomes.push(violations.length === 0 ? outcome : { ...outcome, violations: [] });
+  }
   parentPort?.postMessage(outcomes);
 });
 parentPort?.postMessage([]);

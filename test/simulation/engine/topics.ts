@@ -114,7 +114,9 @@ export class SimBus implements Bus {
     const deliver = () => {
       if (losses !== this.#losses) return;
       this.#process.enter(() => {
-        if (subscription.isOn) subscription.listener(text, from);
+        if (!subscription.isOn) return;
+        this.#engine.trace(() => `bus ${this.#process.name} gets ${text}`);
+        subscription.listener(text, from);
       });
     };
     scheduler.schedule(deliver, at - now);
