@@ -93,11 +93,13 @@ function lineOf({ seed, violations: [{ invariant, text }], faults }) {
   return `seed ${seed}: ${invariant}: ${text.replaceAll("\n", " ").slice(0, 400)} (faults: ${faults.join(", ") || "none"})`;
 }
 
+/** Prints the runs. A run counts as one test; a run without a broken safeguard fails once per seed. */
 function report(runs) {
   const isGood = ({ broken, failures }) => (broken === undefined) === (failures.length === 0);
-  process.exitCode = runs.every(isGood) ? 0 : 1;
+  const ok = runs.every(isGood);
+  process.exitCode = ok ? 0 : 1;
   const ms = Math.round(performance.now() - start);
-  if (json) return console.log(JSON.stringify({ ok: runs.every(isGood), ms, runs }, null, 2));
+  if (json) return console.log(JSON.stringify({ ok, ms, runs }, null, 2));
   for (const { broken, seeds, failures, counts } of runs) {
     if (broken === undefined) {
       for (const [name, count] of Object.entries(counts).sort()) console.log(`${String(count).padStart(10)} ${name}`);
@@ -105,4 +107,6 @@ function report(runs) {
     } else if (failures.length === 0) console.log(`without ${broken}: not caught in ${seeds} seeds`);
     else console.log(`without ${broken}: caught by ${lineOf(failures[0])}`);
   }
+  const failed = runs.reduce((sum, run) => sum + (isGood(run) ? 0 : Math.max(1, run.failures.length)), 0);
+  console.log(`\n${runs.filter(isGood).length} passed, ${failed} failed`);
 }
