@@ -67,10 +67,12 @@ export function findLeftovers({ history, nodes }: World, engine: SimEngine): rea
   const keys = [...records.rows.keys()].filter((key) => !key.startsWith("node:"));
   if (keys.length > 0) found.push(`the engine keeps the records ${keys.join(", ")}`);
   if (logs.logs.size > 0) found.push(`the engine keeps the logs ${[...logs.logs.keys()].join(", ")}`);
-  const isCrashed = (history.counts["faults crash"] ?? 0) > 0;
+  // A process that ends does not learn if it has deleted the record of a session last.
+  const mayMiss = (history.counts["faults crash"] ?? 0) + (history.counts["faults drain"] ?? 0) > 0;
   for (const id of history.opens.keys()) {
     const ends = history.ends.get(id) ?? 0;
-    if (ends > 1 || (ends === 0 && !isCrashed)) found.push(`onEnd of ${id} is called ${ends} times`);
+    const isMissed = ends === 0 && !mayMiss && history.sessions.has(id);
+    if (ends > 1 || isMissed) found.push(`onEnd of ${id} is called ${ends} times`);
   }
   return found;
 }

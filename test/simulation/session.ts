@@ -185,7 +185,7 @@ export class ClientSession {
     }
     if (resumed.head.status === 404) this.#refused(resumed.head, `resumption of call ${call.number}`);
     else if (resumed.head.status !== 200) {
-      const isKept = this.#world.now() - lastAt < KEEP_MS;
+      const isKept = this.#world.now() - lastAt < KEEP_MS && !this.#world.mayHaveEnded(this.record);
       if (resumed.head.status !== 400 || isKept)
         history.violate(
           "kept",
