@@ -1,6 +1,8 @@
 import { measureCalls, measureClients } from "./measure/calls.mjs";
 import { measureCancel } from "./measure/cancel.mjs";
+import { measureCluster } from "./measure/cluster.mjs";
 import { measureCallMemory, measureSessionMemory } from "./measure/memory.mjs";
+import { measureRoundTrips } from "./measure/round-trips.mjs";
 import { measureSessions, measureTools } from "./measure/scale.mjs";
 import { measureSize } from "./measure/size.mjs";
 import { measureStages } from "./measure/stages.mjs";
@@ -31,6 +33,8 @@ export const sections = [
   { name: "memory of sessions", at: ["memory", "sessions"], measure: measureSessionMemory },
   { name: "memory of calls", at: ["memory", "calls"], measure: measureCallMemory, aside: true },
   { name: "cancel", at: ["cancel"], measure: measureCancel },
+  { name: "cluster", at: ["cluster"], measure: measureCluster, long: true },
+  { name: "round trips of a cluster", at: ["roundTrips"], measure: measureRoundTrips, aside: true },
   { name: "stages", at: ["stages"], measure: measureStages, aside: true },
   { name: "start", at: ["start"], measure: measureStart },
   { name: "size", at: ["size"], measure: measureSize },

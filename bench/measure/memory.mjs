@@ -19,7 +19,9 @@ export async function measureSessionMemory(run) {
     const samples = [];
     for (let round = 0; round < (run.short ? 1 : 3); round++) {
       run.progress.step(`${peer}, ${sessions} sessions`);
-      samples.push(await withSubjects([() => rawSubject(peer, wire)], ([subject]) => oneSample(subject, wire, peer)));
+      samples.push(
+        await withSubjects([() => rawSubject(peer, wire)], ([subject]) => sampleSessions(subject, wire, peer)),
+      );
     }
     const of = (key) => spread(samples.map((sample) => sample[key]));
     result[peer] = { rssKb: of("rssKb"), heapKb: of("heapKb"), perSecond: of("perSecond") };
@@ -27,7 +29,8 @@ export async function measureSessionMemory(run) {
   return result;
 }
 
-async function oneSample(subject, wire, peer) {
+/** Opens sessions at a warm server. Returns the memory of each, and the number that was opened in a second. */
+export async function sampleSessions(subject, wire, peer) {
   await subject.run("echo", { concurrency: 16, ms: 5000, most: 4000 });
   await openSessions(subject.port, wire, peer, 100);
   const before = await subject.child.ask("settled");

@@ -9,6 +9,8 @@ export function toMarkdown(document) {
     ...wires("The SDKs' own clients", clientNote, document.clients),
     ...scale(document.scale),
     ...memory(document.memory),
+    ...cluster(document.cluster),
+    ...roundTrips(document.roundTrips),
     ...cancel(document.cancel),
     ...stages(document.stages),
     ...start(document.start),
@@ -144,6 +146,48 @@ function memory({ sessions, calls } = {}) {
     );
   }
   return parts;
+}
+
+function cluster(results) {
+  if (results === undefined) return [];
+  const cell = "echo@128";
+  const rows = Object.entries(results.calls).flatMap(([wire, subjects]) =>
+    Object.entries(subjects).map(([name, row]) => [
+      `${wire}, ${name}`,
+      mid(row[cell].perSecond),
+      range(row[cell].ofFloor),
+      mid(row[cell].cpuUs),
+      mid(row[cell].p99Us),
+    ]),
+  );
+  const held = Object.entries(results.sessions).map(([name, { heapKb }]) => [name, range(heapKb)]);
+  return [
+    "### Cluster\n\nThe same server without a cluster and with one, 128 echo calls at once in 128 sessions, without a log.",
+    table(["echo at 128", "calls/s", "of without", "CPU µs", "p99 µs"], rows),
+    "Heap of an idle session in the process that opened it, of 1,000:",
+    table(["server", "heap KB each"], held),
+  ];
+}
+
+function roundTrips(results) {
+  if (results === undefined) return [];
+  const names = Object.keys(results);
+  if (names.length === 0) return [];
+  const told = ({ before, all }) => (before === all ? `${all}` : `${before} of ${all}`);
+  const rows = Object.keys(results[names[0]].operations).map((operation) => [
+    operation,
+    ...names.map((name) => told(results[name].operations[operation])),
+  ]);
+  const idle = [
+    ["a node", "node"],
+    ["an idle session", "idleSession"],
+    ["a session whose client listens", "listeningSession"],
+  ].map(([title, key]) => [title, ...names.map((name) => shown(results[name].idle[key]))]);
+  return [
+    "### Round trips of a cluster\n\nCommands that two nodes send to the engine. `4 of 6`: four before the response is complete, six in all.",
+    table(["operation", ...names], rows),
+    table(["per second", ...names], idle),
+  ];
 }
 
 function cancel(results) {

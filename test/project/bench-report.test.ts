@@ -74,7 +74,7 @@ test("a target is met, not met or not measured", () => {
 });
 
 test("every target of the project has one bound and a path that a section fills", async () => {
-  const branches = ["calls", "clients", "scale", "memory", "cancel", "start", "size"];
+  const branches = ["calls", "clients", "scale", "memory", "cluster", "cancel", "start", "size"];
   for (const { title, at, least, most } of readTargets()) {
     equal((least === undefined) !== (most === undefined), true, title);
     equal(branches.includes(at[0] ?? ""), true, title);
@@ -87,6 +87,30 @@ test("the report has the targets and a table per wire", () => {
   match(text, /#### http modern/);
   match(text, /\| bowline \| 17,000 \| 0\.85 /);
   doesNotMatch(text, /undefined|NaN|### Memory/);
+});
+
+test("the report compares a server with a cluster and without, and lists the round trips of each engine", () => {
+  const spread = (median: number) => ({ median, min: median, max: median });
+  const cluster = {
+    calls: {
+      "http legacy json": {
+        without: { "echo@128": figures(20_000, 1) },
+        redis: { "echo@128": figures(18_000, 0.9) },
+      },
+    },
+    sessions: { without: { heapKb: spread(2) }, redis: { heapKb: spread(3) } },
+  };
+  const trips = (before: number) => ({
+    operations: { handshake: { before, all: 6 } },
+    idle: { node: 5.5, idleSession: 0, listeningSession: 0.02 },
+  });
+  const roundTrips = { redis: trips(4), postgres: trips(6) };
+  const text = toMarkdown({ run, targets: [], cluster, roundTrips });
+  match(text, /\| http legacy json, redis \| 18,000 \| 0\.9 /);
+  match(text, /\| redis \| 3 \[3\.\.3\] \|/);
+  match(text, /\| handshake \| 4 of 6 \| 6 \|/);
+  match(text, /\| a session whose client listens \| 0\.02 \| 0\.02 \|/);
+  doesNotMatch(text, /undefined|NaN/);
 });
 
 test("a table is Markdown, and numbers are written for people", () => {

@@ -6,8 +6,8 @@ import { Echo, Extra, Slow } from "../../workload/schemas.mjs";
 /** A server accepts ten thousand sessions by default. One measurement opens a few more. */
 const sessions = { max: 20_000 };
 
-export function createServer({ json } = {}) {
-  const server = new McpServer(info, { http: { preferJson: json === true, sessions } });
+export function createServer({ json } = {}, shared = {}) {
+  const server = new McpServer(info, { http: { preferJson: json === true, sessions }, ...shared });
   server.tool("echo", { description: descriptions.echo, input: Echo }, handlers.echo);
   for (const { name, description } of extraTools) server.tool(name, { description, input: Extra }, handlers.extra);
   if (hasProgress) {
@@ -24,8 +24,22 @@ export function createServer({ json } = {}) {
   return server;
 }
 
+/** Returns the options of a server that shares its sessions by Redis at this address. */
+async function sharedOptions(url) {
+  if (url === undefined) return {};
+  const [{ redisCluster, fromNodeRedis }, { createClient }] = await Promise.all([
+    import("bowline/redis"),
+    import("redis"),
+  ]);
+  const cluster = redisCluster({ client: fromNodeRedis(createClient({ url })) });
+  await cluster.ready;
+  return { cluster, stateKeys: [{ id: "1", secret: new Uint8Array(32) }] };
+}
+
 export async function serveHttp(wire) {
-  const { port } = await serveBowlineHttp(createServer(wire), { port: 0 });
+  const { port } = await serveBowlineHttp(createServer(wire, await sharedOptions(process.env.BENCH_CLUSTER)), {
+    port: 0,
+  });
   return port;
 }
 
