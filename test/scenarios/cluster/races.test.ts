@@ -77,6 +77,7 @@ proves("cluster:state:log-level", { wire }, "a record that was read before a cha
   const held = gate();
   late = held;
   await status(at(other, client).request(2, "ping"), 200);
+  world.clock.advance(50);
   await status(at(other, client).request(3, "logging/setLevel", { level: "error" }), 200);
   held.open();
   await settle();

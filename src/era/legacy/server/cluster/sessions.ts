@@ -7,6 +7,7 @@ import type { HttpRefusal } from "../../../refuse.js";
 import type { ServerLimits } from "../../../server-limits.js";
 import { sessionClosed, sessionNotFound, toUnavailable } from "../refusals.js";
 import type { SessionChange, SessionPlace, Sessions, SharedSession } from "../shared-sessions.js";
+import { EarlyReads } from "./early-reads.js";
 import { SessionPlaces } from "./places.js";
 import { SessionEnds } from "./session-ends.js";
 import {
@@ -87,6 +88,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   readonly #stored = new WeakSet<Session>();
   readonly #ends: SessionEnds;
   readonly #places: SessionPlaces;
+  readonly #early: EarlyReads;
   readonly #queue: DeadlineQueue<Kept<Session>>;
   /** Time after which an unused session is over. */
   readonly #idleMs: number;
@@ -117,6 +119,9 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       touchMs: this.#touchMs,
       isAtWork: (id) => this.#isAtWork(id),
       end: (session) => this.endListed(session),
+    });
+    this.#early = new EarlyReads(clock, limits.sessionCacheMs, (id) => {
+      if (this.#kept.has(id)) this.#refresh(id);
     });
     this.#queue = new DeadlineQueue(clock, this.#touchMs, (kept) => this.#onDue(kept));
   }
@@ -180,7 +185,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     const age = this.#now() - kept.readAt;
     const { sessionCacheMs } = this.#limits;
     if (age > sessionCacheMs) return this.#load(id, principal);
-    if (age > sessionCacheMs / 2) this.#refresh(id);
+    if (age > sessionCacheMs / 2) this.#early.add(id);
     this.#use(kept);
     return kept.session;
   }
@@ -231,6 +236,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   /** Ends the local parts of all sessions. Other processes go on to serve them. */
   close(why: HttpRefusal): Promise<void> {
     this.#closing.abort();
+    this.#early.close();
     for (const id of [...this.#kept.keys()]) this.drop(id, why);
     return this.#options.onClosed();
   }
