@@ -60,6 +60,10 @@ export class Node {
     });
     node.server
       .tool("echo", {}, () => "echo")
+      .tool("report", {}, (_, ctx) => {
+        ctx.progress(1);
+        return "reported";
+      })
       .tool("ask", {}, async (_, ctx) => {
         await ctx.elicit("sure?", z.object({ sure: z.boolean() }));
         return "asked";
@@ -133,7 +137,7 @@ class LegacySession {
   }
 
   call(node, name) {
-    return this.request(node, "tools/call", { name, arguments: {} });
+    return this.request(node, "tools/call", { name, arguments: {}, _meta: { progressToken: name } });
   }
 
   /** Calls a tool that asks a question at one node, and answers at another. */

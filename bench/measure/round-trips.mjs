@@ -98,6 +98,7 @@ async function loggedTrips(nodes) {
     session = await a.open();
   });
   trips["resumable: call, warm"] = await count(() => session.call(a, "echo"));
+  trips["resumable: call with a message of progress"] = await count(() => session.call(a, "report"));
   await session.call(b, "echo");
   const held = await session.hold(a);
   const { id } = await held.next();
