@@ -6,18 +6,19 @@ import { at, shown } from "./project.mjs";
 const reporter = pathToFileURL(at("scripts/lib/test-reporter.mjs")).href;
 
 /** Maximum time of a file. A file that exceeds it has a test that hangs, or keeps something open, and fails. */
-const limitMs = 300_000;
+const LIMIT_MS = 300_000;
 
 /**
  * Runs one test file in its own process: `{ file, tests: [{ title, nesting, ms, error? }], written }`. A file that
- * fails outside of its tests (while loading, by a late error, by not ending) gets a failed test that says so.
+ * fails outside of its tests (while loading, by a late error, by not ending) gets a failed test that says so. `flags`
+ * are further options of Node, `env` further variables.
  */
-export async function runTestFile(path, { number, patterns, proofs }) {
+export async function runTestFile(path, { number, patterns, proofs, flags = [], env: more = {}, limitMs = LIMIT_MS }) {
   const events = at("build/test-events", `${number}.jsonl`);
   const options = [...sourceMaps(path), `--test-reporter=${reporter}`, `--test-reporter-destination=${events}`];
   const chosen = patterns.map((pattern) => `--test-name-pattern=${pattern}`);
-  const env = { ...process.env, ...(proofs === undefined ? {} : { BOWLINE_PROOFS: proofs }) };
-  const { code, output } = await execNode([...options, ...chosen, path], { env, timeoutMs: limitMs });
+  const env = { ...process.env, ...more, ...(proofs === undefined ? {} : { BOWLINE_PROOFS: proofs }) };
+  const { code, output } = await execNode([...flags, ...options, ...chosen, path], { env, timeoutMs: limitMs });
   const records = existsSync(events) ? lines(readFileSync(events, "utf8")).map((line) => JSON.parse(line)) : [];
   const warnings = records.filter(({ kind }) => kind === "warning").map(({ message }) => message);
   const tests = records

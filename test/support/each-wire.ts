@@ -7,6 +7,7 @@ import { type Client, type ClientOptions, connect } from "bowline/client";
 import { createStdioServerChannel } from "bowline/node";
 import type { Channel, Server, ToolTypes } from "bowline/server";
 import { createChannelPair, WireRecorder } from "bowline/testing";
+import type { HttpExchange } from "#src/http/exchange.js";
 import { createWebExchange } from "#src/http/web-exchange.js";
 import { createNodeExchange } from "#src/node/http/exchange.js";
 import type { Wire } from "./verifies.js";
@@ -21,6 +22,8 @@ export interface World {
   readonly transport: "memory" | "stdio" | "node" | "fetch";
   /** Connects a client to a server over this wire; both are closed when the test ends. */
   connect<Tools extends ToolTypes>(server: Server<Tools>, options?: ClientOptions): Promise<RecordedClient>;
+  /** Serves over HTTP until the test ends, and returns the address. Transport `node` only. */
+  listen<Tools extends ToolTypes>(server: Server<Tools>): Promise<string>;
   /** The client's end of a channel to the server, for tests that speak raw frames. Memory and stdio only. */
   channel<Tools extends ToolTypes>(server: Server<Tools>): Promise<Channel>;
 }
@@ -41,12 +44,13 @@ function world(t: TestContext, era: Era, transport: Transport): World {
     }
     t.after(() => server.close());
     if (transport === "fetch") return connect("http://localhost/mcp", { ...options, fetch: fetchInto(server, wire) });
-    return connect(await listen(t, server, wire), options);
+    return connect(await listen(t, server, wire), ENGINE === undefined ? options : patient(options));
   };
   return {
-    name: `${era}-${transport}`,
+    name: nameOf(era, transport),
     era,
     transport,
+    listen: (server) => listen(t, server as unknown as Server<ToolTypes>),
     channel: (server) => channelTo(server as unknown as Server<ToolTypes>),
     async connect(server, options = {}) {
       const wire = new WireRecorder();
@@ -57,6 +61,11 @@ function world(t: TestContext, era: Era, transport: Transport): World {
       return Object.assign(client, { wire });
     },
   };
+}
+
+/** A stream that an engine is asked about takes longer to open. */
+function patient(options: ClientOptions): ClientOptions {
+  return { ...options, limits: { streamOpenMs: 10_000, ...options.limits } };
 }
 
 /** Lines over two pipes: what stdio is, without the processes. */
@@ -78,8 +87,13 @@ function fetchInto(server: Server<ToolTypes>, wire: WireRecorder): NonNullable<C
   };
 }
 
-async function listen(t: TestContext, server: Server<ToolTypes>, wire: WireRecorder): Promise<string> {
-  const http = createServer((req, res) => server.handle(wire.exchange(createNodeExchange(req, res))));
+async function listen(t: TestContext, server: Server<ToolTypes>, wire?: WireRecorder): Promise<string> {
+  const through = (exchange: HttpExchange) => wire?.exchange(exchange) ?? exchange;
+  if (ENGINE !== undefined) {
+    const { serveNodes } = await import("./nodes/wire.js");
+    return `${await serveNodes(t, server, through)}/mcp`;
+  }
+  const http = createServer((req, res) => server.handle(through(createNodeExchange(req, res))));
   http.listen(0, "127.0.0.1");
   await once(http, "listening");
   t.after(async () => {
@@ -93,10 +107,19 @@ async function listen(t: TestContext, server: Server<ToolTypes>, wire: WireRecor
 const ERAS: readonly Era[] = ["modern", "legacy"];
 const TRANSPORTS: readonly Transport[] = ["memory", "stdio", "node", "fetch"];
 
+/** Engine of two nodes behind nginx, which take the place of both HTTP hosts then (scripts/engines.mjs). */
+export const ENGINE = process.env.BOWLINE_NODES;
+
+/** Name of a wire. */
+export function nameOf(era: Era, transport: Transport): string {
+  return `${era}-${ENGINE !== undefined && transport === "node" ? `nginx-${ENGINE}` : transport}`;
+}
+
 function wires(eras: readonly Era[], transports: readonly Transport[]): readonly Wire<World>[] {
+  const offered = ENGINE === undefined ? transports : transports.filter((transport) => transport !== "fetch");
   return eras.flatMap((era) =>
-    transports.map((transport) => ({
-      name: `${era}-${transport}`,
+    offered.map((transport) => ({
+      name: nameOf(era, transport),
       open: (t: TestContext) => world(t, era, transport),
     })),
   );

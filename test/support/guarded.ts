@@ -4,6 +4,7 @@ import { type Client, connect } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { type Context, McpServer, type Server, type ServerOptions } from "bowline/server";
 import { type Challenge, parseChallenges } from "#src/auth/client/challenge.js";
+import { ENGINE, nameOf } from "./each-wire.js";
 import { modernRequest } from "./modern-request.js";
 import { initialize } from "./plain-http.js";
 import type { Wire } from "./verifies.js";
@@ -179,6 +180,11 @@ async function guard(
 }
 
 async function listen(t: TestContext, server: Guarded["server"]): Promise<string> {
+  if (ENGINE !== undefined) {
+    const { serveNodes } = await import("./nodes/wire.js");
+    t.after(() => server.close());
+    return serveNodes(t, server);
+  }
   const running = await serveHttp(server);
   t.after(() => running.close());
   return new URL(running.url).origin;
@@ -207,8 +213,9 @@ function shown(fields: object | undefined): string {
 function wires(
   names: readonly (readonly [GuardedWorld["era"], GuardedWorld["transport"]])[],
 ): readonly Wire<GuardedWorld>[] {
-  return names.map(([era, transport]) => ({
-    name: transport === "sse" ? "sse" : `${era}-${transport}`,
+  const offered = ENGINE === undefined ? names : names.filter(([, transport]) => transport === "node");
+  return offered.map(([era, transport]) => ({
+    name: transport === "sse" ? "sse" : nameOf(era, transport),
     open: (t: TestContext) => createWorld(t, era, transport),
   }));
 }

@@ -8,6 +8,7 @@ import { createNodeExchange } from "#src/node/http/exchange.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import type { ServerOptions } from "#src/server/options.js";
 import { Server } from "#src/server/server.js";
+import { ENGINE, nameOf } from "./each-wire.js";
 import type { ModernRequest } from "./modern-request.js";
 import type { Wire } from "./verifies.js";
 
@@ -25,9 +26,14 @@ export interface HttpHost {
 // biome-ignore lint/suspicious/noExplicitAny: a server of whatever shape
 export type AnyServer = Server<any>;
 
+/** Two nodes behind nginx in place of each server, in a run on their wires. */
+const nodes = ENGINE === undefined ? undefined : await import("./nodes/server.js");
+
 /** A server of this era alone. */
 export function defineServer(options: ServerOptions = {}, eras: readonly ServerEra[] = [modernServer]): Server {
-  return new Server({ name: "scenario", version: "1.0.0" }, { validator: defaultValidator, ...options }, eras);
+  const info = { name: "scenario", version: "1.0.0" };
+  if (nodes === undefined) return new Server(info, { validator: defaultValidator, ...options }, eras);
+  return new nodes.McpServer(info, { versions: eras.flatMap(({ versions }) => versions), ...options });
 }
 
 /** Serves over a real socket; returns the port. */
@@ -44,14 +50,20 @@ export async function listen(t: TestContext, server: AnyServer): Promise<number>
 }
 
 const nodeHost: Wire<HttpHost> = {
-  name: "modern-node",
+  name: nameOf("modern", "node"),
   open: (t) => ({
     serve: async (server) => {
-      const port = await listen(t, server);
-      return (request, signal) => fetch(`http://127.0.0.1:${port}/mcp`, toInit(request, signal));
+      const origin = nodes === undefined ? `http://127.0.0.1:${await listen(t, server)}` : await balance(t, server);
+      return (request, signal) => fetch(`${origin}/mcp`, toInit(request, signal));
     },
   }),
 };
+
+async function balance(t: TestContext, server: AnyServer): Promise<string> {
+  const { serveNodes } = await import("./nodes/wire.js");
+  t.after(() => server.close());
+  return serveNodes(t, server);
+}
 
 const fetchHost: Wire<HttpHost> = {
   name: "modern-fetch",
@@ -64,7 +76,7 @@ const fetchHost: Wire<HttpHost> = {
 };
 
 /** Both ways of hosting HTTP. */
-export const eachHost: readonly Wire<HttpHost>[] = [nodeHost, fetchHost];
+export const eachHost: readonly Wire<HttpHost>[] = nodes === undefined ? [nodeHost, fetchHost] : [nodeHost];
 
 function toInit(request: Parameters<Send>[0], signal: AbortSignal | undefined): RequestInit {
   const headers = Object.entries(request.headers).filter((entry): entry is [string, string] => entry[1] !== undefined);

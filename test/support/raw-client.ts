@@ -1,5 +1,4 @@
 import type { TestContext } from "node:test";
-import { type RunningHttpServer, serveHttp } from "bowline/node";
 import type { Channel, Server, ToolTypes } from "bowline/server";
 import type { RecordedMessage } from "bowline/testing";
 import type { World } from "./each-wire.js";
@@ -124,9 +123,8 @@ type Post = (init: RequestInit) => Promise<Response>;
 async function poster(world: World, server: Server<ToolTypes>, t: TestContext): Promise<Post> {
   t.after(() => server.close());
   if (world.transport === "fetch") return (init) => server.fetch(new Request("http://localhost/mcp", init));
-  const running: RunningHttpServer = await serveHttp(server, { port: 0 });
-  t.after(() => running.close());
-  return (init) => fetch(running.url, init);
+  const url = await world.listen(server);
+  return (init) => fetch(url, init);
 }
 
 class RawHttpClient extends Heard implements RawClient {

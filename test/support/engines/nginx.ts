@@ -15,6 +15,9 @@ export interface NginxServer {
 /** Folders that nginx writes to. By default they are those of the system. */
 const TEMPORARY = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
+/** Runs a program until its input ends, so that it ends with this process, however that ends. */
+const WATCHDOG = '"$@" & read -r _; kill $!; wait $!';
+
 /** Starts nginx on a free port of 127.0.0.1. `configure` returns its configuration, which listens on the port. */
 export async function startNginx(configure: (port: number) => string): Promise<NginxServer> {
   const folder = mkdtempSync(join(tmpdir(), "bowline-nginx-"));
@@ -23,14 +26,16 @@ export async function startNginx(configure: (port: number) => string): Promise<N
   writeFileSync(join(folder, "nginx.conf"), configure(port).replace(/^http \{$/m, `http {\n  ${paths}`));
   const main = `daemon off; master_process off; pid ${join(folder, "pid")};`;
   const args = ["-p", folder, "-e", "stderr", "-c", join(folder, "nginx.conf"), "-g", main];
-  const child = spawn(findNginx(), args, { stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn("/bin/sh", ["-c", WATCHDOG, "sh", findNginx(), ...args], { stdio: ["pipe", "ignore", "pipe"] });
+  for (const part of [child, child.stdin, child.stderr] as unknown as { unref(): void }[]) part.unref();
   let log = "";
   child.stderr.on("data", (chunk) => {
     log = (log + chunk).slice(-4000);
   });
   const exit = once(child, "exit");
   const end = async () => {
-    child.kill("SIGKILL");
+    child.ref();
+    child.stdin.end();
     await exit;
     rmSync(folder, { recursive: true, force: true });
   };
@@ -59,12 +64,23 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
+/** Ports below those that the system gives to outgoing connections, which take a free port in no time. */
+const FIRST_PORT = 12_000;
+const PORTS = 20_000;
+
 /** Returns a port that is free for the moment. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
+    const server = createServer().listen(port, "127.0.0.1");
+    const isFree = await once(server, "listening").then(
+      () => true,
+      () => false,
+    );
+    server.close();
+    if (isFree) {
+      await once(server, "close");
+      return port;
+    }
+  }
 }

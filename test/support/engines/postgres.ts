@@ -86,7 +86,7 @@ async function run(bin: string, folder: string, data: string, port: number): Pro
   const settings = [
     "listen_addresses=127.0.0.1",
     `unix_socket_directories=${folder}`,
-    "max_connections=60",
+    "max_connections=200",
     "fsync=off",
   ];
   const args = ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])];
