@@ -6,7 +6,7 @@ import sys
 from abc import ABC, abstractmethod
 
 from mcp.client.subscriptions import listen
-from mcp.types import LOG_LEVEL_META_KEY, ElicitResult, ToolListChangedNotification
+from mcp.types import LOG_LEVEL_META_KEY, ElicitResult, ResourceUpdatedNotification, ToolListChangedNotification
 
 MODES = {"legacy": "legacy", "modern": "2026-07-28", "auto": "auto"}
 
@@ -74,11 +74,16 @@ class Driver(ABC):
                 return await self.run(client, "tools/call", params, None, None)
             case "watch":
                 if is_modern:
-                    self.watching = asyncio.create_task(self.tell_changes(client))
+                    self.subscribed.clear()
+                    self.watching = asyncio.create_task(self.tell_changes(client, params.get("uri")))
                     await self.subscribed.wait()
+                elif "uri" in params:
+                    await client.subscribe_resource(params["uri"])
             case "unwatch":
                 if is_modern:
                     self.watching.cancel()
+                elif "uri" in params:
+                    await client.unsubscribe_resource(params["uri"])
             case method:
 
                 async def on_progress(progress, total, message):
@@ -88,15 +93,18 @@ class Driver(ABC):
                 seconds = timeout and timeout / 1000
                 return await self.run(client, method, params, seconds, on_progress if command["progress"] else None)
 
-    async def tell_changes(self, client):
-        async with listen(client.session, tools_list_changed=True) as events:
+    async def tell_changes(self, client, uri):
+        wanted = {"tools_list_changed": True} if uri is None else {"resource_subscriptions": [uri]}
+        async with listen(client.session, **wanted) as events:
             self.subscribed.set()
             async for _ in events:
-                write({"changed": "tools"})
+                write({"changed": uri or "tools"})
 
     async def on_message(self, message):
         if isinstance(message, ToolListChangedNotification):
             write({"changed": "tools"})
+        if isinstance(message, ResourceUpdatedNotification):
+            write({"changed": str(message.params.uri)})
 
     async def on_log(self, params):
         write({"log": params.data})

@@ -135,6 +135,23 @@ export const checks: readonly Check[] = [
   }),
 ];
 
+/** Checks that run only for the modes that name them. */
+export const moreChecks: readonly Check[] = [
+  check("subscription", async ({ driver }) => {
+    const watch = await driver.watchResource?.(words.NOTE_URI);
+    await driver.callTool("touch", { uri: words.NOTE_URI });
+    ok(watch !== undefined, "the client can subscribe to resources");
+    await watch.changed;
+    await watch.close();
+  }),
+  check("resume", async ({ driver }) => {
+    const key = randomUUID();
+    const call = driver.callTool("count", { to: 2, key, cut: true });
+    await driver.callTool("note", { key });
+    equal((await call).text, "counted to 2");
+  }),
+];
+
 function check(name: string, run: Check["run"]): Check {
   return { name, run };
 }

@@ -3,6 +3,8 @@ export interface Driver {
   /** The negotiated protocol version. */
   readonly version: string | undefined;
   readonly serverName: string | undefined;
+  /** Id of the session, if the client tells it. */
+  readonly sessionId?: string | undefined;
   /** True if notifications can reach the user out of order. */
   readonly isUnordered?: boolean;
   listTools(): Promise<string[]>;
@@ -16,7 +18,9 @@ export interface Driver {
   /** Calls a tool at log level info; returns the log messages up to and including `last`. */
   logsOf(tool: string, last: string): Promise<unknown[]>;
   /** Subscribes to changes of the list of tools. */
-  watchTools(): Promise<ToolsWatch>;
+  watchTools(): Promise<Watch>;
+  /** Subscribes to updates of a resource. */
+  watchResource?(uri: string): Promise<Watch>;
   /** Returns the JSON-RPC error code of a rejected call. */
   codeOf(error: unknown): number | undefined;
   close(): Promise<void>;
@@ -40,7 +44,7 @@ export interface ToolReply {
   readonly isError: boolean;
 }
 
-export interface ToolsWatch {
+export interface Watch {
   readonly changed: Promise<void>;
   close(): Promise<void>;
 }

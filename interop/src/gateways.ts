@@ -1,5 +1,9 @@
+import { fileURLToPath } from "node:url";
 import type { Target } from "./driver.js";
 import { programOf } from "./fetched.js";
+
+/** Program that puts nginx before two nodes. */
+const BALANCE = fileURLToPath(new URL("./servers/balance.js", import.meta.url));
 
 type Start = (command: readonly string[]) => Promise<string>;
 
@@ -7,6 +11,7 @@ type Start = (command: readonly string[]) => Promise<string>;
 export function modeBehind(mode: string): string {
   const [gateway, kind] = mode.split(":");
   if (gateway === "mcp-remote") return kind ?? "http";
+  if (gateway === "nginx") return kind ?? "";
   return gateway === "supergateway" ? (kind === "stdio" ? "http" : "stdio") : mode;
 }
 
@@ -23,6 +28,10 @@ export async function targetOf(
     const bridge = output === "newest" ? ["--protocol", "auto"] : [];
     const args = [file, await start(program), "--allow-http", "--silent", ...bridge];
     return { wire: "stdio", command: process.execPath, args, env: { MCP_REMOTE_CONFIG_DIR: folder } };
+  }
+  if (gateway === "nginx") {
+    const nodes = [await start(program), await start(program)];
+    return { wire: "http", url: await start([process.execPath, BALANCE, ...nodes]) };
   }
   if (gateway === "supergateway") return behindSupergateway(output as string, program, start);
   if (mode === "stdio") return { wire: "stdio", command: program[0] as string, args: program.slice(1) };

@@ -18,6 +18,8 @@ export interface Pair {
   readonly lacks: readonly string[];
   /** Checks that run last, because they impair the gateway. */
   readonly late: readonly string[];
+  /** Checks that run for this mode only. */
+  readonly adds: readonly string[];
 }
 
 interface ServerMode {
@@ -26,6 +28,7 @@ interface ServerMode {
   readonly eras: readonly Era[];
   readonly lacks?: readonly string[];
   readonly late?: readonly string[];
+  readonly adds?: readonly string[];
   /** Newest era that the mode supports. @default "modern" */
   readonly newest?: Era;
   readonly clients?: readonly Sdk[];
@@ -117,14 +120,21 @@ const GATEWAYS: readonly ServerMode[] = [
   },
 ];
 
+/** Two nodes of Bowline behind nginx without affinity, by an engine. */
+const NODES: readonly ServerMode[] = ["nginx:redis", "nginx:postgres"].flatMap((mode) => [
+  { sdk: "bowline", mode, eras: ["legacy"], clients: ["v1", "v2", "python"], adds: ["subscription", "resume", "end"] },
+  { sdk: "bowline", mode, eras: ["modern"], clients: ["v2", "python"], adds: ["subscription"] },
+]);
+
 /** Every pair in which exactly one side is Bowline, and Bowline's own server behind each gateway. */
 export const pairs: readonly Pair[] = [
   ...SERVERS.flatMap((server) => pairsOf(server, false)),
   ...GATEWAYS.flatMap((server) => pairsOf(server, true)),
+  ...NODES.flatMap((server) => pairsOf(server, false)),
 ];
 
 function pairsOf(
-  { sdk, mode, eras, lacks = [], late = [], newest = "modern", clients }: ServerMode,
+  { sdk, mode, eras, lacks = [], late = [], adds = [], newest = "modern", clients }: ServerMode,
   isGateway: boolean,
 ): Pair[] {
   return eras.flatMap((era) => {
@@ -139,6 +149,7 @@ function pairsOf(
       newest: choice(client),
       lacks,
       late,
+      adds,
     }));
   });
 }

@@ -43,7 +43,7 @@ function prepareNginx(): Promise<string> {
   return prepared;
 }
 
-async function findNginx(): Promise<string> {
+export async function findNginx(): Promise<string> {
   const places = [...(process.env.PATH ?? "").split(":"), "/usr/sbin"].map((folder) => join(folder, "nginx"));
   const find = () => places.find((place) => existsSync(place));
   const found = find();

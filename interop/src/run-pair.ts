@@ -1,4 +1,4 @@
-import { type Check, checks, type Session, VERSIONS } from "./checks.js";
+import { type Check, checks, moreChecks, type Session, VERSIONS } from "./checks.js";
 import { openBowline } from "./clients/bowline.js";
 import { openProcess } from "./clients/process.js";
 import { openV1 } from "./clients/v1.js";
@@ -57,9 +57,15 @@ async function runChecks(pair: Pair, served: Served): Promise<Outcome[]> {
   const session: Session = { driver, era: pair.era, answer };
   const outcomes: Outcome[] = [];
   const turn = (check: Check) => (pair.late.includes(check.name) ? 1 : 0);
-  const wanted = checks.filter((check) => !pair.lacks.includes(check.name)).sort((a, b) => turn(a) - turn(b));
+  const all = [...checks, ...moreChecks.filter((check) => pair.adds.includes(check.name))];
+  const wanted = all.filter((check) => !pair.lacks.includes(check.name)).sort((a, b) => turn(a) - turn(b));
   for (const { name: check, run } of wanted) outcomes.push(await runCheck(name, check, () => run(session)));
   outcomes.push(await runCheck(name, "close", () => checkClose(driver)));
+  const { sessionId } = driver;
+  if (pair.adds.includes("end") && sessionId !== undefined && served.target.wire === "http") {
+    const { url } = served.target;
+    outcomes.push(await runCheck(name, "end", () => checkEnd(url, sessionId)));
+  }
   return outcomes;
 }
 
@@ -85,6 +91,17 @@ async function checkClose(driver: Driver): Promise<void> {
   await driver.callTool("seen", { key, what: "started" });
   await driver.close();
   if ((await call) !== "rejected") throw new Error("the call under way was answered although the client was closed");
+}
+
+/** Checks that no node knows a session that the client has ended. A node may take a moment to hear of it. */
+async function checkEnd(url: string, sessionId: string): Promise<void> {
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
+  for (let refused = 0; refused < 4; ) {
+    const response = await fetch(url, { method: "POST", headers: { ...headers, "mcp-session-id": sessionId }, body });
+    await response.body?.cancel();
+    refused = response.status === 404 ? refused + 1 : 0;
+  }
 }
 
 /** Checks that negotiation selects the newest era that the client, the server and the gateway support. */

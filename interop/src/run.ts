@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { type EngineName, endEngines, prepareBalancing } from "./balancing.js";
 import { type PeerName, programOf } from "./fetched.js";
 import { inspectors } from "./inspector.js";
 import { judge, type Known } from "./known.js";
@@ -33,7 +34,7 @@ const chosen = lines.filter(({ pair }) => filters.length === 0 || filters.some((
 /** Reasons why peers are not available. */
 const missing = new Set<string>();
 const begun = performance.now();
-const outcomes = await runAll();
+const outcomes = await runAll().finally(endEngines);
 const verdict = judge(outcomes, known, filters.length === 0 && missing.size === 0);
 const seconds = Math.round((performance.now() - begun) / 100) / 10;
 report();
@@ -41,6 +42,14 @@ report();
 function lineOf(pair: Pair): Neighbour {
   const line = { pair: nameOf(pair), run: () => runPair(pair) };
   const peer = [pair.client, pair.server].find(isPeer);
+  const [gateway, engine] = pair.mode.split(":");
+  if (gateway === "nginx") {
+    const needs = async () => {
+      await prepareBalancing(engine as EngineName);
+      if (peer !== undefined) await peerOf(peer);
+    };
+    return { ...line, needs };
+  }
   if (peer !== undefined) return { ...line, needs: () => peerOf(peer) };
   return pair.isGateway ? { ...line, needs: () => programOf(pair.mode.split(":")[0] as PeerName) } : line;
 }

@@ -22,7 +22,7 @@ import { type PeerSdk, peerOf } from "../peers.js";
  * - `{id, method, params, timeoutMs?, progress?}` is a command. Its answer is `{id, value}` with the result of the SDK, or
  *   `{id, error: {message, code?}}`. If `progress` is true, `{id, progress}` comes before the answer.
  * - A method is one of MCP, or one of these: `answer` sets the reply to elicitations; `log` calls a tool at log level info;
- *   `watch` and `unwatch` begin and end a subscription to changes of tools; `close` closes the client.
+ *   `watch` and `unwatch` begin and end a subscription to changes of tools or, with `uri`, of a resource (Python only); `close` closes the client.
  * - `{id, method: "cancel"}` cancels the command of that id. The answer to the command is then an error.
  * - `{log}` and `{changed}` are notifications of the server.
  *
@@ -70,6 +70,11 @@ export async function openProcess(sdk: PeerSdk, target: Target, choice: Choice, 
       const changed = program.nextChange();
       await program.do("watch", {});
       return { changed, close: async () => void (await program.do("unwatch", {})) };
+    },
+    async watchResource(uri) {
+      const changed = program.nextChange();
+      await program.do("watch", { uri });
+      return { changed, close: async () => void (await program.do("unwatch", { uri })) };
     },
     codeOf: (error) => (error instanceof PeerError ? error.code : undefined),
     close: () => program.close(),

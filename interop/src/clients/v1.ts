@@ -7,6 +7,7 @@ import {
   ListRootsRequestSchema,
   LoggingMessageNotificationSchema,
   McpError,
+  ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { type Answers, type Choice, type Driver, LogBook, type Target, textOf, toReply } from "../driver.js";
@@ -36,6 +37,7 @@ export async function openV1(target: Target, _choice: Choice, answers: Answers):
   return {
     version: transport instanceof StreamableHTTPClientTransport ? transport.protocolVersion : "2025-11-25",
     serverName: client.getServerVersion()?.name,
+    sessionId: transport instanceof StreamableHTTPClientTransport ? transport.sessionId : undefined,
     listTools: async () => (await client.listTools()).tools.map(({ name }) => name),
     async callTool(name, args, { signal, timeoutMs, onProgress } = {}) {
       return toReply(
@@ -68,6 +70,15 @@ export async function openV1(target: Target, _choice: Choice, answers: Answers):
         client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve());
       });
       return { changed, close: async () => {} };
+    },
+    async watchResource(uri) {
+      const changed = new Promise<void>((resolve) => {
+        client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
+          if (params.uri === uri) resolve();
+        });
+      });
+      await client.subscribeResource({ uri });
+      return { changed, close: async () => void (await client.unsubscribeResource({ uri })) };
     },
     codeOf: (error) => (error instanceof McpError ? error.code : undefined),
     async close() {

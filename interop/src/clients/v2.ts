@@ -33,6 +33,7 @@ export async function openV2(target: Target, choice: Choice, answers: Answers): 
   return {
     version: client.getNegotiatedProtocolVersion(),
     serverName: client.getServerVersion()?.name,
+    sessionId: transport instanceof StreamableHTTPClientTransport ? transport.sessionId : undefined,
     listTools: async () => (await client.listTools()).tools.map(({ name }) => name),
     async callTool(name, args, { signal, timeoutMs, onProgress } = {}) {
       return toReply(
@@ -72,6 +73,19 @@ export async function openV2(target: Target, choice: Choice, answers: Answers): 
       });
       const subscription = modern ? await client.listen({ toolsListChanged: true }) : undefined;
       return { changed, close: async () => subscription?.close() };
+    },
+    async watchResource(uri) {
+      const changed = new Promise<void>((resolve) => {
+        client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
+          if (params.uri === uri) resolve();
+        });
+      });
+      if (modern) {
+        const subscription = await client.listen({ resourceSubscriptions: [uri] });
+        return { changed, close: () => subscription.close() };
+      }
+      await client.subscribeResource({ uri });
+      return { changed, close: async () => void (await client.unsubscribeResource({ uri })) };
     },
     codeOf: (error) => (error instanceof ProtocolError ? error.code : undefined),
     async close() {

@@ -1,27 +1,29 @@
 import { serveHttp, serveStdio } from "bowline/node";
-import { McpServer } from "bowline/server";
+import { type Context, McpServer } from "bowline/server";
 import * as z from "zod";
+import { openCluster, stateKeys } from "./cluster.js";
 import { ledger } from "./ledger.js";
 import { announce, inputEnd } from "./listen.js";
 import * as words from "./words.js";
 
-/** Bowline's own server, in both eras unless told `newest`: `node bowline.js stdio|http|json|resumable|newest`. */
+/**
+ * Bowline's own server, in both eras unless told `newest`: `node bowline.js stdio|http|json|resumable|newest`. With `redis`
+ * or `postgres` it is one of several nodes that share their sessions by that engine.
+ */
 const mode = process.argv[2] ?? "stdio";
+const cluster = mode === "redis" || mode === "postgres" ? await openCluster(mode) : undefined;
 
 const server = new McpServer(
   { name: words.SERVER_NAME, version: "1.0.0" },
   {
     capabilities: { logging: true },
-    http: { preferJson: mode === "json", resumable: mode === "resumable" },
+    http: { preferJson: mode === "json", resumable: mode === "resumable" || cluster !== undefined },
+    ...(cluster !== undefined && { cluster, stateKeys }),
     ...(mode === "newest" && { versions: ["2026-07-28"] }),
   },
 )
   .tool("echo", { input: z.object({ text: z.string() }) }, ({ text }) => text)
-  .tool("count", { input: z.object({ to: z.int(), key: z.string() }) }, async ({ to, key }, ctx) => {
-    for (let i = 1; i <= to; i++) await ctx.progress(i, to, `step ${i}`);
-    await ledger.seen(key, "heard");
-    return `counted to ${to}`;
-  })
+  .tool("count", { input: z.object({ to: z.int(), key: z.string(), cut: z.boolean().optional() }) }, count)
   .tool(
     "add",
     { input: z.object({ a: z.number(), b: z.number() }), output: z.object({ sum: z.number() }) },
@@ -50,7 +52,10 @@ const server = new McpServer(
     await ctx.log("debug", "too much");
     await ctx.log("info", "logged");
   })
-  .tool("touch", {}, (): void => changes.toolsChanged())
+  .tool("touch", { input: z.object({ uri: z.string().optional() }) }, ({ uri }): void => {
+    if (uri === undefined) changes.toolsChanged();
+    else changes.resourceUpdated(uri);
+  })
   .resource(words.NOTE_URI, { name: "pinned" }, () => words.NOTE_TEXT)
   .resource(words.TEMPLATE, { name: "numbered" }, ({ id }) => words.numbered(String(id)))
   .prompt(
@@ -61,10 +66,21 @@ const server = new McpServer(
 
 const { changes } = server;
 
+/** Reports progress and, if `cut` is set, closes the stream after the first report, so that the client resumes it. */
+async function count({ to, key, cut }: { to: number; key: string; cut?: boolean }, ctx: Context): Promise<string> {
+  for (let i = 1; i <= to; i++) {
+    await ctx.progress(i, to, `step ${i}`);
+    if (cut === true && i === 1) ctx.detachStream(10);
+  }
+  await ledger.seen(key, "heard");
+  return `counted to ${to}`;
+}
+
 if (mode === "stdio") await serveStdio(server);
 else {
   const running = await serveHttp(server);
   announce(running.url);
   await inputEnd();
   await running.close();
+  await cluster?.close();
 }
