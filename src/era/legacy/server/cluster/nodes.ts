@@ -49,6 +49,8 @@ export class Nodes {
    * after its death. It is listed even if it cannot acquire its lease at present.
    */
   enlist(): Promise<void> | undefined {
+    // Other processes remove one from the list that has lost its lease.
+    if (this.#own?.lost.aborted) this.#isListed = false;
     return this.#isListed ? undefined : this.#looking?.then(() => this.#enlist());
   }
 

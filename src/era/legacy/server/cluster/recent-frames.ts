@@ -54,10 +54,10 @@ export class RecentFrames {
     return count(takeover, frame, 1) > 0;
   }
 
-  /** Counts a message that was passed on. Returns false if it was written when it came directly. */
+  /** Counts a message that was passed on. Returns false if it was written before, here or by the former writer. */
   isNewPassedOn(session: string, frame: string): boolean {
     const takeover = this.#sessions.get(session);
-    return takeover === undefined || count(takeover, frame, -1) < 0;
+    return takeover === undefined || (!takeover.stored.includes(frame) && count(takeover, frame, -1) < 0);
   }
 
   /** Takes back a message that this process could not write. */

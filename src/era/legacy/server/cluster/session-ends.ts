@@ -2,7 +2,7 @@ import type { Clock } from "../../../../call/clock.js";
 import type { Records, Stored } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
 import { ENDED_SESSIONS, GRACE_MS, idOf, keyOf, parseRecord, type SessionRecord } from "./session-record.js";
-import { deleteOnce, putOnce, untilReached } from "./unknown-outcome.js";
+import { isUnknown, putOnce, untilReached } from "./unknown-outcome.js";
 
 const MAX_ATTEMPTS = 16;
 
@@ -13,6 +13,9 @@ export interface SessionEndsOptions {
   clear(id: string): Promise<void>;
   /** Tells the author. */
   onEnd(id: string): void;
+  /** Fires when this process shuts down. */
+  readonly closing: AbortSignal;
+  report(error: unknown): void;
 }
 
 /**
@@ -48,7 +51,27 @@ export class SessionEnds {
     const { records, clear, onEnd } = this.#options;
     const id = idOf(key);
     await clear(id);
-    if (await deleteOnce(records, key)) onEnd(id);
+    let mayBeDeleted = false;
+    const remove = async () => {
+      if (mayBeDeleted && (await records.get(key)) === undefined) return onEnd(id);
+      try {
+        if (await records.delete(key)) onEnd(id);
+      } catch (error) {
+        mayBeDeleted ||= isUnknown(error);
+        throw error;
+      }
+    };
+    await remove().catch((error: unknown) => {
+      if (!mayBeDeleted) throw error;
+      // The sweeper does not find a record that is gone.
+      return this.#later(remove);
+    });
+  }
+
+  /** Tries again at once, and if that fails, without being waited for. */
+  async #later(remove: () => Promise<void>): Promise<void> {
+    const { clock, closing, report } = this.#options;
+    await remove().catch(() => void untilReached(clock, closing, remove).catch(report));
   }
 
   /** Ends a session that the author knows of, but whose record may not have been stored. Waits for the engine. */

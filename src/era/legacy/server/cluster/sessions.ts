@@ -106,6 +106,8 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       records: options.cluster.records,
       clear: (id) => options.onEnded(id),
       onEnd: (id) => options.place.onEnd(id),
+      closing: this.#closing.signal,
+      report: options.report,
     });
     this.#limits = limits;
     this.#idleMs = limits.sessionIdleMs || Number.POSITIVE_INFINITY;

@@ -28,16 +28,6 @@ export async function putOnce(
   }
 }
 
-/** Deletes a record. If the outcome is unknown and the record is gone, returns true. */
-export async function deleteOnce(records: Records, key: string, version?: string): Promise<boolean> {
-  try {
-    return await records.delete(key, version);
-  } catch (error) {
-    if (!isUnknown(error)) throw error;
-    return (await records.get(key)) === undefined || records.delete(key, version);
-  }
-}
-
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 
