@@ -135,7 +135,8 @@ export class SimLogs implements Logs {
       return { verdict: "missed", entries: [], next: 0 };
     const { entries, isEnded = false } = found.streams.get(stream) ?? {};
     const from = next ?? (place === undefined ? (entries?.first ?? 0) : place.number + 1);
-    if (entries === undefined) return { verdict: next === undefined ? "more" : "over", entries: [], next: from };
+    // A stream that is forgotten has ended, and its end was not read.
+    if (entries === undefined) return { verdict: from === 0 ? "more" : "missed", entries: [], next: from };
     if (from < entries.first) return { verdict: "missed", entries: [], next: from };
     const rest = entries.from(from).map(({ id, data, last }) => ({ id, data, last }));
     return { verdict: isEnded ? "over" : "more", entries: rest, next: entries.end };
