@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { absence, engines, enginesOf, install, placeOf } from "./lib/engines.mjs";
 import { at, filesBelow, shown, wantsJson } from "./lib/project.mjs";
@@ -25,6 +25,9 @@ const json = wantsJson();
 /** Number of files that run at once. They wait for engines and for the ends of lives most of the time. */
 const AT_ONCE = 4;
 
+/** Events of the tests. Those of `npm test` have a folder of their own, so that both can run at once. */
+const folder = at("build/engine-events");
+
 const isOnWires = filters.some(isWireFilter);
 const wires = filters.length === 0 || isOnWires ? chosenWires(filters) : [];
 const { files, patterns } = isOnWires
@@ -49,7 +52,8 @@ if (!json) for (const note of notes) console.log(note);
 const failures = [];
 const known = new KnownDifferences();
 let passed = 0;
-mkdirSync(at("build/test-events"), { recursive: true });
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
 const isAvailable = (name) => places.get(name) !== undefined;
 const queue = files.filter((path) => enginesOf(path).every(isAvailable)).map((path, number) => ({ path, number }));
 const isLeftOut = queue.length < files.length || !wires.every(({ engine }) => isAvailable(engine));
@@ -75,7 +79,7 @@ async function runAllWires() {
 /** Runs files until none is left. */
 async function work() {
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-    const result = await runTestFile(next.path, { number: `engines-${next.number}`, patterns });
+    const result = await runTestFile(next.path, { number: next.number, patterns, folder });
     if (patterns.length > 0) result.tests = result.tests.filter(({ title }) => title !== "has no tests");
     count(result);
   }

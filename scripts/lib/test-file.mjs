@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { execNode, lines } from "./exec.mjs";
 import { at, shown } from "./project.mjs";
@@ -11,10 +12,11 @@ const LIMIT_MS = 300_000;
 /**
  * Runs one test file in its own process: `{ file, tests: [{ title, nesting, ms, error? }], written }`. A file that
  * fails outside of its tests (while loading, by a late error, by not ending) gets a failed test that says so. `flags`
- * are further options of Node, `env` further variables.
+ * are further options of Node, `env` further variables, `folder` is the folder of the events.
  */
-export async function runTestFile(path, { number, patterns, proofs, flags = [], env: more = {}, limitMs = LIMIT_MS }) {
-  const events = at("build/test-events", `${number}.jsonl`);
+export async function runTestFile(path, { number, patterns, proofs, flags = [], env: more = {}, ...rest }) {
+  const { limitMs = LIMIT_MS, folder = at("build/test-events") } = rest;
+  const events = join(folder, `${number}.jsonl`);
   const options = [...sourceMaps(path), `--test-reporter=${reporter}`, `--test-reporter-destination=${events}`];
   const chosen = patterns.map((pattern) => `--test-name-pattern=${pattern}`);
   const env = { ...process.env, ...more, ...(proofs === undefined ? {} : { BOWLINE_PROOFS: proofs }) };

@@ -45,14 +45,16 @@ export async function runWires(engine, chosen, filters, onResult) {
   const { files, patterns } = selectTests(found, { filters: filters.filter((filter) => !isWireFilter(filter)), wire });
   const served = at("build/served", engine);
   rmSync(served, { recursive: true, force: true });
-  mkdirSync(at("build/test-events"), { recursive: true });
+  const folder = at("build/engine-events");
+  mkdirSync(folder, { recursive: true });
   const { url, end } = await ENGINES[engine].open();
   const env = { BOWLINE_NODES: engine, BOWLINE_SERVED: served, [ENGINES[engine].variable]: url };
   const flags = ["--import", pathToFileURL(at("build/test/support/nodes/register.js")).href];
   const queue = files.map((path, number) => ({ path, number: `wires-${engine}-${number}` }));
   const work = async () => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const result = await runTestFile(next.path, { number: next.number, patterns, flags, env, limitMs: LIMIT_MS });
+      const options = { number: next.number, patterns, flags, env, limitMs: LIMIT_MS, folder };
+      const result = await runTestFile(next.path, options);
       result.tests = result.tests.filter(({ title }) => title !== "has no tests");
       onResult(result);
     }

@@ -194,8 +194,11 @@ test("a connection that delivers nothing is replaced, and it is a gap", async (t
   const inbox = await listen(b, "t");
   await a.bus.publish("t", "1");
   await until(() => gaps > 0, "the gap is told");
-  await a.bus.publish("t", "2");
-  await arrival(inbox, "2");
+  // On a busy machine the connection may be replaced once more.
+  await until(async () => {
+    await a.bus.publish("t", "2");
+    return inbox.texts.includes("2");
+  }, "messages arrive again");
 });
 
 /** True for the script that writes the entry of a record to an index. */

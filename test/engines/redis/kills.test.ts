@@ -24,7 +24,7 @@ async function open(t: TestContext, library: keyof typeof libraries, done: () =>
   const start = async (): Promise<Cluster> => {
     const node = redisCluster({ client: libraries[library](server.url), prefix, timeoutMs: 1_000 });
     t.after(() => node.close());
-    await node.ready;
+    await until(() => node.available, "a node starts");
     return node;
   };
   const nodes = await Promise.all([start(), start(), start()]);

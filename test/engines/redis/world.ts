@@ -7,6 +7,7 @@ import { type RedisClusterOptions, redisCluster } from "#src/redis/cluster.js";
 import { fromIoredis } from "#src/redis/ioredis.js";
 import { fromNodeRedis } from "#src/redis/node-redis.js";
 import type { Open } from "../../contract/contract.js";
+import { until } from "../../contract/world.js";
 import { cuttable, type RedisServer } from "../../support/engines/redis.js";
 
 /** Each client library, as a function that gives a client for an address. */
@@ -30,7 +31,8 @@ export function openOn(
         const client = cuttable(library(server().url));
         const node = redisCluster({ client, prefix, ...options });
         cuts.set(node, () => client.cut());
-        await node.ready.catch(async (error: unknown) => {
+        // A busy machine may need more than one attempt.
+        await until(() => node.available, "a node starts").catch(async (error: unknown) => {
           await node.close();
           throw error;
         });
