@@ -13,6 +13,8 @@ export interface NodesOptions {
   readonly leaseMs: number;
   /** Ends the calls of a process that has died. */
   onDead(node: string): Promise<void>;
+  /** True if this process has ended all streams that it has to end. */
+  leavesNothing(): boolean;
   /** Called when this process has its lease again, after others may have taken it for dead. */
   onReturned(): void;
   report(error: unknown): void;
@@ -58,13 +60,13 @@ export class Nodes {
     this.#steadySince = this.#options.clock.now();
   }
 
-  /** Removes this process from the list. Its streams must have ended. */
+  /** Removes this process from the list, unless another one has to end its streams. */
   async close(): Promise<void> {
     this.#closed = true;
-    const { cluster, clock } = this.#options;
+    const { cluster, clock, leavesNothing } = this.#options;
     clock.cancel(this.#timer);
     await this.#looking;
-    if (this.#isListed) await cluster.records.delete(keyOf(cluster.node));
+    if (this.#isListed && leavesNothing()) await cluster.records.delete(keyOf(cluster.node));
     await this.#own?.release();
   }
 

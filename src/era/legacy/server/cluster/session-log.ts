@@ -52,6 +52,8 @@ export class SessionLog implements SharedLog {
   /** Operations that `settled` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
+  /** True if this process has given up to end a stream, so that another one has to do it. */
+  hasUnended = false;
 
   constructor(options: SessionLogOptions) {
     this.#options = options;
@@ -108,7 +110,7 @@ export class SessionLog implements SharedLog {
     const appended =
       streamId === STANDALONE ? this.#appendAsHolder(sessionId, written, data) : this.#append(written, data, last);
     written.appended = appended;
-    this.#track(appended);
+    this.#track(appended, last);
     return last ? this.#within(appended) : appended;
   }
 
@@ -118,7 +120,7 @@ export class SessionLog implements SharedLog {
     if (written === undefined) return;
     this.#written.delete(place);
     const ended = this.#appendAll(written, frames);
-    this.#track(ended);
+    this.#track(ended, true);
     ended.catch((error: unknown) => {
       if (!isOver(error)) this.#options.report(error);
     });
@@ -174,7 +176,9 @@ export class SessionLog implements SharedLog {
           endStream(this.#cluster.logs, log, stream, describe),
         );
       } catch (error) {
-        if (!isOver(error)) throw error;
+        if (isOver(error)) continue;
+        this.hasUnended = true;
+        throw error;
       }
     }
   }
@@ -233,10 +237,13 @@ export class SessionLog implements SharedLog {
     });
   }
 
-  #track(work: Promise<unknown>): void {
+  #track(work: Promise<unknown>, ends = false): void {
     const done = () => this.#pending.delete(work);
     this.#pending.add(work);
-    work.then(done, done);
+    work.then(done, (error: unknown) => {
+      done();
+      if (ends && !isOver(error)) this.hasUnended = true;
+    });
   }
 }
 

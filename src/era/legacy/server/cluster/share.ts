@@ -87,6 +87,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       leaseMs,
       report,
       onDead: (node) => this.#onDead(node),
+      leavesNothing: () => this.log?.hasUnended !== true,
       onReturned: () => this.#questions.readAll(),
     });
     this.#sweeper = new Sweeper({

@@ -1,6 +1,8 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { test } from "node:test";
-import { answer, messages, settle, status, until } from "../../../../../support/legacy-endpoint.js";
+import { ClusterError } from "bowline/cluster";
+import { gate } from "../../../../../support/gate.js";
+import { answer, blocks, messages, settle, status, until } from "../../../../../support/legacy-endpoint.js";
 import { at, type Node, NodesWorld } from "../../../../../support/nodes-world.js";
 
 const FORM = { type: "object", properties: { value: { type: "string" } }, required: ["value"] } as const;
@@ -91,4 +93,40 @@ test("a subscription stays while another process changes the session", async (t)
       .map(({ params }) => params?.uri);
   await until(() => updated().length === 2, "both updates");
   deepEqual(updated().sort(), ["x:1", "x:2"]);
+});
+
+test("a process that cannot end a stream when it shuts down leaves it to another one", async (t) => {
+  const world = new NodesWorld(t, { resumable: true });
+  const started = gate();
+  const one = world.node(({ server }) =>
+    server.tool("wait", {}, async () => {
+      started.open();
+      return new Promise<string>(() => {});
+    }),
+  );
+  const other = world.node();
+  await other.endpoint.open();
+  const client = await one.endpoint.open();
+  const { logs } = one.cluster;
+  const claim = logs.claim.bind(logs);
+  logs.claim = async (log, stream) => {
+    const writer = await claim(log, stream);
+    const append = writer.append.bind(writer);
+    writer.append = (seq, data, options) => {
+      if (options?.last === true) throw new ClusterError("unknown_outcome", "no reply");
+      return append(seq, data, options);
+    };
+    return writer;
+  };
+  const call = client.call(7, "wait");
+  await started.opened;
+  const resumed = at(other, client).get(blocks(call)[0]?.id);
+  await until(() => resumed.status === 200, "the resumption");
+  await one.endpoint.server.close();
+  for (let passed = 0; passed < 30_000; passed += 500) {
+    world.clock.advance(500);
+    await settle();
+  }
+  await resumed.done;
+  match(messages(resumed).at(-1)?.error?.message ?? "", /has died/);
 });
