@@ -6,6 +6,8 @@ const NODES = "nodes";
 const PAGE = 200;
 /** Number of looks at another process during one life of a lease. */
 const LOOKS = 10;
+/** Number of times that the list is read during one life of a lease. */
+const READS = 2;
 
 export interface NodesOptions {
   readonly cluster: Cluster;
@@ -31,6 +33,10 @@ export class Nodes {
   #isListed = false;
   #timer: unknown;
   #looking: Promise<void> | undefined;
+  /** Other processes, beginning with the one before this process. */
+  #predecessors: readonly string[] = [];
+  /** Time at which the list was read. */
+  #readAt = Number.NEGATIVE_INFINITY;
   /** Time since which the engine has been reachable without a gap. */
   #steadySince: number;
   #closed = false;
@@ -105,12 +111,19 @@ export class Nodes {
 
   /** Looks at the predecessors in the list, until it finds one that lives. */
   async #buryPredecessors(): Promise<void> {
-    const { cluster, leaseMs, onDead } = this.#options;
-    for (const node of await this.#predecessors()) {
+    const { cluster, clock, leaseMs, onDead } = this.#options;
+    if (clock.now() - this.#readAt >= leaseMs / READS) {
+      this.#predecessors = await this.#readPredecessors();
+      this.#readAt = clock.now();
+    }
+    for (const node of this.#predecessors) {
       if (this.#closed || this.#own?.lost.aborted !== false) return;
       const lease = await cluster.leases.acquire(nameOf(node), leaseMs);
       if (lease === undefined) return;
+      this.#readAt = Number.NEGATIVE_INFINITY;
       try {
+        // It may have left, or another process was faster.
+        if (!(await this.isListed(node))) continue;
         await onDead(node);
         if (!lease.lost.aborted) await cluster.records.delete(keyOf(node));
       } finally {
@@ -120,7 +133,7 @@ export class Nodes {
   }
 
   /** Returns the other processes, beginning with the one before this process. */
-  async #predecessors(): Promise<readonly string[]> {
+  async #readPredecessors(): Promise<readonly string[]> {
     const { cluster } = this.#options;
     const nodes: string[] = [];
     for (let after: { score: number; key: string } | undefined; ; ) {
