@@ -9,9 +9,10 @@ export interface Balancer {
 
 /** Starts nginx on free ports. Each group is the ports of some nodes, which get the requests in turn. */
 export async function startBalancer(groups: readonly (readonly number[])[]): Promise<Balancer> {
-  const more = await Promise.all(groups.slice(1).map(freePort));
-  const { port, end } = await startNginx((first) => configOf([first, ...more], groups));
-  return { ports: [port, ...more], end };
+  const others = await Promise.all(groups.slice(1).map(freePort));
+  // nginx listens on its ports in this order. The start is complete when the last one accepts connections.
+  const { port, end } = await startNginx((last) => configOf([...others, last], groups));
+  return { ports: [...others, port], end };
 }
 
 /**
