@@ -112,8 +112,13 @@ export class SimCluster implements Cluster {
   async #acquire(leases: MemoryLeases, name: string, ttlMs: number): Promise<Lease | undefined> {
     const acquire = () => leases.acquire(name, ttlMs);
     // A lease whose holder does not know of it is not renewed.
+    const { scheduler } = this.#engine;
     const undo = (lease: Lease | undefined) => {
-      if (lease !== undefined) this.#engine.scheduler.schedule(() => this.#link.isUp && lease.release(), ttlMs);
+      const free = () => {
+        if (this.#link.isUp) lease?.release();
+        else if (!this.#link.isClosed && !this.#process.hasCrashed) scheduler.schedule(free, 100);
+      };
+      if (lease !== undefined) scheduler.schedule(free, ttlMs);
     };
     const inner = await this.#connection.operate(`acquire ${name}`, false, acquire, undo);
     if (inner === undefined) return undefined;
