@@ -47,11 +47,7 @@ export class Holders {
       const options = { ttlMs: KEPT_MS, ifVersion: stored?.version ?? null };
       const version = await putOnce(records, keyOf(session), JSON.stringify(own), options);
       if (version === undefined) continue;
-      // The end of a session deletes the record. A new one must not stay behind.
-      if (stored === undefined && isOpen !== undefined && !(await isOpen())) {
-        await this.delete(session);
-        throw new ClusterError("dropped", "The session has ended");
-      }
+      if (stored === undefined && isOpen !== undefined) await this.#assertOpen(session, isOpen);
       this.#own.set(session, { turn: own.turn, version, keptAt: this.#clock.now() });
       return before;
     }
@@ -59,6 +55,17 @@ export class Holders {
       "unavailable",
       "The stream of a session was not taken over: other processes take it as well",
     );
+  }
+
+  /** Deletes a new record unless the session is open. The end of a session deletes the record, so none may come later. */
+  async #assertOpen(session: string, isOpen: () => Promise<boolean>): Promise<void> {
+    let hasEnded = true;
+    try {
+      hasEnded = !(await isOpen());
+    } finally {
+      if (hasEnded) await this.delete(session);
+    }
+    if (hasEnded) throw new ClusterError("dropped", "The session has ended");
   }
 
   /** Returns the turn of this process, or 0 if it has had none. */

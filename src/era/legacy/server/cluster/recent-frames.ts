@@ -25,9 +25,12 @@ export class RecentFrames {
     this.#clock = clock;
   }
 
-  /** Begins anew, since this process takes a stream over. */
+  /** Begins a takeover. Messages of one that began a moment ago may still wait to be written, so they count on. */
   begin(session: string): void {
-    this.#sessions.set(session, { at: this.#clock.now(), counts: new Map(), stored: [] });
+    const at = this.#clock.now();
+    const before = this.#sessions.get(session);
+    const counts = before !== undefined && at - before.at <= OVERLAP_MS ? before.counts : new Map<string, number>();
+    this.#sessions.set(session, { at, counts, stored: [] });
   }
 
   leave(session: string): void {
