@@ -46,7 +46,8 @@ async function query(pool: PgPool, text: string, values: readonly Value[], signa
     if (isReleased) return;
     isReleased = true;
     client.release(error);
-    client.removeListener("error", ignore);
+    // A connection that is discarded may still report errors, which nobody else listens to.
+    if (error === undefined) client.removeListener("error", ignore);
   };
   client.on("error", ignore);
   const unfollow = followSignal(signal, () => release(new Error("The statement took too long.")));

@@ -53,6 +53,8 @@ export class Flight implements HttpExchange {
   #finish: (how: "ended" | "broken") => void = () => {};
   /** Time at which the last part arrives at the client. */
   #lastAt = 0;
+  /** Parts of the response on their way, in order. */
+  readonly #parts: (() => void)[] = [];
   #isComplete = false;
   #isGone = false;
   /** True after the connection has ended for the client. */
@@ -154,8 +156,11 @@ export class Flight implements HttpExchange {
     const { scheduler } = this.#network;
     const now = scheduler.now();
     this.#lastAt = Math.max(this.#lastAt, now + delayOf(this.#network));
+    // Times are rounded, so that parts with the same time could change places.
+    this.#parts.push(deliver);
     const arrive = () => {
-      if (!this.isOver) deliver();
+      const next = this.#parts.shift();
+      if (!this.isOver) next?.();
     };
     scheduler.schedule(arrive, this.#lastAt - now);
   }
