@@ -2,6 +2,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { dirname, join, relative } from "node:path";
 import { bundle } from "./lib/bundle.mjs";
 import { importsOf } from "./lib/imports.mjs";
+import { reduceToLines } from "./lib/line-maps.mjs";
 import { withLinks } from "./lib/markdown.mjs";
 import { at, filesBelow, packageEntries, readJson, root, shown } from "./lib/project.mjs";
 
@@ -19,6 +20,7 @@ export function stagePackage() {
 async function stage() {
   rmSync(staged, { recursive: true, force: true });
   await bundle(join(staged, "dist"));
+  reduceToLines(join(staged, "dist"));
   for (const file of declarations()) put(file);
   putPages();
   put(at("package.json"), `${JSON.stringify(manifest(), null, 2)}\n`);

@@ -1,5 +1,4 @@
 import { pause } from "../call/clock.js";
-import type { Cluster } from "../cluster/cluster.js";
 import type { AcceptChannel, CallOrigin, OfferedEra } from "../era/server-era.js";
 import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import { completeUrlElicitation } from "../era/url-elicitations.js";
@@ -175,7 +174,7 @@ export class Server<
   }
 
   /** State that this server shares with other processes. */
-  get cluster(): Cluster | undefined {
+  get cluster(): ServerOptions["cluster"] {
     return this.core.options.cluster;
   }
 

@@ -64,7 +64,7 @@ export function findLeftovers({ history, nodes }: World, engine: SimEngine): rea
   }
   const { records, logs, expiries } = engine.state.tables;
   expiries.catchUp();
-  const keys = [...records.rows.keys()].filter((key) => !key.startsWith("node:"));
+  const keys = [...records.rows.keys()].filter((key) => !key.startsWith("nodes/"));
   if (keys.length > 0) found.push(`the engine keeps the records ${keys.join(", ")}`);
   if (logs.logs.size > 0) found.push(`the engine keeps the logs ${[...logs.logs.keys()].join(", ")}`);
   // A process that ends does not learn if it has deleted the record of a session last.

@@ -117,3 +117,17 @@ proves(
     );
   },
 );
+
+proves("cluster:rate:all-nodes", { wire }, "the calls of a principal count in all processes", async (t) => {
+  const world = new NodesWorld(t, {}, { rateLimit: { burst: 4, perMs: 1_000 } });
+  const [one, other] = [world.node(), world.node()];
+  const from = { principal: "ada" };
+  const client = await one.endpoint.open(undefined, {}, from);
+  await status(at(other, client, from).request(1, "tools/list"), 200);
+  await status(client.request(2, "tools/list"), 200);
+  await status(at(other, client, from).request(3, "tools/list"), 200);
+  await status(client.request(4, "tools/list"), 429);
+  await status(at(other, client, from).request(5, "tools/list"), 429);
+  world.clock.advance(1_000);
+  await status(at(other, client, from).request(6, "tools/list"), 200);
+});

@@ -3,6 +3,8 @@ import type { Cluster, Lease } from "../../../../cluster/cluster.js";
 
 /** Index of the processes that serve sessions. */
 const NODES = "nodes";
+/** Start of the keys and leases of processes. */
+const PREFIX = "nodes/";
 const PAGE = 200;
 /** Number of looks at another process during one life of a lease. */
 const LOOKS = 10;
@@ -138,7 +140,7 @@ export class Nodes {
     const nodes: string[] = [];
     for (let after: { score: number; key: string } | undefined; ; ) {
       const page = await cluster.records.list(NODES, after === undefined ? { limit: PAGE } : { after, limit: PAGE });
-      for (const { key } of page) nodes.push(key.slice("node:".length));
+      for (const { key } of page) nodes.push(key.slice(PREFIX.length));
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE) break;
       after = { score: last.score, key: last.key };
@@ -149,10 +151,10 @@ export class Nodes {
 }
 
 function keyOf(node: string): string {
-  return `node:${node}`;
+  return `${PREFIX}${node}`;
 }
 
 /** Returns the name of a process's lease. */
 function nameOf(node: string): string {
-  return `node:${node}`;
+  return `${PREFIX}${node}`;
 }
