@@ -1,11 +1,11 @@
 import { ignoreErrors } from "../call/maybe-promise.js";
 import type { Bus } from "../cluster/cluster.js";
+import { fromStored, toStored } from "../cluster/engine/text.js";
 import { ClusterError } from "../cluster/error.js";
 import type { Row } from "./client.js";
 import type { Engine } from "./engine.js";
 import type { Outbox } from "./outbox.js";
 import type { Names } from "./tables.js";
-import { fromStored, toStored } from "./text.js";
 
 /** Maximum number of messages that one statement reads. */
 const PAGE = 500;

@@ -86,6 +86,11 @@ export class Engine {
     return this.attempt(statement, values);
   }
 
+  /** Runs a statement that returns the rows which it changed. Resolves with true if there are any. */
+  async changes(statement: Statement, ...values: Value[]): Promise<boolean> {
+    return (await this.run(statement, ...values)).length > 0;
+  }
+
   /** Runs a statement, even while the server seems to be away. */
   async attempt(statement: Statement, values: readonly Value[]): Promise<readonly Row[]> {
     const { operation, text, isRead = false } = statement;

@@ -1,8 +1,8 @@
+import { toStored } from "../cluster/engine/text.js";
 import { ClusterError } from "../cluster/error.js";
 import type { Engine } from "./engine.js";
 import { LOCK_OF } from "./start.js";
 import type { Names } from "./tables.js";
-import { toStored } from "./text.js";
 
 /** Maximum number of messages that wait to be sent. */
 const MAX_WAITING = 10_000;

@@ -1,8 +1,8 @@
 import type { IndexPlace, Listed, PutOptions, Records, Stored } from "../cluster/cluster.js";
+import { fromStored, toStored } from "../cluster/engine/text.js";
 import type { Row } from "./client.js";
 import type { Engine, Statement } from "./engine.js";
 import type { Names } from "./tables.js";
-import { fromStored, toStored } from "./text.js";
 
 const ALIVE = "(r.expires is null or r.expires > clock_timestamp())";
 const LEFT_MS = "(extract(epoch from r.expires - clock_timestamp()) * 1000)";

@@ -1,10 +1,9 @@
-import { unref } from "../call/clock.js";
-import type { Engine } from "./engine.js";
+import { type Clock, unref } from "../../call/clock.js";
 
 export interface RenewalOptions {
-  readonly engine: Engine;
+  readonly clock: Clock;
   readonly ttlMs: number;
-  /** Time on the clock of this process before the right was asked for. The server counts from a later moment. */
+  /** Time on the clock of this process before the right was asked for. The engine counts from a later moment. */
   readonly askedAt: number;
   /** Renews the right. Resolves with false if it is lost. */
   readonly renew: () => Promise<boolean>;
@@ -19,7 +18,7 @@ const RETRY = 1 / 10;
 
 /**
  * Renews a right with a life until it is stopped or lost. `lost` is aborted after nine tenths of a life without a
- * renewal, before the server gives the right to another process.
+ * renewal, before the engine gives the right to another process.
  */
 export class Renewal {
   readonly #options: RenewalOptions;
@@ -46,8 +45,8 @@ export class Renewal {
   /** Ends the renewals, since the right was given back. */
   stop(): void {
     this.#isOver = true;
-    this.#options.engine.clock.cancel(this.#deadline);
-    this.#options.engine.clock.cancel(this.#next);
+    this.#options.clock.cancel(this.#deadline);
+    this.#options.clock.cancel(this.#next);
   }
 
   /** Ends the renewals and aborts `lost`. */
@@ -58,21 +57,21 @@ export class Renewal {
   }
 
   #renewedAt(askedAt: number): void {
-    const { engine, ttlMs } = this.#options;
-    engine.clock.cancel(this.#deadline);
-    this.#deadline = engine.clock.schedule(() => this.lose(), askedAt + ttlMs * 0.9 - engine.clock.now());
+    const { clock, ttlMs } = this.#options;
+    clock.cancel(this.#deadline);
+    this.#deadline = clock.schedule(() => this.lose(), askedAt + ttlMs * 0.9 - clock.now());
     unref(this.#deadline);
   }
 
   #plan(part: number): void {
-    const { engine, ttlMs } = this.#options;
-    this.#next = engine.clock.schedule(() => void this.#renew(), ttlMs * part);
+    const { clock, ttlMs } = this.#options;
+    this.#next = clock.schedule(() => void this.#renew(), ttlMs * part);
     unref(this.#next);
   }
 
   async #renew(): Promise<void> {
-    const { engine, renew } = this.#options;
-    const askedAt = engine.clock.now();
+    const { clock, renew } = this.#options;
+    const askedAt = clock.now();
     try {
       const isHeld = await renew();
       if (this.#isOver) return;

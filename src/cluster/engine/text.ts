@@ -1,7 +1,7 @@
 /** First character of a text that is stored as JSON. */
 const MARK = "\u0001";
 
-/** Returns a form of the text that PostgreSQL can store. It cannot store U+0000 and lone surrogates. */
+/** Returns a form of the text that each engine can store. Some cannot store U+0000, and UTF-8 has no lone surrogates. */
 export function toStored(text: string): string {
   if (!text.includes("\0") && !text.startsWith(MARK) && !LONE.test(text)) return text;
   return MARK + JSON.stringify(text);

@@ -1,5 +1,5 @@
-import { followSignal } from "../call/abortable.js";
-import { type Clock, unref } from "../call/clock.js";
+import { followSignal } from "../../call/abortable.js";
+import { type Clock, unref } from "../../call/clock.js";
 
 /** Iteration that waits for a change. A change that comes while it does not wait ends its next wait at once. */
 export class Wake {
