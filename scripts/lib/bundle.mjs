@@ -13,7 +13,7 @@ export async function bundle(outdir) {
   const chunks = new Map();
   const bundling = await rolldown({
     cwd: root,
-    input: Object.fromEntries(packageEntries().map(({ code }) => [nameOf(sourceOf(code)), sourceOf(code)])),
+    input: Object.fromEntries(inputs().map((source) => [nameOf(source), source])),
     external: (id) => !id.startsWith(".") && !isAbsolute(id),
     platform: "neutral",
     preserveEntrySignatures: "allow-extension",
@@ -46,10 +46,18 @@ export async function bundle(outdir) {
   proveOutside(graph, output);
 }
 
+/** Returns the sources with which loading begins. */
+function inputs() {
+  const threads = THREADS.map((name) => join(sources, `${name}.ts`));
+  return [...packageEntries().map(({ code }) => sourceOf(code)), ...threads];
+}
+
 /** Parts with entries of their own, by the name of their folder, with which the names of these entries begin. */
-const EXTENSIONS = ["skills", "cluster", "postgres", "redis"];
+const EXTENSIONS = ["skills", "cluster", "postgres", "redis", "sqlite"];
 /** Parts of other folders that are loaded with an extension only. */
-const WITH_EXTENSIONS = ["era/legacy/server/cluster/"];
+const WITH_EXTENSIONS = ["era/legacy/server/cluster/", "node/sqlite/"];
+/** Programs of threads. Entries start them by their paths, so that no module imports them. */
+const THREADS = ["entry/sqlite-thread"];
 
 const sources = at("src");
 const sourceOf = (code) => join(sources, relative(at("dist"), code)).replace(/\.js$/, ".ts");

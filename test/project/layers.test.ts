@@ -84,6 +84,7 @@ const arrows: readonly (readonly [file: string, may: readonly string[], mayNot: 
   ["cluster/memory/a.ts", ["protocol", "call"], "node"],
   ["redis/a.ts", ["protocol", "call", "cluster"], "store"],
   ["postgres/a.ts", ["protocol", "call", "cluster"], "store"],
+  ["sqlite/a.ts", ["protocol", "call", "cluster"], "node"],
   ["schema/a.ts", ["protocol", "call"], "http"],
   ["schema/json-schema/a.ts", ["protocol", "call"], "store"],
   ["http/a.ts", ["protocol", "call", "schema"], "client"],

@@ -1,9 +1,10 @@
 import type { Cluster, Lease, Writer } from "#src/cluster/cluster.js";
+import { sqliteCluster } from "#src/entry/sqlite.js";
 import { postgresCluster } from "#src/postgres/postgres-cluster.js";
 import { redisCluster } from "#src/redis/cluster.js";
 import { failureOf } from "../../contract/world.js";
 
-/** Program of a process that `pauseContract` stops. Its arguments are an engine, its address, and a prefix or schema. */
+/** Program of a process that `pauseContract` stops. Its arguments are an engine, its address or path, and a prefix or schema. */
 const [engine = "", url = "", space = ""] = process.argv.slice(2);
 
 const HEARTBEAT_MS = 200;
@@ -28,6 +29,7 @@ export interface Outcome {
 const report = (message: Report) => process.send?.(message);
 
 async function open(): Promise<Cluster> {
+  if (engine === "sqlite") return sqliteCluster({ path: url, prefix: space, heartbeatMs: HEARTBEAT_MS });
   if (engine === "redis") {
     const { libraries } = await import("../../engines/redis/world.js");
     return redisCluster({ client: libraries.redis(url), prefix: space, heartbeatMs: HEARTBEAT_MS });

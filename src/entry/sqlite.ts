@@ -1,0 +1,22 @@
+import { assertSqlite, startThread } from "../node/sqlite/thread.js";
+import type { StartThread } from "../sqlite/messages.js";
+import { createSqliteCluster, type SqliteCluster, type SqliteClusterOptions } from "../sqlite/sqlite-cluster.js";
+
+export type { Clock } from "../call/clock.js";
+export type { Cluster } from "../cluster/cluster.js";
+export type { SqliteCluster, SqliteClusterOptions } from "../sqlite/sqlite-cluster.js";
+
+/** Program of the thread that works on the file. */
+const PROGRAM = new URL("./sqlite-thread.js", import.meta.url);
+
+const start: StartThread = (options, heard, lost) =>
+  startThread({ url: PROGRAM, options, close: { kind: "close" } as const }, heard, lost);
+
+/**
+ * Shares state in a file, between the processes of one machine. Needs Node.js 22.13 or newer. Creates the file if it does
+ * not exist. Operations wait for the first attempt to open it.
+ */
+export function sqliteCluster(options: SqliteClusterOptions): SqliteCluster {
+  assertSqlite();
+  return createSqliteCluster(options, start);
+}

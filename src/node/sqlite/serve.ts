@@ -1,0 +1,54 @@
+import { type BigIntStats, statSync } from "node:fs";
+import { parentPort, workerData } from "node:worker_threads";
+
+/** Members of a connection that the code of the thread uses. */
+interface Connection {
+  exec(text: string): void;
+  prepare(text: string): never;
+  close(): void;
+}
+
+/** Module of Node from version 22.13 on, of which the types of this project know nothing. */
+interface SqliteModule {
+  readonly DatabaseSync: new (path: string) => Connection;
+}
+
+/** Facilities of a thread that works on a file. */
+export interface FileThread<Options, Reply> {
+  readonly options: Options;
+  /** Opens the file at a path. */
+  open(): Connection;
+  isSame(): boolean;
+  post(reply: Reply): void;
+  end(): void;
+}
+
+/** Connects the code of a thread with its parent and with SQLite. `serve` returns the function that handles requests. */
+export function serveFile<Options extends { readonly path: string }, Request, Reply>(
+  serve: (thread: FileThread<Options, Reply>) => (request: Request) => void,
+): void {
+  const port = parentPort;
+  if (port === null) return;
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite") as unknown as SqliteModule;
+  const options = workerData as Options;
+  let opened: BigIntStats | undefined;
+  const handle = serve({
+    options,
+    open() {
+      const connection = new DatabaseSync(options.path);
+      opened = statOf(options.path);
+      return connection;
+    },
+    isSame() {
+      const found = statOf(options.path);
+      return found !== undefined && found.ino === opened?.ino && found.dev === opened.dev;
+    },
+    post: (reply) => port.postMessage(reply),
+    end: () => port.close(),
+  });
+  port.on("message", handle);
+}
+
+function statOf(path: string): BigIntStats | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false });
+}

@@ -1,0 +1,99 @@
+import { type Clock, systemClock } from "../call/clock.js";
+import type { Database, Session } from "./database.js";
+import { failureOf } from "./failure.js";
+import type { Call, FileOptions, Outcome, Reply, Request } from "./messages.js";
+import { openFile } from "./open-file.js";
+import { isRead, type Operations, operationsOf } from "./operations.js";
+import { Watcher } from "./watcher.js";
+
+export interface FileServerOptions extends FileOptions {
+  open(): Database;
+  /** True if the file at the path is the one that is open. */
+  isSame(): boolean;
+  post(reply: Reply): void;
+  /** Ends the thread. */
+  end(): void;
+  readonly clock?: Clock;
+}
+
+/** Works on the file, in a thread of its own, since statements of SQLite block. Calls that come together are one transaction. */
+export class FileServer {
+  readonly #options: FileServerOptions;
+  readonly #session: Session;
+  readonly #operations: Operations;
+  readonly #watcher: Watcher;
+
+  /** Opens the file and creates its tables. Throws a ClusterError if that fails. */
+  constructor(options: FileServerOptions) {
+    this.#options = options;
+    const { prefix, timeoutMs, synchronous, pollMs, clock = systemClock } = options;
+    try {
+      this.#session = openFile(options.open, { prefix, synchronous, timeoutMs });
+      this.#operations = operationsOf(this.#session);
+    } catch (error) {
+      throw failureOf(error, "open the file");
+    }
+    const tell = (news: Extract<Reply, { kind: "news" }>["news"]) => options.post({ kind: "news", news });
+    this.#watcher = new Watcher({ session: this.#session, clock, pollMs, tell });
+  }
+
+  handle(request: Request): void {
+    if (request.kind === "watch") this.#watcher.watch(request.watched);
+    else if (request.kind === "run") this.#answer(request.calls);
+    else if (request.kind === "close") this.#close();
+    else if (!this.#options.isSame()) this.#close();
+  }
+
+  #answer(calls: readonly Call[]): void {
+    this.#options.post({ kind: "ran", outcomes: this.#run(calls) });
+    // Changes of this connection do not change its data_version.
+    if (calls.some(([name]) => !isRead(name))) this.#watcher.look();
+  }
+
+  /** Runs calls in one transaction. If a call fails, each is run in a transaction of its own. */
+  #run(calls: readonly Call[]): Outcome[] {
+    const { database } = this.#session;
+    const [[operation] = ["probe"]] = calls;
+    let isCommit = false;
+    try {
+      database.exec(calls.every(([name]) => isRead(name)) ? "begin" : "begin immediate");
+    } catch (error) {
+      return calls.map(() => failed(error, operation));
+    }
+    try {
+      this.#session.now = Date.now();
+      const outcomes = calls.map(([name, args]) => ({ value: this.#call(name, args) }));
+      isCommit = true;
+      database.exec("commit");
+      return outcomes;
+    } catch (error) {
+      this.#rollBack();
+      if (isCommit || calls.length === 1) return calls.map(() => failed(error, operation, isCommit));
+    }
+    return calls.flatMap((call) => this.#run([call]));
+  }
+
+  #call(name: Call[0], args: readonly unknown[]): unknown {
+    return (this.#operations[name] as (...args: readonly unknown[]) => unknown)(...args);
+  }
+
+  /** Ends a transaction, unless SQLite has ended it with the error. */
+  #rollBack(): void {
+    try {
+      this.#session.database.exec("rollback");
+    } catch {
+      // There is no transaction.
+    }
+  }
+
+  #close(): void {
+    this.#watcher.close();
+    this.#session.database.close();
+    this.#options.end();
+  }
+}
+
+function failed(error: unknown, operation: string, isCommit = false): Outcome {
+  const { failure, message } = failureOf(error, operation, isCommit);
+  return { failure, message };
+}

@@ -1,0 +1,128 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import type { Database } from "#src/sqlite/database.js";
+import type { News } from "#src/sqlite/messages.js";
+import { operationsOf } from "#src/sqlite/operations.js";
+import { prepareTables } from "#src/sqlite/tables.js";
+import { Watcher } from "#src/sqlite/watcher.js";
+import { failureOf, until, wait } from "../../contract/world.js";
+import { SqliteWorld } from "../../support/engines/sqlite-world.js";
+import { FakeClock } from "../../support/fake-clock.js";
+
+const { DatabaseSync } = (await import("node:sqlite" as string)) as { DatabaseSync: new (path: string) => Database };
+
+/** Opens the file by a connection of the test, as another process does. */
+function connect(t: TestContext, world: SqliteWorld): Database {
+  const database = new DatabaseSync(world.path);
+  t.after(() => database.close());
+  return database;
+}
+
+test("a writer that does not end fails operations within the time limit, and the event loop goes on", async (t) => {
+  const world = new SqliteWorld(t, { timeoutMs: 700 });
+  const node = await world.node();
+  t.after(() => node.close());
+  let gaps = 0;
+  node.bus.onGap(() => gaps++);
+  await node.records.put("k", "v");
+  const other = connect(t, world);
+  other.exec("begin immediate");
+  const begin = performance.now();
+  let turns = 0;
+  const timer = setInterval(() => turns++, 10);
+  t.after(() => clearInterval(timer));
+  equal(await failureOf(() => node.records.put("k", "w")), "unavailable");
+  const took = performance.now() - begin;
+  ok(took > 500 && took < 5_000, `${took} ms`);
+  ok(turns > 10, `the event loop had ${turns} turns`);
+  equal(node.available, false);
+  const next = performance.now();
+  equal(await failureOf(() => node.records.get("k")), "unavailable");
+  ok(performance.now() - next < 200, "a further operation fails at once");
+  other.exec("rollback");
+  await until(() => gaps > 0 && node.available, "the file is back");
+  equal((await node.records.get("k"))?.value, "v");
+});
+
+test("a writer that ends in time delays operations only", async (t) => {
+  const world = new SqliteWorld(t);
+  const node = await world.node();
+  t.after(() => node.close());
+  const other = connect(t, world);
+  other.exec("begin immediate");
+  const puts = Array.from({ length: 50 }, (_, at) => node.records.put(`k${at}`, "v"));
+  await wait(300);
+  other.exec("commit");
+  equal(new Set(await Promise.all(puts)).size, 50);
+  equal(node.available, true);
+});
+
+test("a call that fails does not fail those that came with it", async (t) => {
+  const world = new SqliteWorld(t);
+  const node = await world.node();
+  t.after(() => node.close());
+  connect(t, world).exec(
+    "create trigger no before insert on records when new.key = 'bad' begin select raise(abort, 'not this one'); end",
+  );
+  const outcomes = await Promise.all(
+    ["1", "bad", "2"].map(async (key) => failureOf(async () => node.records.put(key, "v"))),
+  );
+  deepEqual(outcomes, [undefined, "refused", undefined]);
+  equal((await node.records.get("2"))?.value, "v");
+  equal(await node.records.get("bad"), undefined);
+  equal(node.available, true);
+});
+
+test("messages that were deleted before they were read are a gap", async (t) => {
+  const world = new SqliteWorld(t, { pollMs: 200 });
+  const node = await world.node();
+  t.after(() => node.close());
+  const heard: string[] = [];
+  let gaps = 0;
+  node.bus.onGap(() => gaps++);
+  await node.bus.subscribe("t", (text) => heard.push(text));
+  const other = connect(t, world);
+  other.exec(`update counters set value = value + 2 where name = 'message';
+    insert into messages select value, 'another', 't', 'second', 0 from counters where name = 'message'`);
+  await until(() => heard.length > 0, "the message after the hole");
+  deepEqual([heard, gaps], [["second"], 1]);
+});
+
+test("rows whose life is over are deleted", async (t) => {
+  const world = new SqliteWorld(t, { heartbeatMs: 20 });
+  const node = await world.node();
+  t.after(() => node.close());
+  await node.records.put("k", "v", { ttlMs: 50, index: [{ index: "i", score: 1 }] });
+  await node.logs.create("l", { keepMs: 50, maxEntries: 10, maxBytes: 1000 });
+  await (await node.logs.claim("l", "s")).append(0, "1", { last: true });
+  await node.logs.create("dropped", { keepMs: 50, maxEntries: 10, maxBytes: 1000 });
+  await node.logs.drop("dropped");
+  await node.buckets.take("b", { burst: 1, perMs: 1 });
+  const other = connect(t, world);
+  const tables = ["records", "indexed", "entries", "streams", "buckets"];
+  const rows = () => tables.map((name) => other.prepare(`select count(*) as n from ${name}`).get()?.n);
+  await until(() => rows().every((count) => count === 0), "expired rows are gone");
+  equal(other.prepare("select count(*) as n from logs").get()?.n, 1);
+});
+
+test("the file is looked at only while something waits", (t) => {
+  const clock = new FakeClock();
+  const session = prepareTables(connect(t, new SqliteWorld(t)), "");
+  const operations = operationsOf(session);
+  const told: News[] = [];
+  const watcher = new Watcher({ session, clock, pollMs: 5, tell: (news) => told.push(news) });
+  equal(clock.pending, 0);
+  watcher.watch({ topics: ["t"], logs: false, jobs: false });
+  equal(clock.pending, 1);
+  operations.publish("a", "t", "1");
+  operations.publish("a", "another", "2");
+  watcher.look();
+  deepEqual(
+    told.map(({ messages }) => messages.map(({ text }) => text)),
+    [["1"]],
+  );
+  watcher.watch({ topics: [], logs: false, jobs: false });
+  equal(clock.pending, 0);
+  watcher.look();
+  equal(told.length, 1);
+});

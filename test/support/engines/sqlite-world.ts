@@ -1,0 +1,92 @@
+import { mkdtempSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { Cluster } from "#src/cluster/cluster.js";
+import { startThread } from "#src/node/sqlite/thread.js";
+import type { StartThread, Thread } from "#src/sqlite/messages.js";
+import { createSqliteCluster, type SqliteCluster, type SqliteClusterOptions } from "#src/sqlite/sqlite-cluster.js";
+
+const PROGRAM = new URL(import.meta.resolve("#src/entry/sqlite-thread.js"));
+
+const start: StartThread = (options, heard, lost) =>
+  startThread({ url: PROGRAM, options, close: { kind: "close" } as const }, heard, lost);
+
+/** Threads of a node. After `cut` it gets no thread, and hears nothing of the one that it had. */
+function cuttable() {
+  let isCut = false;
+  const threads = new Set<Thread>();
+  const cutStart: StartThread = (options, heard, lost) => {
+    if (isCut) {
+      queueMicrotask(() => lost(new Error("the node is cut off")));
+      return { post: () => {}, end: async () => {} };
+    }
+    const thread = start(
+      options,
+      (reply) => {
+        if (!isCut) heard(reply);
+      },
+      (reason) => {
+        threads.delete(thread);
+        lost(reason);
+      },
+    );
+    threads.add(thread);
+    return thread;
+  };
+  const end = () => Promise.all([...threads].map((thread) => thread.end()));
+  return {
+    start: cutStart,
+    /** Ends the threads of the node. It may start others. */
+    end,
+    async cut() {
+      isCut = true;
+      await end();
+    },
+  };
+}
+
+/** State of one test, in a folder of its own. Its engine is the file and the threads that have it open. */
+export class SqliteWorld {
+  readonly folder = mkdtempSync(join(tmpdir(), "bowline-sqlite-"));
+  readonly #away = `${this.folder}.away`;
+  readonly #options: Partial<SqliteClusterOptions>;
+  readonly #nodes = new Map<Cluster, ReturnType<typeof cuttable>>();
+
+  constructor(t: TestContext, options: Partial<SqliteClusterOptions> = {}) {
+    this.#options = options;
+    t.after(() => {
+      for (const folder of [this.folder, this.#away]) rmSync(folder, { recursive: true, force: true });
+    });
+  }
+
+  get path(): string {
+    return join(this.folder, "state.db");
+  }
+
+  async node(): Promise<SqliteCluster> {
+    const threads = cuttable();
+    const node = createSqliteCluster({ path: this.path, heartbeatMs: 500, ...this.#options }, threads.start);
+    this.#nodes.set(node, threads);
+    try {
+      await node.ready;
+    } catch (error) {
+      await node.close();
+      throw error;
+    }
+    return node;
+  }
+
+  async crash(node: Cluster): Promise<void> {
+    await this.#nodes.get(node)?.cut();
+  }
+
+  readonly engine = {
+    /** Ends all threads, and takes the folder away, so that the file cannot be opened. */
+    kill: async () => {
+      renameSync(this.folder, this.#away);
+      await Promise.all([...this.#nodes.values()].map((threads) => threads.end()));
+    },
+    start: () => renameSync(this.#away, this.folder),
+  };
+}

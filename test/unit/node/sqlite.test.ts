@@ -1,0 +1,36 @@
+import { equal, match } from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { sqliteCluster } from "#src/entry/sqlite.js";
+import { startThread } from "#src/node/sqlite/thread.js";
+import { DefinitionError } from "#src/protocol/errors.js";
+
+test("a version of Node without SQLite is refused with the remedy, and any other works", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "bowline-sqlite-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  let refusal: unknown;
+  try {
+    const cluster = sqliteCluster({ path: join(folder, "state.db") });
+    await cluster.records.put("k", "v");
+    await cluster.close();
+  } catch (error) {
+    refusal = error;
+  }
+  equal(refusal === undefined, isBuiltin("node:sqlite"));
+  if (refusal === undefined) return;
+  equal(refusal instanceof DefinitionError, true);
+  const { message } = refusal as DefinitionError;
+  match(message, new RegExp(`needs node:sqlite, which Node.js ${process.versions.node} does not have`));
+  match(message, /use Node.js 22.13 or newer, or the engines of bowline\/redis or bowline\/postgres/);
+});
+
+test("a thread whose program is missing names the remedy", async () => {
+  const url = new URL("./no-such-program.js", import.meta.url);
+  const reason = await new Promise<Error>((resolve) => {
+    startThread({ url, options: {}, close: "close" }, () => {}, resolve);
+  });
+  match(reason.message, /no-such-program.js does not exist; leave bowline out of the bundle/);
+});
