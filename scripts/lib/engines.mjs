@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { exec, lines } from "./exec.mjs";
+import { fetchNode } from "./fetch.mjs";
 
 /**
  * Engines of the tests in test/engines: the program to look for, other folders of programs than those of PATH, the
@@ -11,6 +12,24 @@ export const engines = {
   postgres: { program: "postgres", folders: postgresFolders, variable: "DATABASE_URL", debian: "postgresql" },
   nginx: { program: "nginx", folders: () => ["/usr/sbin"], debian: "nginx" },
 };
+
+/** Versions of Node on which the tests of SQLite run. SQLite is a part of Node from version 22.13 on. */
+const SQLITE_NODES = ["22.23.3", "24.21.0", "26.10.0"];
+
+/** True if a test file needs a version of Node that has SQLite. */
+export const needsSqlite = (path) => /test[\\/]engines[\\/]sqlite[\\/]/.test(path);
+
+/** Fetches the versions of Node with SQLite. Returns each with its program, or with the problem of the fetch. */
+export function sqliteNodes({ fetch = fetchNode } = {}) {
+  const find = async (version) => {
+    try {
+      return { version, program: await fetch(version) };
+    } catch ({ message }) {
+      return { version, problem: `sqlite: not tested on Node ${version}, ${message}` };
+    }
+  };
+  return Promise.all(SQLITE_NODES.map(find));
+}
 
 /** Debian installs PostgreSQL outside of PATH, in a folder for each version. */
 export function postgresFolders(base = "/usr/lib/postgresql") {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { execNode, lines } from "./exec.mjs";
+import { exec, lines } from "./exec.mjs";
 import { at, shown } from "./project.mjs";
 
 const reporter = pathToFileURL(at("scripts/lib/test-reporter.mjs")).href;
@@ -12,15 +12,16 @@ const LIMIT_MS = 300_000;
 /**
  * Runs one test file in its own process: `{ file, tests: [{ title, nesting, ms, error? }], written }`. A file that
  * fails outside of its tests (while loading, by a late error, by not ending) gets a failed test that says so. `flags`
- * are further options of Node, `env` further variables, `folder` is the folder of the events.
+ * are further options of Node, `env` further variables, `folder` is the folder of the events, `program` the Node that
+ * runs the file.
  */
 export async function runTestFile(path, { number, patterns, proofs, flags = [], env: more = {}, ...rest }) {
-  const { limitMs = LIMIT_MS, folder = at("build/test-events") } = rest;
+  const { limitMs = LIMIT_MS, folder = at("build/test-events"), program = process.execPath } = rest;
   const events = join(folder, `${number}.jsonl`);
   const options = [...sourceMaps(path), `--test-reporter=${reporter}`, `--test-reporter-destination=${events}`];
   const chosen = patterns.map((pattern) => `--test-name-pattern=${pattern}`);
   const env = { ...process.env, ...more, ...(proofs === undefined ? {} : { BOWLINE_PROOFS: proofs }) };
-  const { code, output } = await execNode([...flags, ...options, ...chosen, path], { env, timeoutMs: limitMs });
+  const { code, output } = await exec(program, [...flags, ...options, ...chosen, path], { env, timeoutMs: limitMs });
   const records = existsSync(events) ? lines(readFileSync(events, "utf8")).map((line) => JSON.parse(line)) : [];
   const warnings = records.filter(({ kind }) => kind === "warning").map(({ message }) => message);
   const tests = records

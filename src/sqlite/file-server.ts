@@ -46,6 +46,7 @@ export class FileServer {
 
   #answer(calls: readonly Call[]): void {
     this.#options.post({ kind: "ran", outcomes: this.#run(calls) });
+    this.#watcher.stir();
     // Changes of this connection do not change its data_version.
     if (calls.some(([name]) => !isRead(name))) this.#watcher.look();
   }

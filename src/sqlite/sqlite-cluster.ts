@@ -35,7 +35,8 @@ export interface SqliteClusterOptions {
    */
   readonly timeoutMs?: number;
   /**
-   * Interval in which changes of other processes are looked for, while this process waits for some.
+   * Interval in which changes of other processes are looked for, while this process waits for some. It is eight times as
+   * long after 200 looks without a change.
    * @default 5
    */
   readonly pollMs?: number;

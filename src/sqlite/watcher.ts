@@ -5,6 +5,10 @@ import type { Message, News, Watched } from "./messages.js";
 /** Maximum number of rows that one statement reads. */
 const PAGE = 500;
 
+/** Number of looks without a change after which the next ones are further apart, and the factor of their interval. */
+const QUIET_LOOKS = 200;
+const QUIET_FACTOR = 8;
+
 export interface WatcherOptions {
   readonly session: Session;
   readonly clock: Clock;
@@ -16,7 +20,7 @@ const NOTHING: Watched = { topics: [], logs: false, jobs: false };
 
 /**
  * Finds changes of the file, in the thread. `data_version` tells if another connection has changed it. It is asked only
- * while this process waits for something.
+ * while this process waits for something, and less often after a second in which nothing happened.
  */
 export class Watcher {
   readonly #options: WatcherOptions;
@@ -27,6 +31,8 @@ export class Watcher {
   /** Values of the counters up to which changes were told. */
   #told = { version: 0, message: 0, jobs: 0 };
   #timer: unknown;
+  /** Number of looks since something happened. */
+  #quiet = 0;
 
   constructor(options: WatcherOptions) {
     this.#options = options;
@@ -69,6 +75,15 @@ export class Watcher {
       this.#options.tell({ messages, isGap, logs, jobs: isChanged });
   }
 
+  /** Looks often again, since this process does something. */
+  stir(): void {
+    const wasQuiet = this.#quiet >= QUIET_LOOKS;
+    this.#quiet = 0;
+    if (!wasQuiet || this.#timer === undefined) return;
+    this.close();
+    this.#plan();
+  }
+
   close(): void {
     this.#options.clock.cancel(this.#timer);
     this.#timer = undefined;
@@ -81,15 +96,18 @@ export class Watcher {
 
   #plan(): void {
     const { clock, pollMs } = this.#options;
+    const ms = this.#quiet < QUIET_LOOKS ? pollMs : pollMs * QUIET_FACTOR;
     this.#timer = clock.schedule(() => {
-      this.#plan();
       this.#poll();
-    }, pollMs);
+      this.#plan();
+    }, ms);
   }
 
   #poll(): void {
+    this.#quiet++;
     const version = this.#dataVersion();
     if (version === this.#version) return;
+    this.#quiet = 0;
     this.look();
     this.#version = version;
   }

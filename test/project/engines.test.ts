@@ -12,7 +12,7 @@ interface Engine {
   readonly debian: string;
 }
 
-const { absence, engines, enginesOf, install, placeOf, postgresFolders } = await loadScript<{
+const { absence, engines, enginesOf, install, needsSqlite, placeOf, postgresFolders, sqliteNodes } = await loadScript<{
   absence(name: string, engine: Engine): string;
   engines: Readonly<Record<"redis" | "postgres" | "nginx", Engine>>;
   enginesOf(path: string): readonly string[];
@@ -23,6 +23,10 @@ const { absence, engines, enginesOf, install, placeOf, postgresFolders } = await
       readonly run?: (program: string, args: readonly string[]) => Promise<{ code: number; output: string }>;
     },
   ): Promise<string | undefined>;
+  needsSqlite(path: string): boolean;
+  sqliteNodes(options: {
+    readonly fetch: (version: string) => Promise<string>;
+  }): Promise<{ readonly version: string; readonly program?: string; readonly problem?: string }[]>;
   placeOf(engine: Engine, env: Readonly<Record<string, string>>): string | undefined;
   postgresFolders(base: string): readonly string[];
 }>("scripts/lib/engines.mjs");
@@ -77,4 +81,27 @@ test("missing packages are installed by apt-get, and its problem is told in one 
   });
   deepEqual(ran, ["apt-get update", "apt-get install --yes --no-install-recommends nginx postgresql"]);
   match(problem ?? "", /^apt-get install .*nginx postgresql failed: E: no network$/);
+});
+
+test("tests of SQLite run on each Node that can be fetched, and the others are told", async () => {
+  deepEqual(
+    ["build/test/engines/sqlite/start.test.js", "build\\test\\engines\\sqlite\\start.test.js"].map(needsSqlite),
+    [true, true],
+  );
+  equal(needsSqlite("build/test/engines/redis/sqlite.test.js"), false);
+  const nodes = await sqliteNodes({
+    fetch: async (version) => {
+      if (version.startsWith("24.")) throw new Error("cannot fetch it: no network");
+      return `/nodes/${version}`;
+    },
+  });
+  deepEqual(
+    nodes.map(({ version }) => version.split(".")[0]),
+    ["22", "24", "26"],
+  );
+  deepEqual(
+    nodes.map(({ program }) => program !== undefined),
+    [true, false, true],
+  );
+  match(nodes[1]?.problem ?? "", /^sqlite: not tested on Node 24.*, cannot fetch it: no network$/);
 });

@@ -54,4 +54,5 @@ export function startThread<Request, Reply>(
   };
 }
 
-const isMissing = (error: Error) => (error as { code?: unknown }).code === "ERR_MODULE_NOT_FOUND";
+/** True if a module was not found. */
+const isMissing = (error: Error) => /MODULE_NOT_FOUND$/.test(String((error as { code?: unknown }).code));

@@ -126,3 +126,28 @@ test("the file is looked at only while something waits", (t) => {
   watcher.look();
   equal(told.length, 1);
 });
+
+test("a quiet file is looked at less often, until something happens", (t) => {
+  const clock = new FakeClock();
+  const world = new SqliteWorld(t);
+  const session = prepareTables(connect(t, world), "");
+  const told: News[] = [];
+  const watcher = new Watcher({ session, clock, pollMs: 5, tell: (news) => told.push(news) });
+  t.after(() => watcher.close());
+  watcher.watch({ topics: ["t"], logs: false, jobs: false });
+  clock.advance(200 * 5);
+  const { publish } = operationsOf({ ...session, database: connect(t, world) });
+  publish("a", "t", "1");
+  clock.advance(39);
+  equal(told.length, 0);
+  clock.advance(1);
+  equal(told.length, 1);
+  publish("a", "t", "2");
+  clock.advance(5);
+  equal(told.length, 2);
+  clock.advance(200 * 5);
+  watcher.stir();
+  publish("a", "t", "3");
+  clock.advance(5);
+  equal(told.length, 3);
+});

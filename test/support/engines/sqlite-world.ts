@@ -48,12 +48,15 @@ function cuttable() {
 
 /** State of one test, in a folder of its own. Its engine is the file and the threads that have it open. */
 export class SqliteWorld {
-  readonly folder = mkdtempSync(join(tmpdir(), "bowline-sqlite-"));
-  readonly #away = `${this.folder}.away`;
+  readonly folder: string;
+  readonly #away: string;
   readonly #options: Partial<SqliteClusterOptions>;
   readonly #nodes = new Map<Cluster, ReturnType<typeof cuttable>>();
 
-  constructor(t: TestContext, options: Partial<SqliteClusterOptions> = {}) {
+  /** The folder is in `base`. */
+  constructor(t: TestContext, options: Partial<SqliteClusterOptions> = {}, base = tmpdir()) {
+    this.folder = mkdtempSync(join(base, "bowline-sqlite-"));
+    this.#away = `${this.folder}.away`;
     this.#options = options;
     t.after(() => {
       for (const folder of [this.folder, this.#away]) rmSync(folder, { recursive: true, force: true });
