@@ -8,7 +8,7 @@ import type { Watch } from "./watch.js";
 interface Subscription {
   readonly listener: (text: string, from: string) => void;
   /** Messages up to this number were published before the subscription. */
-  readonly since: number;
+  since: number;
 }
 
 /** Messages by a table, whose numbers have no holes. */
@@ -55,6 +55,12 @@ export class SqliteBus implements Bus {
   /** Tells that messages may have been missed. */
   gap(): void {
     for (const tell of [...this.#gaps]) ignoreErrors(tell);
+  }
+
+  /** Forgets the numbers of messages, since another file may be open now. */
+  reset(): void {
+    for (const subscription of [...this.#topics.values()].flatMap((found) => [...found])) subscription.since = 0;
+    this.gap();
   }
 
   deliver({ id, sender, topic, text }: Message): void {

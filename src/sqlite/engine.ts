@@ -88,7 +88,7 @@ export class Engine {
   /** Replaces the changes for which this process waits. */
   watch(watched: Watched): void {
     this.#watched = watched;
-    if (this.isAvailable) this.#thread?.post({ kind: "watch", watched });
+    this.#thread?.post({ kind: "watch", watched });
   }
 
   /** Lets the thread find out if the file was moved or deleted. It ends then, and is replaced. */
@@ -199,11 +199,11 @@ export class Engine {
     }
   }
 
-  /** Replaces a thread that does not answer, as when the disk hangs. */
+  /** Replaces a thread that does not answer, as when the disk hangs. A late answer is ignored. */
   #late(): void {
-    const error = unavailable(`no answer within ${this.#options.file.timeoutMs + GRACE_MS} ms (option timeoutMs)`);
     const thread = this.#thread;
-    this.#away(error);
+    this.#thread = undefined;
+    this.#away(unavailable(`no answer within ${this.#options.file.timeoutMs + GRACE_MS} ms (option timeoutMs)`));
     void thread?.end();
   }
 

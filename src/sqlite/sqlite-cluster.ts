@@ -151,7 +151,7 @@ class SharedByFile implements SqliteCluster {
   }
 
   #reopened(): void {
-    this.bus.gap();
+    this.bus.reset();
     this.queue.wake();
     this.logs.wakeAll();
   }

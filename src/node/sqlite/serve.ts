@@ -1,4 +1,5 @@
-import { type BigIntStats, statSync } from "node:fs";
+import { type BigIntStats, statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 
 /** Members of a connection that the code of the thread uses. */
@@ -36,6 +37,12 @@ export function serveFile<Options extends { readonly path: string }, Request, Re
     options,
     open() {
       const connection = new DatabaseSync(options.path);
+      try {
+        assertLocal(options.path, statfsSync(dirname(options.path), { bigint: true }).type);
+      } catch (error) {
+        connection.close();
+        throw error;
+      }
       opened = statOf(options.path);
       return connection;
     },
@@ -51,4 +58,13 @@ export function serveFile<Options extends { readonly path: string }, Request, Re
 
 function statOf(path: string): BigIntStats | undefined {
   return statSync(path, { bigint: true, throwIfNoEntry: false });
+}
+
+/** Types of network file systems on Linux: NFS and versions of SMB. */
+const NETWORK = new Set([0x6969n, 0x517bn, 0xff534d42n, 0xfe534d42n]);
+
+/** Throws if a file system is one of a network, on which processes do not share memory. */
+export function assertLocal(path: string, type: bigint): void {
+  if (!NETWORK.has(BigInt.asUintN(32, type))) return;
+  throw new Error(`${path} is on a network file system; use a path on a disk of this machine`);
 }

@@ -3,10 +3,11 @@ import { type TestContext, test } from "node:test";
 import type { Database } from "#src/sqlite/database.js";
 import type { News } from "#src/sqlite/messages.js";
 import { operationsOf } from "#src/sqlite/operations.js";
+import { createSqliteCluster } from "#src/sqlite/sqlite-cluster.js";
 import { prepareTables } from "#src/sqlite/tables.js";
 import { Watcher } from "#src/sqlite/watcher.js";
 import { failureOf, until, wait } from "../../contract/world.js";
-import { SqliteWorld } from "../../support/engines/sqlite-world.js";
+import { cuttable, SqliteWorld } from "../../support/engines/sqlite-world.js";
 import { FakeClock } from "../../support/fake-clock.js";
 
 const { DatabaseSync } = (await import("node:sqlite" as string)) as { DatabaseSync: new (path: string) => Database };
@@ -42,6 +43,24 @@ test("a writer that does not end fails operations within the time limit, and the
   other.exec("rollback");
   await until(() => gaps > 0 && node.available, "the file is back");
   equal((await node.records.get("k"))?.value, "v");
+});
+
+test("a thread that does not answer is replaced, and its late answer is ignored", async (t) => {
+  const world = new SqliteWorld(t);
+  const threads = cuttable();
+  const node = createSqliteCluster({ path: world.path, timeoutMs: 100 }, threads.start);
+  t.after(() => node.close());
+  await node.records.put("k", "before");
+  const { goOn, deliver } = threads.hold();
+  const [put, get] = [node.records.put("k", "doubtful"), node.records.get("k")];
+  equal(await failureOf(() => put), "unknown_outcome");
+  equal(await failureOf(() => get), "unavailable");
+  equal(node.available, false);
+  goOn();
+  await until(() => node.available, "another thread is used");
+  const next = node.records.get("k");
+  deliver();
+  equal((await next)?.value, "doubtful");
 });
 
 test("a writer that ends in time delays operations only", async (t) => {

@@ -86,6 +86,9 @@ test("a file that is deleted while it is open is created again, and told as a ga
   let gaps = 0;
   node.bus.onGap(() => gaps++);
   await node.records.put("k", "v");
+  for (const text of ["1", "2", "3"]) await node.bus.publish("t", text);
+  const heard: string[] = [];
+  await node.bus.subscribe("t", (text) => heard.push(text));
   for (const end of ["", "-wal", "-shm"]) rmSync(`${world.path}${end}`, { force: true });
   await until(() => gaps > 0, "the gap is told");
   await until(async () => (await failureOf(() => node.records.put("n", "w"))) === undefined, "the new file is used");
@@ -93,4 +96,7 @@ test("a file that is deleted while it is open is created again, and told as a ga
   t.after(() => other.close());
   equal((await other.records.get("n"))?.value, "w");
   equal(await other.records.get("k"), undefined);
+  await other.bus.publish("t", "again");
+  await until(() => heard.length > 0, "messages arrive again");
+  deepEqual(heard, ["again"]);
 });

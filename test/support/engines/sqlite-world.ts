@@ -13,8 +13,9 @@ const start: StartThread = (options, heard, lost) =>
   startThread({ url: PROGRAM, options, close: { kind: "close" } as const }, heard, lost);
 
 /** Threads of a node. After `cut` it gets no thread, and hears nothing of the one that it had. */
-function cuttable() {
+export function cuttable() {
   let isCut = false;
+  let held: (() => void)[] | undefined;
   const threads = new Set<Thread>();
   const cutStart: StartThread = (options, heard, lost) => {
     if (isCut) {
@@ -24,7 +25,8 @@ function cuttable() {
     const thread = start(
       options,
       (reply) => {
-        if (!isCut) heard(reply);
+        if (held !== undefined) held.push(() => heard(reply));
+        else if (!isCut) heard(reply);
       },
       (reason) => {
         threads.delete(thread);
@@ -39,6 +41,19 @@ function cuttable() {
     start: cutStart,
     /** Ends the threads of the node. It may start others. */
     end,
+    /** Holds back what the threads say from now on. Returns the function that delivers it. */
+    hold() {
+      const late: (() => void)[] = [];
+      held = late;
+      return {
+        goOn: () => {
+          held = undefined;
+        },
+        deliver: () => {
+          for (const tell of late) tell();
+        },
+      };
+    },
     async cut() {
       isCut = true;
       await end();

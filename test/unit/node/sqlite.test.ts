@@ -1,10 +1,11 @@
-import { equal, match } from "node:assert/strict";
+import { equal, match, throws } from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { sqliteCluster } from "#src/entry/sqlite.js";
+import { assertLocal } from "#src/node/sqlite/serve.js";
 import { startThread } from "#src/node/sqlite/thread.js";
 import { DefinitionError } from "#src/protocol/errors.js";
 
@@ -33,4 +34,11 @@ test("a thread whose program is missing names the remedy", async () => {
     startThread({ url, options: {}, close: "close" }, () => {}, resolve);
   });
   match(reason.message, /no-such-program.js does not exist; leave bowline out of the bundle/);
+});
+
+test("a file on a network file system is refused", () => {
+  const [ext4, nfs, smb2] = [0xef53n, 0x6969n, -0x1acb2ben];
+  assertLocal("/state.db", ext4);
+  for (const type of [nfs, smb2])
+    throws(() => assertLocal("/state.db", type), /state.db is on a network file system; use a path on a disk/);
 });
