@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { sqliteCluster } from "#src/entry/sqlite.js";
 import { DefinitionError } from "#src/protocol/errors.js";
+import type { Database } from "#src/sqlite/database.js";
+import { openFile } from "#src/sqlite/open-file.js";
 import { failureOf, until } from "../../contract/world.js";
 import { SqliteWorld } from "../../support/engines/sqlite-world.js";
 
@@ -15,6 +17,30 @@ test("processes that start together create the file once", async (t) => {
     equal(made.filter((version) => version !== undefined).length, 1);
     await Promise.all(nodes.map((node) => node.close()));
   }
+});
+
+test("a start that meets the start of another process is tried again", async (t) => {
+  const { path } = new SqliteWorld(t);
+  const { DatabaseSync } = (await import("node:sqlite" as string)) as { DatabaseSync: new (path: string) => Database };
+  const opened: Database[] = [];
+  let closed = 0;
+  // While another connection changes the journal mode, SQLite fails at once, whatever time it may wait.
+  const open = (): Database => {
+    const database = new DatabaseSync(path);
+    opened.push(database);
+    const prepare = (text: string) => {
+      if (opened.length === 1) throw Object.assign(new Error("database is locked"), { errcode: 5 });
+      return database.prepare(text);
+    };
+    const close = () => {
+      closed++;
+      database.close();
+    };
+    return { exec: (text) => database.exec(text), prepare, close };
+  };
+  const session = openFile(open, { prefix: "", synchronous: "normal", timeoutMs: 5_000 });
+  deepEqual([opened.length, closed], [2, 1]);
+  session.database.close();
 });
 
 test("the state outlives all processes", async (t) => {
