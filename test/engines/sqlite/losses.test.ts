@@ -57,10 +57,26 @@ test("a thread that does not answer is replaced, and its late answer is ignored"
   equal(await failureOf(() => get), "unavailable");
   equal(node.available, false);
   goOn();
-  await until(() => node.available, "another thread is used");
-  const next = node.records.get("k");
   deliver();
-  equal((await next)?.value, "doubtful");
+  await until(() => node.available, "another thread is used");
+  equal((await node.records.get("k"))?.value, "doubtful");
+});
+
+test("texts that SQLite cannot store are stored all the same", async (t) => {
+  const world = new SqliteWorld(t);
+  const node = await world.node();
+  t.after(() => node.close());
+  for (const text of ["a\0b", "\ud800", "\u0001", '\u0001"x"', "pair \ud83d\ude00"]) {
+    await node.records.put(`k${text}`, text, { index: [{ index: "all", score: 1 }] });
+    const { key, value } = (await node.records.get(`k${text}`)) ?? {};
+    deepEqual([key, value], [`k${text}`, text]);
+    const heard: string[] = [];
+    await node.bus.subscribe(text, (message) => heard.push(message));
+    await node.bus.publish(text, text);
+    await until(() => heard.length > 0, "the message arrives");
+    deepEqual(heard, [text]);
+  }
+  equal(await node.records.count("all"), 5);
 });
 
 test("a writer that ends in time delays operations only", async (t) => {
