@@ -73,7 +73,7 @@ proves("cluster:state:log-level", { wire }, "a record that was read before a cha
   const client = await one.endpoint.open();
   await status(at(other, client).request(1, "ping"), 200);
   await settle();
-  world.clock.advance(600);
+  world.clock.advance(850);
   const held = gate();
   late = held;
   await status(at(other, client).request(2, "ping"), 200);

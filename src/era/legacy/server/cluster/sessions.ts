@@ -22,6 +22,8 @@ import {
 } from "./session-record.js";
 import { putOnce } from "./unknown-outcome.js";
 
+/** Part of `sessionCacheMs` after which the record of a session in use is read without a request that waits for it. */
+const EARLY = 0.8;
 /** Longest time between two extensions of the life of a session in use. */
 const MAX_TOUCH_MS = 60_000;
 const MAX_ID_CHARS = 1_024;
@@ -187,7 +189,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     const age = this.#now() - kept.readAt;
     const { sessionCacheMs } = this.#limits;
     if (age > sessionCacheMs) return this.#load(id, principal);
-    if (age > sessionCacheMs / 2) this.#early.add(id);
+    if (age > sessionCacheMs * EARLY) this.#early.add(id);
     this.#use(kept);
     return kept.session;
   }

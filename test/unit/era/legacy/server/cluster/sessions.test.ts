@@ -65,7 +65,7 @@ test("a subscription survives a read of the record that began before it", async 
   const client = await one.endpoint.open();
   const stream = client.get();
   await settle();
-  world.clock.advance(600);
+  world.clock.advance(850);
   await status(client.request(1, "resources/subscribe", { uri: "x:y" }), 200);
   one.endpoint.server.changes.resourceUpdated("x:y");
   await until(() => methods(stream).includes(UPDATED), "the update");
