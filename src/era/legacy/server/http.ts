@@ -17,7 +17,7 @@ import { toFrame } from "./calls.js";
 import { methodsOf } from "./descriptor.js";
 import { createCancelQueue } from "./early-cancels.js";
 import { HttpSession, type SessionContext } from "./http-session.js";
-import { invalidRequest, refusal, sessionClosed, shuttingDown, toClusterRefusal } from "./refusals.js";
+import { invalidRequest, refusal, sessionClosed, shuttingDown, toClusterRefusal, toUnbegun } from "./refusals.js";
 import type { ReplyKind } from "./reply.js";
 import { SessionTable } from "./session-table.js";
 import type { SessionPlace, SessionSharing, Sessions } from "./shared-sessions.js";
@@ -379,7 +379,7 @@ export async function serveHandshake(
     call.afterAnswer?.();
     return delivered && outcome.kind === "result";
   } catch (error) {
-    const away = toClusterRefusal(error);
+    const away = toUnbegun(error);
     if (away !== undefined) return refused(away);
     refuseFailed(exchange, runtime, error, request.id);
     return false;

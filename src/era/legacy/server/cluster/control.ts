@@ -8,8 +8,10 @@ const TOPIC = "control";
 
 /** Maximum length of a message. A longer one is not sent. */
 const MAX_CHARS = 262_144;
+/** Time after which joining is tried again. */
+const JOIN_PAUSE_MS = 500;
 const FIRST_PAUSE_MS = 50;
-/** Number of attempts to join or to send, within some seconds. An absence of the engine ends with a gap in any case. */
+/** Number of attempts to send, within some seconds. An absence of the engine ends with a gap in any case. */
 const ATTEMPTS = 4;
 
 /** Message between the processes that serve the same sessions. */
@@ -60,7 +62,7 @@ export class Control {
 
   /** Resolves when messages arrive. If the engine is away, the next call tries again. */
   join(): Promise<void> {
-    this.#joining ??= this.#repeat(ATTEMPTS, () => this.#join()).finally(() => {
+    this.#joining ??= this.#joinWhenReached().finally(() => {
       this.#joining = undefined;
     });
     return this.#joining;
@@ -82,6 +84,18 @@ export class Control {
     const leave = this.#leave;
     this.#leave = undefined;
     await leave?.();
+  }
+
+  /** Joins. Tries again while the engine is away, since no message may come that would tell of it. */
+  async #joinWhenReached(): Promise<void> {
+    for (let failures = 0; !this.#closed; failures++) {
+      try {
+        return await this.#join();
+      } catch (error) {
+        if (failures === 0) this.#report(error);
+        await pause(this.#clock, JOIN_PAUSE_MS);
+      }
+    }
   }
 
   async #join(): Promise<void> {
