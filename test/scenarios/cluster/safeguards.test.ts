@@ -1,7 +1,7 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual } from "node:assert/strict";
 import type { Bus, Cluster, Logs, Writer } from "bowline/cluster";
 import { gate } from "../../support/gate.js";
-import { blocks, messages, settle, status, textOf, until } from "../../support/legacy-endpoint.js";
+import { blocks, messages, settle, status, until } from "../../support/legacy-endpoint.js";
 import { at, NodesWorld } from "../../support/nodes-world.js";
 import { proves } from "../../support/verifies.js";
 
@@ -75,33 +75,4 @@ proves("cluster:stream:stored-first", { wire }, "a message is sent after it was 
     messages(call).map(({ method, id }) => method ?? id),
     ["notifications/progress", 1],
   );
-});
-
-proves("cluster:node:patience", { wire }, "an outage of the engine is not the death of a process", async (t) => {
-  const world = new NodesWorld(t, { resumable: true });
-  const done = gate();
-  const one = world.node(({ server }) =>
-    server.tool("wait", {}, async () => {
-      await done.opened;
-      return "done";
-    }),
-  );
-  const other = world.node();
-  const client = await one.endpoint.open();
-  await status(at(other, client).request(1, "ping"), 200);
-  const call = client.call(2, "wait");
-  const pass = async (seconds: number) => {
-    for (let second = 0; second < seconds; second++) {
-      world.clock.advance(1_000);
-      await settle();
-    }
-  };
-  await pass(15);
-  for (const { cluster } of [one, other]) world.state.cut(cluster);
-  await pass(60);
-  for (const { cluster } of [other, one]) world.state.mend(cluster);
-  await pass(30);
-  done.open();
-  await call.done;
-  equal(textOf(messages(call)[0]), "done");
 });

@@ -1,4 +1,3 @@
-import { pause } from "../../../../call/clock.js";
 import { type Deadline, DeadlineQueue } from "../../../../call/deadline-queue.js";
 import type { Cluster, Stored } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
@@ -10,6 +9,7 @@ import type { SessionChange, SessionPlace, Sessions, SharedSession } from "../sh
 import { EarlyReads } from "./early-reads.js";
 import { SessionPlaces } from "./places.js";
 import { SessionEnds } from "./session-ends.js";
+import { SessionReads } from "./session-reads.js";
 import {
   changed,
   createRecord,
@@ -26,10 +26,9 @@ import { putOnce } from "./unknown-outcome.js";
 const EARLY = 0.8;
 /** Longest time between two extensions of the life of a session in use. */
 const MAX_TOUCH_MS = 60_000;
+/** Maximum length of a session id. A longer one that a client sends is not looked up. */
 const MAX_ID_CHARS = 1_024;
 const MAX_ATTEMPTS = 16;
-/** Time after which a read that failed is repeated. */
-const REFRESH_MS = 1_000;
 
 /** Local part of a session. */
 interface Kept<Session> {
@@ -39,16 +38,7 @@ interface Kept<Session> {
   /** Time at which the life of the record was extended. Not finite before the first use of the session. */
   touchedAt: number;
   usedAt: number;
-  /** True while a repeated read is planned. */
-  isRefreshing: boolean;
   place: Deadline<Kept<Session>> | undefined;
-}
-
-/** Read of the record of a session. */
-interface Reading {
-  readonly record: Promise<SessionRecord | undefined>;
-  /** True if the session has changed since the read began, so that it has to be repeated. */
-  isOutdated: boolean;
 }
 
 export interface ClusterSessionsOptions<Session> {
@@ -85,7 +75,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   readonly #cluster: Cluster;
   readonly #limits: ServerLimits;
   readonly #kept = new Map<string, Kept<Session>>();
-  readonly #reading = new Map<string, Reading>();
+  readonly #reads: SessionReads;
   /** Sessions that have a record, or whose record is being stored. */
   readonly #stored = new WeakSet<Session>();
   readonly #ends: SessionEnds;
@@ -124,9 +114,14 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       isAtWork: (id) => this.#isAtWork(id),
       end: (session) => this.endListed(session),
     });
-    this.#early = new EarlyReads(clock, limits.sessionCacheMs, (id) => {
-      if (this.#kept.has(id)) this.#refresh(id);
+    this.#reads = new SessionReads({
+      clock,
+      records: options.cluster.records,
+      isKept: (id) => this.#kept.has(id),
+      onRead: (...read) => this.#onRead(...read),
+      report: options.report,
     });
+    this.#early = new EarlyReads(clock, limits.sessionCacheMs, (id) => this.#reads.refresh(id));
     this.#queue = new DeadlineQueue(clock, this.#touchMs, (kept) => this.#onDue(kept));
   }
 
@@ -156,6 +151,8 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   }
 
   async add(id: string, session: Session): Promise<void> {
+    if (id.length > MAX_ID_CHARS)
+      throw new DefinitionError(`http.sessions.createId must return at most ${MAX_ID_CHARS} characters with a cluster`);
     this.#stored.add(session);
     session.protocol.subscriptions.listener = { principal: session.principal, sessionId: id };
     try {
@@ -223,7 +220,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
 
   /** Ends the local part of a session that has ended in another process. */
   onEnded(id: string): void {
-    this.#outdate(id);
+    this.#reads.outdate(id);
     this.drop(id, sessionClosed);
   }
 
@@ -272,25 +269,14 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
 
   /** Reads the record of a session that has changed, if this process serves it. A read that has begun is repeated. */
   onChanged(id: string): void {
-    this.#outdate(id);
-    if (this.#kept.has(id)) this.#refresh(id);
-  }
-
-  /** Reads the record again after a failure. No request may come that would do it. */
-  #refreshLater(id: string): void {
-    const kept = this.#kept.get(id);
-    if (kept === undefined || kept.isRefreshing || this.#closing.signal.aborted) return;
-    kept.isRefreshing = true;
-    pause(this.#options.place.runtime.clock, REFRESH_MS).then(() => {
-      kept.isRefreshing = false;
-      if (this.#kept.get(id) === kept) this.#refresh(id);
-    });
+    this.#reads.outdate(id);
+    this.#reads.refresh(id);
   }
 
   /** Reads the record of a session again. A read that has begun is repeated. */
   async reread(id: string): Promise<void> {
-    this.#outdate(id);
-    await this.#read(id);
+    this.#reads.outdate(id);
+    await this.#reads.read(id);
   }
 
   /** Reads the record again before the next use of each session, since announcements may have been missed. */
@@ -305,7 +291,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     if (id.length > MAX_ID_CHARS) return sessionNotFound;
     let record: SessionRecord | undefined;
     try {
-      record = await this.#read(id);
+      record = await this.#reads.read(id);
     } catch (error) {
       const kept = this.#kept.get(id)?.session;
       if (kept?.principal === principal && kept !== undefined) return kept;
@@ -320,42 +306,10 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     return kept.session;
   }
 
-  /** Reads the record of a session, without waiting. */
-  #refresh(id: string): void {
-    this.#read(id).catch((error: unknown) => {
-      this.#options.report(error);
-      this.#refreshLater(id);
-    });
-  }
-
-  #outdate(id: string): void {
-    const reading = this.#reading.get(id);
-    if (reading !== undefined) reading.isOutdated = true;
-  }
-
-  /** Reads the record of a session and updates the local part. Requests that come at the same time share the read. */
-  #read(id: string): Promise<SessionRecord | undefined> {
-    const known = this.#reading.get(id);
-    if (known !== undefined) return known.record;
-    const record = this.#readNewest(id).finally(() => this.#reading.delete(id));
-    this.#reading.set(id, { record, isOutdated: false });
-    return record;
-  }
-
-  async #readNewest(id: string): Promise<SessionRecord | undefined> {
-    for (;;) {
-      const startedAt = this.#now();
-      const stored = await this.#cluster.records.get(keyOf(id));
-      const reading = this.#reading.get(id);
-      if (reading?.isOutdated) {
-        reading.isOutdated = false;
-        continue;
-      }
-      const record = stored && parseRecord(stored.value);
-      if (record === undefined) this.drop(id, sessionClosed);
-      else if (!this.#closing.signal.aborted) this.#restore(id, record, startedAt);
-      return record;
-    }
+  /** Updates the local part of a session by its record, or ends it if there is none. */
+  #onRead(id: string, record: SessionRecord | undefined, startedAt: number): void {
+    if (record === undefined) this.drop(id, sessionClosed);
+    else if (!this.#closing.signal.aborted) this.#restore(id, record, startedAt);
   }
 
   #restore(id: string, record: SessionRecord, readAt: number): void {
@@ -383,7 +337,6 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       readAt: now,
       touchedAt: Number.NEGATIVE_INFINITY,
       usedAt: now,
-      isRefreshing: false,
       place: undefined,
     };
     this.#kept.set(id, kept);
@@ -427,7 +380,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     kept.touchedAt = this.#now();
     const touch = async () => {
       // The announcement of the end may have been missed.
-      if (!(await this.#cluster.records.touch(keyOf(id), lifeOf(this.#idleMs)))) await this.#read(id);
+      if (!(await this.#cluster.records.touch(keyOf(id), lifeOf(this.#idleMs)))) await this.#reads.read(id);
     };
     touch().catch((error: unknown) => this.#options.report(error));
     this.#options.onExtended(kept.session);

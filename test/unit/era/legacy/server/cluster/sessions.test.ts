@@ -274,3 +274,11 @@ for (const failure of ["unavailable", "unknown_outcome"] as const) {
     deepEqual(ends, opened);
   });
 }
+
+test("an id of a session that no client could use is refused", async (t) => {
+  const world = new NodesWorld(t, { sessions: { createId: () => "x".repeat(1_025) } });
+  const one = world.node();
+  await status(one.endpoint.initialize(), 500);
+  match(String(one.endpoint.reports[0]?.error), /createId must return at most 1024 characters/);
+  equal(await one.cluster.records.count("sessions"), 0);
+});

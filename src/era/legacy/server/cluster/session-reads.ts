@@ -1,0 +1,83 @@
+import { type Clock, pause } from "../../../../call/clock.js";
+import type { Records } from "../../../../cluster/cluster.js";
+import { keyOf, parseRecord, type SessionRecord } from "./session-record.js";
+
+/** Time after which a read that failed is repeated. */
+const REPEAT_MS = 1_000;
+
+/** Read of the record of a session. */
+interface Reading {
+  readonly record: Promise<SessionRecord | undefined>;
+  /** True if the session has changed since the read began, so that it has to be repeated. */
+  isOutdated: boolean;
+}
+
+export interface SessionReadsOptions {
+  readonly clock: Clock;
+  readonly records: Records;
+  /** True if this process serves the session. */
+  isKept(id: string): boolean;
+  /** Called with each record that was read, and the time at which the read began. */
+  onRead(id: string, record: SessionRecord | undefined, startedAt: number): void;
+  report(error: unknown): void;
+}
+
+/** Reads of the records of sessions. Requests that come at the same time share a read. */
+export class SessionReads {
+  readonly #options: SessionReadsOptions;
+  readonly #reading = new Map<string, Reading>();
+  /** Sessions whose reads have failed and will be repeated. */
+  readonly #failed = new Set<string>();
+
+  constructor(options: SessionReadsOptions) {
+    this.#options = options;
+  }
+
+  read(id: string): Promise<SessionRecord | undefined> {
+    const known = this.#reading.get(id);
+    if (known !== undefined) return known.record;
+    const record = this.#readNewest(id).finally(() => this.#reading.delete(id));
+    this.#reading.set(id, { record, isOutdated: false });
+    return record;
+  }
+
+  /** Lets a read that has begun be repeated, since the session has changed. */
+  outdate(id: string): void {
+    const reading = this.#reading.get(id);
+    if (reading !== undefined) reading.isOutdated = true;
+  }
+
+  /** Reads without waiting, if this process serves the session. After a failure it tries again, as no request may. */
+  refresh(id: string): void {
+    if (!this.#options.isKept(id)) return;
+    this.read(id).catch((error: unknown) => {
+      this.#options.report(error);
+      this.#refreshLater(id);
+    });
+  }
+
+  #refreshLater(id: string): void {
+    if (this.#failed.has(id) || !this.#options.isKept(id)) return;
+    this.#failed.add(id);
+    pause(this.#options.clock, REPEAT_MS).then(() => {
+      this.#failed.delete(id);
+      this.refresh(id);
+    });
+  }
+
+  async #readNewest(id: string): Promise<SessionRecord | undefined> {
+    const { clock, records, onRead } = this.#options;
+    for (;;) {
+      const startedAt = clock.now();
+      const stored = await records.get(keyOf(id));
+      const reading = this.#reading.get(id);
+      if (reading?.isOutdated) {
+        reading.isOutdated = false;
+        continue;
+      }
+      const record = stored && parseRecord(stored.value);
+      onRead(id, record, startedAt);
+      return record;
+    }
+  }
+}
