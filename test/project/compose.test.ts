@@ -14,7 +14,7 @@ interface Service {
 }
 
 const { services } = parse(read("compose.yaml"), { merge: true }) as {
-  readonly services: Readonly<Record<"nginx" | "node-a" | "node-b" | "redis" | "postgres", Service>>;
+  readonly services: Readonly<Record<"nginx" | "node-1" | "node-2" | "node-3" | "redis" | "postgres", Service>>;
 };
 
 test("the compose file names the major version of each image", () => {
@@ -30,16 +30,18 @@ test("Redis keeps all records, on disk as well", () => {
   deepEqual(services.redis.volumes, ["redis:/data"]);
 });
 
-test("the nodes differ in their names only, and nginx knows both", () => {
-  const [a, b] = [services["node-a"], services["node-b"]];
-  deepEqual({ ...a, environment: { ...a.environment, NODE_NAME: "node-b" } }, b);
+test("the nodes differ in their names only, and nginx knows all", () => {
+  const names = ["node-1", "node-2", "node-3"] as const;
+  const first = services["node-1"];
+  for (const NODE_NAME of names)
+    deepEqual({ ...first, environment: { ...first.environment, NODE_NAME } }, services[NODE_NAME]);
   const upstreams = [...read("nginx.conf").matchAll(/^\s+server ([\w-]+):3000 /gm)].map(([, name]) => name);
-  deepEqual(upstreams, ["node-a", "node-b"]);
+  deepEqual(upstreams, names);
   ok(services.nginx.volumes?.includes("./nginx.conf:/etc/nginx/nginx.conf:ro"));
 });
 
 test("each variable of the nodes is one that the program reads", () => {
-  const [, names = ""] = /const \{ (.*) \} = process\.env;/.exec(read("server.ts")) ?? [];
+  const [, names = ""] = /const \{([^}]*)\} = process\.env;/.exec(read("server.ts")) ?? [];
   const known = names.split(",").map((name) => name.trim().split(" ")[0]);
-  for (const name of Object.keys(services["node-a"].environment ?? {})) ok(known.includes(name), name);
+  for (const name of Object.keys(services["node-1"].environment ?? {})) ok(known.includes(name), name);
 });

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -20,8 +20,7 @@ async function openNginx(t: TestContext, nodes: readonly number[]): Promise<stri
   const text = readFileSync(example("cluster/nginx.conf"), "utf8");
   const { port, end } = await startNginx((own) =>
     text
-      .replace("node-a:3000", `127.0.0.1:${nodes[0]}`)
-      .replace("node-b:3000", `127.0.0.1:${nodes[1]}`)
+      .replace(/node-(\d):3000/g, (_, digit) => `127.0.0.1:${nodes[Number(digit) - 1]}`)
       .replace("listen 8080;", `listen 127.0.0.1:${own};`),
   );
   t.after(end);
@@ -41,12 +40,12 @@ const engines = {
   },
 };
 
-/** Starts two nodes of the example. Returns their ports and a function that kills one. */
+/** Starts three nodes of the example. Returns their ports and a function that kills one. */
 async function openNodes(t: TestContext, url: string) {
-  const STATE_KEY = randomBytes(32).toString("base64");
+  const STATE_KEYS = `1:${randomBytes(32).toString("base64")}`;
   const start = async (NODE_NAME: string) => {
     const PORT = String(await freePort());
-    const env = { ...process.env, STATE_KEY, NODE_NAME, PORT, HOST: "127.0.0.1", CLUSTER_URL: url };
+    const env = { ...process.env, STATE_KEYS, NODE_NAME, PORT, HOST: "127.0.0.1", CLUSTER_URL: url };
     const child = spawn(process.execPath, [fileURLToPath(example("dist/cluster/server.js"))], {
       env: { ...env, ALLOWED_HOSTS: "127.0.0.1" },
       stdio: ["ignore", "pipe", "inherit"],
@@ -64,7 +63,7 @@ async function openNodes(t: TestContext, url: string) {
     await until(() => text.includes("listens at") || child.exitCode !== null, `${NODE_NAME} listens`);
     return { port: Number(PORT), kill };
   };
-  return Promise.all([start("node-a"), start("node-b")]);
+  return Promise.all(["node-1", "node-2", "node-3"].map(start));
 }
 
 for (const [name, open] of Object.entries(engines))
@@ -81,7 +80,7 @@ for (const [name, open] of Object.entries(engines))
       });
       const served = new Set<string>();
       for (let call = 0; call < 8; call++) served.add(await textOf(client.callTool("node")));
-      deepEqual([...served].sort(), ["node-a", "node-b"]);
+      deepEqual([...served].sort(), ["node-1", "node-2", "node-3"]);
       for (let call = 0; call < 4; call++) equal(await textOf(client.callTool("cast-off")), "it is off");
       const steps: number[] = [];
       await client.callTool("tow", {}, { onProgress: ({ progress }) => steps.push(progress) });
@@ -93,7 +92,7 @@ for (const [name, open] of Object.entries(engines))
         deepEqual((await changes.next()).value, { kind: "resource", uri: "signal://mast" });
       }
       await nodes[0]?.kill();
-      for (let call = 0; call < 4; call++) equal(await textOf(client.callTool("node")), "node-b");
+      for (let call = 0; call < 4; call++) notEqual(await textOf(client.callTool("node")), "node-1");
     });
 
 async function textOf(calling: Promise<{ readonly content: readonly object[] }>): Promise<string> {
@@ -112,7 +111,7 @@ test("a POST that was sent to a node is not sent to another one", async (t) => {
     t.after(() => server.close());
     return (server.address() as AddressInfo).port;
   };
-  const url = await openNginx(t, [await start(), await start()]);
+  const url = await openNginx(t, [await start(), await start(), await start()]);
   const response = await fetch(url, { method: "POST", body: "{}" });
   equal(response.status, 502);
   equal(received, 1);
@@ -129,7 +128,7 @@ test("an event reaches the client while its response goes on", async (t) => {
   await once(server, "listening");
   t.after(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const response = await fetch(await openNginx(t, [port, port]));
+  const response = await fetch(await openNginx(t, [port, port, port]));
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   ok(reader);
   equal((await reader.read()).value, events[0]);

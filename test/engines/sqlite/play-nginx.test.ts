@@ -1,0 +1,3 @@
+import { playTests } from "../../support/play.js";
+
+playTests(["sqlite"]);

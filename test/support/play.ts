@@ -1,0 +1,72 @@
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { until } from "../contract/world.js";
+
+const program = fileURLToPath(new URL("../../../examples/dist/cluster/play.js", import.meta.url));
+
+/** Registers the tests of examples/cluster/play.ts for some engines. */
+export function playTests(engines: readonly string[]): void {
+  for (const engine of engines) {
+    test(`${engine}: the example survives its faults and leaves nothing behind`, { timeout: 90_000 }, async (t) => {
+      const { child, folder, output } = start(t, [engine, "--for", "8"]);
+      const [code] = await once(child, "exit");
+      equal(code, 0, output());
+      match(output(), /node-1 is killed.*node-1 is ok/s);
+      match(output(), /node-2 is stopped.*node-2 is ok/s);
+      match(output(), /\n\d[\d,]* calls answered, \d+ not delivered, \d+ with unknown outcome\n/);
+      const [, elsewhere = "0"] = /(\d+) of them on another node/.exec(output()) ?? [];
+      ok(Number(elsewhere) > 0, output());
+      equal(output().includes("\u001b"), false);
+      deepEqual(readdirSync(folder), []);
+    });
+
+    test(`${engine}: the children of the example end with it, also by SIGKILL`, { timeout: 60_000 }, async (t) => {
+      const { child, folder, output } = start(t, [engine]);
+      const isOk = (digit: number) => output().includes(`node-${digit} is ok`);
+      await until(() => [1, 2, 3].every(isOk) || child.exitCode !== null, "the nodes are ok");
+      const [own = ""] = readdirSync(folder);
+      const config = readFileSync(join(folder, own, "nginx.conf"), "utf8");
+      const ports = [...config.matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port));
+      equal(ports.length, 4);
+      const open = async () => (await Promise.all(ports.map(accepts))).filter((isOpen) => isOpen).length;
+      equal(await open(), 4);
+      child.kill("SIGKILL");
+      await until(async () => (await open()) === 0, "nothing listens");
+    });
+  }
+}
+
+function start(t: TestContext, args: readonly string[]) {
+  const folder = mkdtempSync(join(tmpdir(), "bowline-play-test-"));
+  chmodSync(folder, 0o755); // PostgreSQL may run as another user
+  const env = { ...process.env, TMPDIR: folder };
+  const child: ChildProcess = spawn(process.execPath, [program, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on("data", (chunk) => {
+      text += chunk;
+    });
+  t.after(async () => {
+    if (child.exitCode === null && child.signalCode === null) {
+      const exit = once(child, "exit");
+      child.kill("SIGKILL");
+      await exit;
+    }
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+  });
+  return { child, folder, output: () => text };
+}
+
+function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  return new Promise<boolean>((resolve) => {
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+  }).finally(() => socket.destroy());
+}
