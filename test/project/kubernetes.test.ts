@@ -1,0 +1,166 @@
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { parseAllDocuments } from "yaml";
+import { SERVER_LIMITS } from "#src/era/server-limits.js";
+import { KEEP_ALIVE_MS } from "#src/http/sse/keep-alive.js";
+import { SERVE_HTTP_LIMITS } from "#src/node/limits.js";
+
+const example = new URL("../../../examples/cluster/", import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, example), "utf8");
+const files = readdirSync(new URL("kubernetes/", example));
+const texts = files.map((file) => read(`kubernetes/${file}`));
+const program = read("server.ts");
+const page = read("../../docs/deploying/kubernetes.md");
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> };
+  // biome-ignore lint/suspicious/noExplicitAny: the members differ by kind
+  readonly spec: any;
+  readonly stringData?: Readonly<Record<string, string>>;
+}
+
+const manifests = texts.flatMap((text) =>
+  parseAllDocuments(text, { strict: true, uniqueKeys: true }).map((document) => {
+    deepEqual([...document.errors, ...document.warnings], []);
+    return document.toJSON() as Manifest;
+  }),
+);
+
+function find(kind: string, name = "harbour"): Manifest {
+  const [found, ...more] = manifests.filter(({ kind: own, metadata }) => own === kind && metadata.name === name);
+  ok(found !== undefined && more.length === 0, `one ${kind} named ${name}`);
+  return found;
+}
+
+const { spec: deployment } = find("Deployment");
+const pod = deployment.template.spec;
+const [container] = pod.containers;
+
+test("the manifests have the kinds and versions that the page describes", () => {
+  deepEqual(manifests.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`).sort(), [
+    "apps/v1 Deployment",
+    "autoscaling/v2 HorizontalPodAutoscaler",
+    "networking.k8s.io/v1 Ingress",
+    "networking.k8s.io/v1 NetworkPolicy",
+    "networking.k8s.io/v1 NetworkPolicy",
+    "policy/v1 PodDisruptionBudget",
+    "v1 Secret",
+    "v1 Service",
+  ]);
+});
+
+test("the probes use the paths and the port at which the program serves", () => {
+  const [port] = container.ports;
+  equal(container.readinessProbe.httpGet.path, "/readyz");
+  equal(container.livenessProbe.httpGet.path, "/livez");
+  for (const { httpGet } of [container.readinessProbe, container.livenessProbe]) equal(httpGet.port, port.name);
+  equal(container.env.find(({ name }: { name: string }) => name === "PORT").value, String(port.containerPort));
+  match(program, /PORT = "3000"/);
+  equal(port.containerPort, 3000);
+});
+
+test("a pod has the time to drain before it is killed", () => {
+  const [, graceMs] = /running\.drain\(([\d_]+)\)/.exec(program) ?? [];
+  const needsMs = SERVE_HTTP_LIMITS.lameDuckMs + Number(graceMs?.replaceAll("_", ""));
+  ok(pod.terminationGracePeriodSeconds * 1000 > needsMs, `more than ${needsMs} ms`);
+  doesNotMatch(program, /lameDuckMs/); // the default
+  const { periodSeconds, failureThreshold } = container.readinessProbe;
+  ok(periodSeconds * failureThreshold * 1000 < SERVE_HTTP_LIMITS.lameDuckMs, "noticed while the pod still serves");
+  deepEqual(container.command, ["node", "server.ts"]); // process 1 receives SIGTERM
+});
+
+test("a rolling update and an upgrade of machines leave pods that serve", () => {
+  deepEqual(deployment.strategy, { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } });
+  const { spec: budget } = find("PodDisruptionBudget");
+  const { spec: scaling } = find("HorizontalPodAutoscaler");
+  ok(budget.maxUnavailable < deployment.replicas);
+  equal(scaling.minReplicas, deployment.replicas);
+  deepEqual(scaling.scaleTargetRef, { apiVersion: "apps/v1", kind: "Deployment", name: "harbour" });
+});
+
+test("each variable is one that the program reads, and each secret exists", () => {
+  const [, names = ""] = /const \{([^}]*)\} = process\.env;/.exec(program) ?? [];
+  const known = names.split(",").map((name) => name.trim().split(" ")[0]);
+  const secrets = Object.keys(find("Secret").stringData ?? {});
+  for (const { name, valueFrom } of container.env) {
+    ok(known.includes(name), name);
+    const reference = valueFrom?.secretKeyRef;
+    if (reference === undefined) continue;
+    equal(reference.name, "harbour");
+    ok(secrets.includes(reference.key), reference.key);
+  }
+  for (const name of ["CLUSTER_URL", "STATE_KEYS", "ALLOWED_HOSTS", "NODE_NAME"])
+    ok(
+      container.env.some((variable: { name: string }) => variable.name === name),
+      name,
+    );
+});
+
+test("the labels of all selectors are those of the pods, and no session is bound to a pod", () => {
+  const { labels } = deployment.template.metadata;
+  const { spec: service } = find("Service");
+  deepEqual(deployment.selector.matchLabels, labels);
+  deepEqual(find("PodDisruptionBudget").spec.selector.matchLabels, labels);
+  deepEqual(find("NetworkPolicy").spec.podSelector.matchLabels, labels);
+  deepEqual(service, { selector: labels, ports: [{ name: "http", port: 80, targetPort: container.ports[0].name }] });
+});
+
+test("the ingress lets streams pass, and never repeats a POST that may have run", () => {
+  const { spec, metadata } = find("Ingress");
+  const prefix = "nginx.ingress.kubernetes.io/";
+  const settings = new Map(
+    Object.entries(metadata.annotations ?? {}).map(([name, value]) => [name.replace(prefix, ""), value]),
+  );
+  for (const value of settings.values()) equal(typeof value, "string");
+  equal(settings.get("proxy-buffering"), "off");
+  ok(Number(settings.get("proxy-read-timeout")) * 1000 > KEEP_ALIVE_MS);
+  equal(settings.get("proxy-body-size"), `${SERVER_LIMITS.maxBodyBytes / 1024 ** 2}m`);
+  equal(settings.get("proxy-next-upstream"), "error timeout");
+  const [rule] = spec.rules;
+  const [path] = rule.http.paths;
+  equal(rule.host, container.env.find(({ name }: { name: string }) => name === "ALLOWED_HOSTS").value);
+  deepEqual(spec.tls[0].hosts, [rule.host]);
+  deepEqual([path.path, path.pathType], ["/mcp", "Exact"]);
+  deepEqual(path.backend.service, { name: "harbour", port: { name: "http" } });
+});
+
+test("only the pods reach the engine, and only the ingress reaches the pods", () => {
+  const { spec: ours } = find("NetworkPolicy");
+  const { spec: engine } = find("NetworkPolicy", "redis");
+  for (const { policyTypes } of [ours, engine]) deepEqual(policyTypes, ["Ingress", "Egress"]);
+  const enginePort = Number(new URL(find("Secret").stringData?.["cluster-url"] ?? "").port);
+  deepEqual(engine.ingress, [
+    { from: [{ podSelector: ours.podSelector }], ports: [{ protocol: "TCP", port: enginePort }] },
+  ]);
+  deepEqual(ours.egress[0], { to: [{ podSelector: engine.podSelector }], ports: engine.ingress[0].ports });
+  deepEqual(ours.ingress[0].ports, [{ protocol: "TCP", port: container.ports[0].containerPort }]);
+});
+
+test("the pods have no rights that they do not need, and their memory is bounded", () => {
+  equal(pod.automountServiceAccountToken, false);
+  equal(pod.securityContext.runAsNonRoot, true);
+  deepEqual(container.securityContext, {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ["ALL"] },
+  });
+  match(container.resources.limits.memory, /^\d+Mi$/);
+  equal(container.resources.limits.cpu, undefined);
+  match(container.image, /:\d+\.\d+\.\d+$/);
+});
+
+test("the page quotes the files", () => {
+  const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block = ""]) => block);
+  ok(blocks.length >= 5);
+  for (const block of blocks) ok(isQuoted(block), block);
+  for (const file of files) ok(page.includes(`examples/cluster/kubernetes/${file}`), file);
+});
+
+/** True if a file contains the lines, all indented by the same depth. */
+function isQuoted(block: string): boolean {
+  const indented = (depth: number) => block.replace(/^(?=.)/gm, " ".repeat(depth));
+  return [0, 2, 4, 6, 8, 10].some((depth) => texts.some((text) => `\n${text}`.includes(`\n${indented(depth)}`)));
+}
