@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FakeClock } from "bowline/testing";
 import { withEngine } from "../lib/engines.mjs";
+import { answersTo, callModern } from "../lib/modern-calls.mjs";
 import { Node, nodeClusters } from "../lib/nodes.mjs";
 import { round } from "../lib/stats.mjs";
 
@@ -20,13 +21,19 @@ export async function measureRoundTrips(run) {
   for (const name of Object.keys(nodeClusters)) {
     const measured = await withEngine(run, name, async (url) => {
       run.progress.step(name);
-      const plain = await inWorld(name, url, false, sessionTrips);
-      const logged = await inWorld(name, url, true, loggedTrips);
-      return { operations: { ...plain, ...logged }, idle: await idleTrips(name, url) };
+      return { operations: await countOperations(name, url), idle: await idleTrips(name, url) };
     });
     if (measured !== undefined) result[name] = measured;
   }
   return result;
+}
+
+/** Counts the commands of each operation on one engine. */
+export async function countOperations(name, url) {
+  const plain = await inWorld(name, url, false, sessionTrips);
+  const modern = await inWorld(name, url, false, modernTrips);
+  const logged = await inWorld(name, url, true, loggedTrips);
+  return { ...plain, ...modern, ...logged };
 }
 
 /** Starts two nodes, and makes each serve a session, so that everything is loaded. */
@@ -78,6 +85,7 @@ async function sessionTrips(nodes) {
   trips["call with a question, answered at another node"] = await count(() => session.ask(a, b));
   trips["subscription to a resource"] = await count(() => session.request(a, "resources/subscribe", { uri: "r://1" }));
   trips["change of a resource"] = await count(() => a.server.changes.resourceUpdated("r://1"));
+  trips["change of a list"] = await count(() => a.server.tool("new", {}, () => "new"));
   trips["stream for messages outside calls"] = await count(() => session.listen(a));
   trips["the same, taken over by another node"] = await count(() => session.listen(b));
   const held = await session.hold(a);
@@ -86,6 +94,22 @@ async function sessionTrips(nodes) {
     await held.rest();
   });
   trips["end of a session (DELETE)"] = await count(() => session.end(b));
+  return trips;
+}
+
+async function modernTrips(nodes) {
+  const [a, b] = nodes;
+  const count = (work) => countOf(nodes, work);
+  // The first round of a node acquires a lease.
+  for (const node of nodes) await callModern(node, "ask", answersTo(await callModern(node, "ask")));
+  let answers;
+  const trips = {};
+  trips["2026-07-28: call"] = await count(() => callModern(a, "echo"));
+  trips["2026-07-28: call that returns a question"] = await count(async () => {
+    answers = answersTo(await callModern(a, "ask"));
+  });
+  trips["2026-07-28: request with the answer and its state"] = await count(() => callModern(b, "ask", answers));
+  trips["2026-07-28: the same request again, at another node"] = await count(() => callModern(a, "ask", answers));
   return trips;
 }
 
