@@ -5,6 +5,7 @@ import { measureCallMemory, measureSessionMemory } from "./measure/memory.mjs";
 import { measureRoundTrips } from "./measure/round-trips.mjs";
 import { measureSessions, measureTools } from "./measure/scale.mjs";
 import { measureSize } from "./measure/size.mjs";
+import { measureSizing } from "./measure/sizing.mjs";
 import { measureStages } from "./measure/stages.mjs";
 import { measureStart } from "./measure/start.mjs";
 import { wires } from "./workload/wires.mjs";
@@ -35,6 +36,7 @@ export const sections = [
   { name: "cancel", at: ["cancel"], measure: measureCancel },
   { name: "cluster", at: ["cluster"], measure: measureCluster, long: true },
   { name: "round trips of a cluster", at: ["roundTrips"], measure: measureRoundTrips, aside: true },
+  { name: "sizing of a cluster", at: ["sizing"], measure: measureSizing, aside: true },
   { name: "stages", at: ["stages"], measure: measureStages, aside: true },
   { name: "start", at: ["start"], measure: measureStart },
   { name: "size", at: ["size"], measure: measureSize },

@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { engines, placeOf } from "../../scripts/lib/engines.mjs";
 import { at } from "../../scripts/lib/project.mjs";
@@ -16,12 +20,23 @@ const starts = {
     const { url, close } = await (await load("postgres")).startPostgres();
     return { url, end: close };
   },
+  sqlite() {
+    const folder = mkdtempSync(join(tmpdir(), "bowline-sqlite-"));
+    return { url: join(folder, "state.db"), end: () => rmSync(folder, { recursive: true, force: true }) };
+  },
 };
 
-/** Starts an engine for the time of `use(url)`. Returns undefined with a remark if its program is not installed. */
+/** Returns the reason why an engine is left out, or undefined. */
+function absenceOf(name) {
+  if (name === "sqlite") return isBuiltin("node:sqlite") ? undefined : "this Node.js has no SQLite";
+  const isFound = placeOf({ ...engines[name], variable: undefined }) !== undefined;
+  return isFound ? undefined : `${engines[name].program} was not found`;
+}
+
+/** Starts an engine for the time of `use(url)`. Returns undefined with a remark if it is not installed. */
 export async function withEngine(run, name, use) {
-  if (placeOf({ ...engines[name], variable: undefined }) === undefined)
-    return run.remark(`${engines[name].program} was not found, so that ${name} was left out`);
+  const absence = absenceOf(name);
+  if (absence !== undefined) return run.remark(`${absence}, so that ${name} was left out`);
   const { url, end } = await starts[name]();
   try {
     return await use(url);

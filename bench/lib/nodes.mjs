@@ -1,6 +1,7 @@
 import { fromPg, postgresCluster } from "bowline/postgres";
 import { fromNodeRedis, redisCluster } from "bowline/redis";
 import { McpServer } from "bowline/server";
+import { sqliteCluster } from "bowline/sqlite";
 import pg from "pg";
 import { createClient } from "redis";
 import { z } from "zod";
@@ -23,6 +24,13 @@ export const nodeClusters = {
     return { cluster: postgresCluster({ client: counted, schema, clock }), end: () => pool.end() };
   },
 };
+
+/** Opens a cluster on an engine. Operations of SQLite are not counted, since nothing is sent. */
+export function openCluster(engine, options, counter) {
+  if (engine === "sqlite")
+    return { cluster: sqliteCluster({ path: options.url, prefix: options.space }), end: () => {} };
+  return nodeClusters[engine](options, counter);
+}
 
 function countedParts(target, names, counter) {
   const count =
@@ -48,15 +56,16 @@ export class Node {
 
   static async start(options) {
     const node = new Node();
-    node.#shared = nodeClusters[options.engine](options, node.#counter);
+    node.#shared = openCluster(options.engine, options, node.#counter);
     const { cluster } = node.#shared;
     await cluster.ready;
-    const { clock, resumable } = options;
+    const { clock, resumable, limits } = options;
     node.server = new McpServer(info, {
       cluster,
       clock,
       stateKeys: [{ id: "1", secret: new Uint8Array(32) }],
       http: { resumable },
+      limits,
     });
     node.server
       .tool("echo", {}, () => "echo")

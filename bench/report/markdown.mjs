@@ -1,3 +1,4 @@
+import { round } from "../lib/stats.mjs";
 import { boundOf, reachedOf, verdictOf } from "./targets.mjs";
 
 /** Returns the results as Markdown: the targets first, then a table per section that was measured. */
@@ -11,6 +12,7 @@ export function toMarkdown(document) {
     ...memory(document.memory),
     ...cluster(document.cluster),
     ...roundTrips(document.roundTrips),
+    ...sizing(document.sizing),
     ...cancel(document.cancel),
     ...stages(document.stages),
     ...start(document.start),
@@ -187,6 +189,26 @@ function roundTrips(results) {
     "### Round trips of a cluster\n\nCommands that two nodes send to the engine. `4 of 6`: four before the response is complete, six in all.",
     table(["operation", ...names], rows),
     table(["per second", ...names], idle),
+  ];
+}
+
+function sizing(results) {
+  if (results === undefined || Object.keys(results).length === 0) return [];
+  const bytes = Object.entries(results).map(([name, { bytes: of }]) => [name, shown(of.plain), shown(of.resumable)]);
+  const perCore = (engineUs) => shown(round(1e6 / engineUs.median, 2));
+  const speeds = Object.entries(results).flatMap(([name, { speed }]) =>
+    Object.entries(speed).map(([operation, { perSecond, engineUs }]) => [
+      `${name}: ${operation}`,
+      mid(perSecond),
+      mid(engineUs),
+      perCore(engineUs),
+    ]),
+  );
+  return [
+    "### Sizing of a cluster\n\nBytes that an engine keeps of an idle session, of 1,000:",
+    table(["engine", "session", "resumable session"], bytes),
+    "One process sends, 32 operations at once. CPU is that of the engine, and for SQLite that of the process:",
+    table(["operation", "per second", "CPU µs", "per second and core"], speeds),
   ];
 }
 

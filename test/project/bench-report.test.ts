@@ -113,6 +113,25 @@ test("the report compares a server with a cluster and without, and lists the rou
   doesNotMatch(text, /undefined|NaN/);
 });
 
+test("the report lists what an engine keeps of a session and carries on a core", () => {
+  const spread = (value: number) => ({ median: value, min: value, max: value });
+  const sizing = {
+    redis: {
+      bytes: { plain: 1270, resumable: 3550 },
+      speed: { handshake: { perSecond: spread(900), engineUs: spread(200) } },
+    },
+    sqlite: {
+      bytes: { plain: 668, resumable: 1590 },
+      speed: { handshake: { perSecond: spread(800), engineUs: spread(900) } },
+    },
+  };
+  const text = toMarkdown({ run, targets: [], sizing });
+  match(text, /\| redis \| 1,270 \| 3,550 \|/);
+  match(text, /\| redis: handshake \| 900 \| 200 \| 5,000 \|/);
+  match(text, /\| sqlite: handshake \| 800 \| 900 \| 1,100 \|/);
+  doesNotMatch(toMarkdown({ run, targets: [], sizing: {} }), /Sizing|undefined|NaN/);
+});
+
 test("a table is Markdown, and numbers are written for people", () => {
   equal(table(["a", "b"], [["x", "1"]]), "| a | b |\n| --- | ---: |\n| x | 1 |");
   deepEqual([shown(12_345.6), shown(0.5), shown(undefined)], ["12,346", "0.5", "-"]);
