@@ -88,17 +88,17 @@ class Play {
   }
 
   kill(part: NodePart | EnginePart | undefined): void {
-    if (part === undefined) return;
+    if (part === undefined || part.status === "killed") return;
     if (part instanceof EnginePart && !part.canBeKilled)
       return this.report(`${part.name} is a file and has no process to kill`);
     this.report(`${part.name} is killed (kill -9)`);
-    void part.kill();
+    part.kill().catch(({ message }: Error) => this.report(`${part.name}: ${message}`));
   }
 
   stop(node: NodePart | undefined): void {
     if (node === undefined) return;
     this.report(`${node.name} is stopped for ${LEASE_MS / 1000 + 1} s (SIGSTOP), longer than its lease`);
-    void node.stop();
+    node.stop().catch(({ message }: Error) => this.report(`${node.name}: ${message}`));
   }
 
   get isOk(): boolean {
