@@ -11,7 +11,7 @@ import { Terminal } from "./terminal.js";
 import { grouped, linesOf, type Scene, timeOf } from "./view.js";
 
 /**
- * Starts three nodes behind nginx with an engine and clients of both eras, shows them, and kills what a key names. With
+ * Starts three nodes behind nginx with an engine and clients of both eras, shows them, and kills the part that a key names. With
  * `--for SECONDS`, or without a terminal, it runs a fixed series of faults and prints a summary.
  */
 const usage = `play.js [${Object.keys(engines).join(" | ")}] [--for SECONDS]`;
