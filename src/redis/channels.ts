@@ -1,7 +1,8 @@
 import type { Clock } from "../call/clock.js";
 import { ignoreErrors } from "../call/maybe-promise.js";
+import { Link } from "../cluster/engine/link.js";
 import type { RedisClient, RedisConnection } from "./client.js";
-import { Link } from "./link.js";
+import { failureOf, isAnswer } from "./failure.js";
 
 export type ChannelListener = (text: string) => void;
 
@@ -29,7 +30,7 @@ interface Channel {
 
 /** Channels that this process hears, on one connection. Each channel is subscribed once. */
 export class Channels {
-  readonly #link: Link;
+  readonly #link: Link<RedisConnection>;
   readonly #channels = new Map<string, Channel>();
   /** Channels that are being left. The client libraries mix up commands for one channel that overlap. */
   readonly #leaving = new Map<string, Promise<void>>();
@@ -40,11 +41,14 @@ export class Channels {
   constructor({ client, clock, timeoutMs }: ChannelsOptions) {
     this.#link = new Link({
       name: "channels",
-      client,
+      engine: "Redis",
       clock,
       timeoutMs,
       prepare: (connection) => this.#subscribeAll(connection),
-      onMessage: (channel, text) => this.#deliver(channel, text),
+      open: (onClose, signal) =>
+        client.open({ onMessage: (channel, text) => this.#deliver(channel, text), onClose }, signal),
+      failureOf,
+      isAnswer,
       onUp: () => this.#onUp(),
       onDown: () => this.#onDown(),
     });

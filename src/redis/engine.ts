@@ -1,8 +1,8 @@
 import type { Clock } from "../call/clock.js";
+import { Link } from "../cluster/engine/link.js";
 import type { RedisClient, RedisConnection } from "./client.js";
-import { away, isReply } from "./failure.js";
+import { away, failureOf, isAnswer, isReply } from "./failure.js";
 import { Keys } from "./keys.js";
-import { Link } from "./link.js";
 import type { Script } from "./scripts.js";
 
 export interface EngineOptions {
@@ -25,7 +25,7 @@ export class Engine {
   readonly timeoutMs: number;
   /** Fires when the cluster closes. */
   readonly closing: AbortSignal;
-  readonly #link: Link;
+  readonly #link: Link<RedisConnection>;
   readonly #closer = new AbortController();
   readonly #hashes = new Map<Script, string>();
   #tokens = 0;
@@ -44,7 +44,9 @@ export class Engine {
         }),
       );
     };
-    this.#link = new Link({ name: "commands", client, clock, timeoutMs, prepare });
+    const open = (onClose: () => void, signal: AbortSignal) => client.open({ onMessage: () => {}, onClose }, signal);
+    const options = { name: "commands", engine: "Redis", clock, timeoutMs, open, prepare, failureOf, isAnswer };
+    this.#link = new Link(options);
   }
 
   get isUp(): boolean {

@@ -14,9 +14,9 @@ export function isReply(error: unknown): error is Error {
   return error instanceof Error && REPLY.test(error.message);
 }
 
-/** True if the connection leads to a server that cannot carry out commands. */
-export function isMoved(error: unknown): boolean {
-  return isReply(error) && MOVED.test(error.message);
+/** True if the engine replied with an error, and the connection leads to a server that can carry out commands. */
+export function isAnswer(error: unknown): boolean {
+  return isReply(error) && !MOVED.test(error.message);
 }
 
 /** Returns the error of an operation. A read that failed has no outcome that could be unknown. */

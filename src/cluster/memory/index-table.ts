@@ -1,5 +1,5 @@
 import type { IndexEntry, IndexPlace, Listed, Stored } from "../cluster.js";
-import { Sorted } from "./sorted.js";
+import { Sorted } from "../sorted.js";
 
 /** Record as an index sees it. */
 export interface Indexed {

@@ -1,25 +1,35 @@
-import { runWithin } from "../call/abortable.js";
-import { backoffMs } from "../call/backoff.js";
-import { type Clock, pause } from "../call/clock.js";
-import { type Deadline, DeadlineQueue } from "../call/deadline-queue.js";
-import type { ClusterError } from "../cluster/error.js";
-import type { RedisClient, RedisConnection } from "./client.js";
-import { away, failureOf, isMoved, isReply } from "./failure.js";
+import { runWithin } from "../../call/abortable.js";
+import { backoffMs } from "../../call/backoff.js";
+import { type Clock, pause } from "../../call/clock.js";
+import { type Deadline, DeadlineQueue } from "../../call/deadline-queue.js";
+import { ClusterError } from "../error.js";
 
 /** Delays between attempts to connect. */
 const RETRY = { delayMs: 50, maxDelayMs: 2_000 };
 /** Maximum number of operations of a link that wait for a reply. */
 const MAX_WAITING = 20_000;
 
-export interface LinkOptions {
+/** Connection to an engine. */
+export interface Closable {
+  /** Closes the connection at once. Operations that wait for their reply are rejected. */
+  close(): void;
+}
+
+export interface LinkOptions<C extends Closable> {
   readonly name: string;
-  readonly client: RedisClient;
+  /** Name of the engine in errors. */
+  readonly engine: string;
   readonly clock: Clock;
   /** Maximum time of an operation, and of an attempt to connect. */
   readonly timeoutMs: number;
+  /** Opens a connection that does not reconnect. `onClose` is called once when an open connection is closed. */
+  open(onClose: () => void, signal: AbortSignal): Promise<C>;
   /** Prepares a new connection before operations use it. The attempt fails if it rejects. */
-  prepare(connection: RedisConnection): Promise<void>;
-  onMessage?(channel: string, text: string): void;
+  prepare(connection: C): Promise<void>;
+  /** Returns the error of an operation. A read that failed has no outcome that could be unknown. */
+  failureOf(error: unknown, what: string, isRead: boolean): ClusterError;
+  /** True if the engine answered with this error, so that the connection can be used further. */
+  isAnswer(error: unknown): boolean;
   /** Called when operations can use a connection. */
   onUp?(): void;
   onDown?(): void;
@@ -37,17 +47,17 @@ interface Waiting {
  * Connection that is opened again after each loss. An operation fails at once while there is none, except during the
  * first attempt to connect.
  */
-export class Link {
-  readonly #options: LinkOptions;
+export class Link<C extends Closable> {
+  readonly #options: LinkOptions<C>;
   readonly #deadlines: DeadlineQueue<Waiting>;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #first: Promise<void> | undefined;
-  #connection: RedisConnection | undefined;
+  #connection: C | undefined;
   #waiting = 0;
   #failure: ClusterError | undefined;
 
-  constructor(options: LinkOptions) {
+  constructor(options: LinkOptions<C>) {
     this.#options = options;
     this.#deadlines = new DeadlineQueue(options.clock, options.timeoutMs / 2, (waiting) => this.#onDue(waiting));
     let tried = () => {};
@@ -65,7 +75,7 @@ export class Link {
   }
 
   /** Connection of this moment. */
-  get connection(): RedisConnection | undefined {
+  get connection(): C | undefined {
     return this.#connection;
   }
 
@@ -76,21 +86,24 @@ export class Link {
   }
 
   /** Runs an operation on the connection. `what` names it in errors. */
-  ask<T>(what: string, isRead: boolean, work: (connection: RedisConnection) => Promise<T>): Promise<T> {
+  ask<T>(what: string, isRead: boolean, work: (connection: C) => Promise<T>): Promise<T> {
     const connection = this.#connection;
     if (connection === undefined) {
       if (this.#first !== undefined) return this.#first.then(() => this.ask(what, isRead, work));
       return Promise.reject(this.#away(what));
     }
     if (this.#waiting >= MAX_WAITING)
-      return Promise.reject(away(`${what}: ${MAX_WAITING} operations wait for Redis already; limit concurrent calls`));
+      return Promise.reject(
+        away(`${what}: ${MAX_WAITING} operations wait for ${this.#options.engine} already; limit concurrent calls`),
+      );
+    const { failureOf, isAnswer } = this.#options;
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { isLate: false, fail: (error) => reject(failureOf(error, what, isRead)) };
       waiting.deadline = this.#deadlines.add(waiting);
       this.#waiting++;
       work(connection)
         .then(resolve, (error: unknown) => {
-          if (!isReply(error) || isMoved(error)) connection.close();
+          if (!isAnswer(error)) connection.close();
           reject(failureOf(error, what, isRead));
         })
         .finally(() => {
@@ -125,15 +138,15 @@ export class Link {
         await closed;
         this.#connection = undefined;
       } catch (error) {
-        this.#failure = failureOf(error, `connect (${this.#options.name})`, true);
+        this.#failure = this.#options.failureOf(error, `connect (${this.#options.name})`, true);
         onTried();
       }
       await pause(clock, backoffMs(failures, RETRY), signal);
     }
   }
 
-  async #open(): Promise<{ connection: RedisConnection; closed: Promise<void> }> {
-    const { client, clock, timeoutMs, onMessage, prepare, onDown } = this.#options;
+  async #open(): Promise<{ connection: C; closed: Promise<void> }> {
+    const { name, engine, clock, timeoutMs, open, prepare, onDown } = this.#options;
     let onClose = () => {};
     const closed = new Promise<void>((resolve) => {
       onClose = () => {
@@ -143,9 +156,9 @@ export class Link {
         resolve();
       };
     });
-    const late = () => away(`connect (${this.#options.name}): Redis did not answer within ${timeoutMs} ms`);
+    const late = () => away(`connect (${name}): ${engine} did not answer within ${timeoutMs} ms`);
     const connection = await runWithin({ clock, signal: this.#closing.signal, ms: timeoutMs, late }, async (signal) => {
-      const opened = await client.open({ onMessage: (channel, text) => onMessage?.(channel, text), onClose }, signal);
+      const opened = await open(onClose, signal);
       const end = () => opened.close();
       signal.addEventListener("abort", end, { once: true });
       try {
@@ -176,6 +189,10 @@ export class Link {
     if (this.#closing.signal.aborted) return away(`${what}: the cluster is closed`);
     const { failure, message } = this.#failure ?? { failure: "unavailable", message: "the connection was lost" };
     if (failure === "refused" && this.#failure !== undefined) return this.#failure;
-    return away(`${what}: Redis cannot be reached; it is tried again: ${message}`, this.#failure);
+    return away(`${what}: ${this.#options.engine} cannot be reached; it is tried again: ${message}`, this.#failure);
   }
+}
+
+function away(message: string, cause?: unknown): ClusterError {
+  return new ClusterError("unavailable", message, { cause });
 }
