@@ -13,13 +13,14 @@ const lateInServer = [
 
 /** Parts of `dist` that an entry must not load. `node:` stands for the modules of Node. */
 const forbidden = {
-  ".": ["dist/cluster/", "dist/postgres/", "dist/redis/", "dist/sqlite/", "dist/node/", "node:"],
+  ".": ["dist/cluster/", "dist/nats/", "dist/postgres/", "dist/redis/", "dist/sqlite/", "dist/node/", "node:"],
   "./client": [
     "dist/server/",
     "dist/era/legacy/client/connect.js",
     "dist/schema/json-schema/validator.js",
     "dist/skills/",
     "dist/cluster/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",
@@ -30,6 +31,7 @@ const forbidden = {
     "dist/client/",
     "dist/skills/",
     "dist/cluster/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",
@@ -42,6 +44,7 @@ const forbidden = {
     "dist/client/",
     "dist/skills/",
     "dist/cluster/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",
@@ -53,6 +56,7 @@ const forbidden = {
   ],
   "./json-schema": [
     "dist/cluster/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",
@@ -67,6 +71,7 @@ const forbidden = {
     "dist/auth/client/oauth.js",
     "dist/skills/",
     "dist/cluster/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/sqlite/",
     "node:http",
@@ -75,6 +80,7 @@ const forbidden = {
   ],
   "./auth/client": [
     "dist/cluster/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",
@@ -87,6 +93,7 @@ const forbidden = {
   ],
   "./auth/server": [
     "dist/cluster/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",
@@ -100,6 +107,7 @@ const forbidden = {
   ],
   "./auth/issuer": [
     "dist/cluster/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",
@@ -113,6 +121,7 @@ const forbidden = {
   ],
   "./compat": [
     "dist/cluster/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",
@@ -124,6 +133,7 @@ const forbidden = {
   ],
   "./skills/server": [
     "dist/cluster/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",
@@ -135,6 +145,7 @@ const forbidden = {
   ],
   "./skills/client": [
     "dist/cluster/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",
@@ -146,7 +157,21 @@ const forbidden = {
   ],
   "./redis": [
     "dist/cluster/memory/",
+    "dist/nats/",
     "dist/postgres/",
+    "dist/sqlite/",
+    "dist/server/",
+    "dist/client/",
+    "dist/era/",
+    "dist/http/",
+    "dist/store/",
+    "dist/node/",
+    "node:",
+  ],
+  "./nats": [
+    "dist/cluster/memory/",
+    "dist/postgres/",
+    "dist/redis/",
     "dist/sqlite/",
     "dist/server/",
     "dist/client/",
@@ -158,6 +183,7 @@ const forbidden = {
   ],
   "./postgres": [
     "dist/cluster/memory/",
+    "dist/nats/",
     "dist/redis/",
     "dist/sqlite/",
     "dist/server/",
@@ -171,6 +197,7 @@ const forbidden = {
   // SQLite is in the thread, which only new versions of Node can load.
   "./sqlite": [
     "dist/cluster/memory/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/server/",
@@ -182,6 +209,7 @@ const forbidden = {
     "node:sqlite",
   ],
   "./cluster": [
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",
@@ -195,6 +223,7 @@ const forbidden = {
   ],
   "./otel": [
     "dist/cluster/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",

@@ -1,0 +1,70 @@
+import { ClusterError } from "../cluster/error.js";
+import { NotSent } from "./client.js";
+
+/** Error codes of JetStream. */
+export const WRONG_SEQUENCE = 10071;
+const NO_MESSAGE = 10037;
+const NOT_ENABLED = new Set([10039, 10076]);
+/** The server has no resources, no leader, or is starting or stopping. It did not carry out the request. */
+const AWAY = new Set([10002, 10008, 10009, 10023, 10047, 10077]);
+/** The stream does not exist. It is created at the next connect. */
+const NO_STREAM = 10059;
+
+/** Answer of JetStream that tells an error. */
+export class JetStreamError extends Error {
+  override readonly name = "JetStreamError";
+
+  constructor(
+    readonly code: number,
+    message: string,
+  ) {
+    super(message);
+  }
+
+  get isNoMessage(): boolean {
+    return this.code === NO_MESSAGE;
+  }
+}
+
+/** The server answered that nobody serves the subject of a request. It was not carried out. */
+export class Unanswered extends Error {
+  override readonly name = "Unanswered";
+}
+
+/** True if JetStream answered with this error, so that the connection can be used further. */
+export function isAnswer(error: unknown): boolean {
+  return error instanceof ClusterError || (error instanceof JetStreamError && !isAway(error.code));
+}
+
+const isAway = (code: number) => AWAY.has(code) || code === NO_STREAM;
+
+/** Returns the error of an operation. A read that failed has no outcome that could be unknown. */
+export function failureOf(error: unknown, what: string, isRead: boolean): ClusterError {
+  if (error instanceof ClusterError) return error;
+  if (error instanceof JetStreamError) return refusalOf(error, what);
+  const reason = error instanceof Error ? error.message : String(error);
+  if (error instanceof Unanswered) return away(`${what}: JetStream does not answer: ${reason}`, error);
+  if (isRead || error instanceof NotSent) return away(`${what}: the connection to NATS failed: ${reason}`, error);
+  return new ClusterError(
+    "unknown_outcome",
+    `${what}: the connection to NATS failed before the reply, so the operation may have been carried out: ${reason}`,
+    { cause: error },
+  );
+}
+
+function refusalOf(error: JetStreamError, what: string): ClusterError {
+  const { code, message } = error;
+  if (NOT_ENABLED.has(code)) return notEnabled(what, error);
+  if (isAway(code)) return away(`${what}: JetStream cannot serve it now: ${message} (${code})`, error);
+  return new ClusterError("refused", `${what}: JetStream refused it: ${message} (${code})`, { cause: error });
+}
+
+/** Error of a server, or an account, that has no JetStream. */
+export function notEnabled(what: string, cause?: unknown): ClusterError {
+  const remedy = "start nats-server with -js, or enable jetstream for the account of the connection";
+  return new ClusterError("refused", `${what}: the NATS server has no JetStream; ${remedy}`, { cause });
+}
+
+export function away(message: string, cause?: unknown): ClusterError {
+  return new ClusterError("unavailable", message, { cause });
+}

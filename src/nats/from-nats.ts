@@ -1,0 +1,126 @@
+import { type NatsClient, type NatsLine, type NatsMessage, NotSent } from "./client.js";
+
+/** Functions of the package `@nats-io/transport-node` that the cluster uses. */
+export interface NatsLibrary {
+  connect(options?: object): Promise<unknown>;
+  headers(): unknown;
+}
+
+/** Methods of a connection of the library. */
+interface Connection {
+  readonly info?: { readonly version: string; readonly max_payload: number };
+  closed(): Promise<unknown>;
+  isClosed(): boolean;
+  close(): Promise<void>;
+  publish(subject: string, payload: string): void;
+  request(subject: string, payload: string, options: { timeout: number; headers?: unknown }): Promise<Received>;
+  subscribe(
+    subject: string,
+    options: { callback: (error: unknown, message: Received) => void },
+  ): { unsubscribe(): void };
+  flush(): Promise<void>;
+}
+
+interface Received {
+  readonly subject: string;
+  readonly reply?: string;
+  readonly headers?: { readonly code: number; get(name: string): string };
+  string(): string;
+}
+
+/** Time after which the library gives up a request. The cluster gives up earlier. */
+const REQUEST_MS = 60_000;
+
+/**
+ * Uses the package `@nats-io/transport-node`. The cluster opens connections of its own with these options, which are
+ * those of `connect`.
+ */
+export function fromNats(library: NatsLibrary, options: object = {}): NatsClient {
+  return { open: (onClose, signal) => open(library, options, onClose, signal) };
+}
+
+async function open(
+  library: NatsLibrary,
+  options: object,
+  onClose: () => void,
+  signal: AbortSignal,
+): Promise<NatsLine> {
+  signal.throwIfAborted();
+  const own = { ...options, reconnect: false, waitOnFirstConnect: false, noEcho: false };
+  const connection = (await library.connect(own)) as Connection;
+  let isClosed = false;
+  const closed = () => {
+    if (isClosed) return;
+    isClosed = true;
+    onClose();
+  };
+  const close = () => {
+    connection.close().catch(() => {});
+    closed();
+  };
+  connection.closed().then(closed, closed);
+  if (signal.aborted) {
+    close();
+    signal.throwIfAborted();
+  }
+  return lineOf(library, connection, close);
+}
+
+function lineOf(library: NatsLibrary, connection: Connection, close: () => void): NatsLine {
+  const { version = "", max_payload: maxPayload = 0 } = connection.info ?? {};
+  const checkOpen = () => {
+    if (connection.isClosed()) throw new NotSent("the connection is closed");
+  };
+  return {
+    version,
+    maxPayload,
+    async request(subject, body, headers) {
+      checkOpen();
+      const given = headers && headersOf(library, headers);
+      try {
+        const options = { timeout: REQUEST_MS, ...(given === undefined ? {} : { headers: given }) };
+        return messageOf(await connection.request(subject, body, options));
+      } catch (error) {
+        if (!isUnanswered(error)) throw error;
+        return { subject: "", reply: "", status: 503, text: () => "", header: () => "" };
+      }
+    },
+    publish(subject, body) {
+      checkOpen();
+      connection.publish(subject, body);
+    },
+    flush: () => connection.flush(),
+    subscribe(subject, listener) {
+      const subscription = connection.subscribe(subject, {
+        callback: (error, message) => {
+          if (!error) listener(messageOf(message));
+        },
+      });
+      return () => subscription.unsubscribe();
+    },
+    close,
+  };
+}
+
+function headersOf(library: NatsLibrary, values: Readonly<Record<string, string>>): unknown {
+  const headers = library.headers() as { set(name: string, value: string): void };
+  for (const [name, value] of Object.entries(values)) headers.set(name, value);
+  return headers;
+}
+
+function messageOf(message: Received): NatsMessage {
+  const { subject, reply = "", headers } = message;
+  return {
+    subject,
+    reply,
+    status: headers?.code ?? 0,
+    text: () => message.string(),
+    header: (name) => headers?.get(name) ?? "",
+  };
+}
+
+/** True if nobody listens to the subject of a request. */
+function isUnanswered(error: unknown): boolean {
+  const { name, cause } = (error ?? {}) as { name?: unknown; cause?: { name?: unknown } };
+  return name === "NoRespondersError" || cause?.name === "NoRespondersError";
+}

@@ -1,0 +1,41 @@
+import type { Clock } from "../call/clock.js";
+
+/**
+ * Time of the server, as this process knows it. The server stamps each message that it stores, and no request tells its
+ * present time. So a message is stored now and then: its stamp was made before its acknowledgement arrived. From there
+ * on, the monotonic clock of this process counts. The result is behind the clock of the server by at most the duration
+ * of that round trip, and never ahead. So nothing ends early because of it.
+ */
+export class ServerTime {
+  readonly #clock: Clock;
+  #stamp = 0;
+  #at = 0;
+  /** Latest stamp that was seen since. */
+  #seen = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Takes the stamp of a message whose acknowledgement had arrived at `at` on the clock of this process. */
+  set(stamp: number, at: number): void {
+    this.#stamp = stamp;
+    this.#at = at;
+    this.#seen = stamp;
+  }
+
+  /** Takes the stamp of a message that was read. */
+  saw(stamp: number): void {
+    if (stamp > this.#seen) this.#seen = stamp;
+  }
+
+  now(): number {
+    return Math.max(this.#seen, this.#stamp + this.#clock.now() - this.#at);
+  }
+}
+
+/** Reads a time of JetStream, as milliseconds since 1970 with their fraction. */
+export function stampOf(text: string): number {
+  const [whole = "", fraction = "0"] = text.replace(/Z$/, "").split(".");
+  return Date.parse(`${whole}Z`) + Number(`0.${fraction}`) * 1_000;
+}
