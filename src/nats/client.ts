@@ -14,6 +14,8 @@ export interface NatsLine {
   readonly version: string;
   /** Maximum size of a message with its headers, in bytes. */
   readonly maxPayload: number;
+  /** True if the server itself has JetStream. Without it, another server of its cluster may have it. */
+  readonly hasJetStream: boolean;
   /** Sends a message and resolves with the reply. The status is 503 if nobody answers the subject. */
   request(subject: string, body: string, headers?: Readonly<Record<string, string>>): Promise<NatsMessage>;
   publish(subject: string, body: string): void;

@@ -24,6 +24,10 @@ export class JetStreamError extends Error {
   get isNoMessage(): boolean {
     return this.code === NO_MESSAGE;
   }
+
+  get isNoStream(): boolean {
+    return this.code === NO_STREAM;
+  }
 }
 
 /** The server answered that nobody serves the subject of a request. It was not carried out. */

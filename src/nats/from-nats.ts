@@ -8,7 +8,7 @@ export interface NatsLibrary {
 
 /** Methods of a connection of the library. */
 interface Connection {
-  readonly info?: { readonly version: string; readonly max_payload: number };
+  readonly info?: { readonly version: string; readonly max_payload: number; readonly jetstream?: boolean };
   closed(): Promise<unknown>;
   isClosed(): boolean;
   close(): Promise<void>;
@@ -67,13 +67,14 @@ async function open(
 }
 
 function lineOf(library: NatsLibrary, connection: Connection, close: () => void): NatsLine {
-  const { version = "", max_payload: maxPayload = 0 } = connection.info ?? {};
+  const { version = "", max_payload: maxPayload = 0, jetstream: hasJetStream = false } = connection.info ?? {};
   const checkOpen = () => {
     if (connection.isClosed()) throw new NotSent("the connection is closed");
   };
   return {
     version,
     maxPayload,
+    hasJetStream,
     async request(subject, body, headers) {
       checkOpen();
       const given = headers && headersOf(library, headers);
@@ -121,6 +122,5 @@ function messageOf(message: Received): NatsMessage {
 
 /** True if nobody listens to the subject of a request. */
 function isUnanswered(error: unknown): boolean {
-  const { name, cause } = (error ?? {}) as { name?: unknown; cause?: { name?: unknown } };
-  return name === "NoRespondersError" || cause?.name === "NoRespondersError";
+  return (error as { isNoResponders?(): boolean } | undefined)?.isNoResponders?.() === true;
 }

@@ -58,22 +58,34 @@ export async function prepare(line: NatsLine, { names, replicas, warn }: StartOp
   for (const config of [documents, entries]) await create(line, config, warn);
 }
 
+/** Creates a stream if there is none. Processes that start together may create it at the same time. */
 async function create(line: NatsLine, config: StreamConfig & { name: string }, warn: (message: string) => void) {
   const { name } = config;
   try {
+    const found = await infoOf(line, name);
+    if (found !== undefined) return examine(name, found, config, warn);
     await ask(line, `STREAM.CREATE.${name}`, config);
   } catch (error) {
-    if (error instanceof Unanswered) throw notEnabled("start", error);
+    if (error instanceof Unanswered && !line.hasJetStream) throw notEnabled("start", error);
     if (!(error instanceof JetStreamError)) throw error;
     if (error.code === OVERLAP)
       throw refused(`the subjects ${config.subjects} belong to another stream; use another prefix`, error);
     if (error.code !== IN_USE) throw error;
-    const { config: found } = (await ask(line, `STREAM.INFO.${name}`, {})) as { config: StreamConfig };
-    examine(name, found, config, warn);
+    examine(name, (await infoOf(line, name)) ?? {}, config, warn);
   }
 }
 
-/** Examines a stream that has other settings than a new one. */
+/** Reads the settings of a stream, if it exists. */
+async function infoOf(line: NatsLine, name: string): Promise<StreamConfig | undefined> {
+  try {
+    return (await ask(line, `STREAM.INFO.${name}`, {})).config as StreamConfig;
+  } catch (error) {
+    if (error instanceof JetStreamError && error.isNoStream) return undefined;
+    throw error;
+  }
+}
+
+/** Examines a stream that exists. */
 function examine(name: string, found: StreamConfig, wanted: StreamConfig, warn: (message: string) => void): void {
   const [, version] = DESCRIPTION.exec(found.description ?? "") ?? [];
   if (version === undefined)
