@@ -17,6 +17,8 @@ export interface BusOptions {
   readonly node: string;
   /** Called with the numbers of logs that have changed. */
   onLogs(logs: readonly string[]): void;
+  /** Called with the number of a log to which another process wants to write. */
+  onHold(log: string): void;
 }
 
 /**
@@ -24,7 +26,8 @@ export interface BusOptions {
  * last number. A number that is left out is a gap, and so is a lost connection.
  *
  * A text begins with a line of words: `m`, sender, number and topic of a message, `h`, sender and number of a heartbeat,
- * `q` to ask for heartbeats, or `l` and the numbers of logs.
+ * `q` to ask for heartbeats, `l` and the numbers of logs that have changed, or `w`, sender and number of a log to which
+ * the sender wants to write.
  */
 export class NatsBus implements Bus {
   readonly #options: BusOptions;
@@ -95,6 +98,11 @@ export class NatsBus implements Bus {
     if (this.#logs.size === 1) queueMicrotask(() => this.#tellLogs());
   }
 
+  /** Asks the others to let this process write to a log. */
+  askToHold(log: string): void {
+    this.#tell(`w ${this.#options.node} ${log}`);
+  }
+
   /** Ends all subscriptions. */
   close(): void {
     this.#topics.clear();
@@ -122,6 +130,7 @@ export class NatsBus implements Bus {
     const [kind, ...words] = (end < 0 ? text : text.slice(0, end)).split(" ");
     const [from = "", number, topic = ""] = words;
     if (kind === "l") this.#options.onLogs(words);
+    else if (kind === "w" && from !== this.#options.node) this.#options.onHold(number ?? "");
     else if (kind === "q") this.beat();
     else if (kind === "h") this.#heard(from, Number(number), Number(number));
     else if (kind === "m") {

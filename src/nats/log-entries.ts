@@ -16,7 +16,7 @@ export interface FoundLog extends LogLimits {
 
 /**
  * Values of a message of a log: an entry, or a claim. All messages of a log have one subject, and each is stored only
- * after the one that its writer knew as the last. So they are in one order, and `n` and `bytes` are exact.
+ * after the one that its writer knew as the last. So they are in one order, and the sums are exact.
  */
 export interface EntryMeta extends Meta {
   readonly kind: "claim" | "entry";
@@ -26,6 +26,8 @@ export interface EntryMeta extends Meta {
   readonly n: number;
   /** Size of the entries of the log up to this message. */
   readonly bytes: number;
+  /** Number of claims of the log up to this message. A writer need not look for others while it does not change. */
+  readonly claims: number;
   /** Time for which an entry is kept. */
   readonly keep: number;
   /** Size of the entry. */
@@ -45,9 +47,10 @@ export interface Head {
   readonly seq: number;
   readonly n: number;
   readonly bytes: number;
+  readonly claims: number;
 }
 
-export const NO_HEAD: Head = { seq: 0, n: 0, bytes: 0 };
+const NO_HEAD: Head = { seq: 0, n: 0, bytes: 0, claims: 0 };
 
 /** Reads the messages of logs. */
 export class LogEntries {
@@ -119,6 +122,6 @@ export class LogEntries {
   }
 }
 
-export function headOf({ seq, meta }: EntryMessage): Head {
-  return { seq, n: meta.n, bytes: meta.bytes };
+function headOf({ seq, meta: { n, bytes, claims } }: EntryMessage): Head {
+  return { seq, n, bytes, claims };
 }

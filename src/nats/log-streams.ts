@@ -71,11 +71,11 @@ export class LogStreams {
     return this.#documents.remove("forget a stream", this.subject(id, stream), fits);
   }
 
-  /** Number of the streams of a log. At the limit, those whose entries are evicted are forgotten before. */
+  /** Number of the streams of a log. Above the limit, those whose entries are evicted are forgotten before. */
   async count(log: FoundLog): Promise<number> {
     const index = ofLog(log.id);
     const count = await this.#mirror.count(index);
-    if (count < log.maxStreams) return count;
+    if (count <= log.maxStreams) return count;
     const head = await this.#entries.head("claim a stream", log.id);
     await inPages(await this.all(index), async ({ stream, meta }) => {
       if (meta.end !== undefined && !(await this.isEndKept(log, head, stream, meta)))

@@ -9,7 +9,11 @@ import type { LogStreams, StreamMeta } from "./log-streams.js";
 const MAX_ATTEMPTS = 200;
 
 /** Maximum time between two of these attempts. */
-const WAIT_MS = 10;
+const WAIT_MS = 2;
+
+/** Number of attempts after which the others are asked to wait, and the time for which they do. */
+const ASK_EVERY = 2;
+const HOLD_MS = 20;
 
 /** Maximum number of logs and writers that are remembered. What is forgotten is read again. */
 const MAX_KNOWN = 10_000;
@@ -18,16 +22,20 @@ const MAX_KNOWN = 10_000;
 const MIN_TRIM = 16;
 const MIN_TRIM_BYTES = 65_536;
 
-/** Log as this process knows it. Another object replaces it when other processes have written to the log. */
+/** Log as this process knows it. Its last message is unknown after another process has written to it. */
 interface KnownLog {
   readonly log: FoundLog;
+  head: Head | undefined;
+}
+
+interface LoadedLog extends KnownLog {
   head: Head;
 }
 
 /** Claim of this process. */
 interface KnownWriter {
-  /** Log as it was when the claim was last found valid. */
-  log: KnownLog | undefined;
+  /** Number of claims of the log when this one was last found valid. */
+  claims: number;
   /** `seq` of the next entry. */
   next: number;
   /** Number of the last entry of the stream. */
@@ -53,10 +61,16 @@ export class LogWriter {
   /** Ends of the last appends to each log. Appends of this process do not compete with each other. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
-  constructor(entries: LogEntries, streams: LogStreams, node: string) {
+  /** Times until which appends to a log wait. */
+  readonly #holds = new Map<string, number>();
+  readonly #askToHold: (id: string) => void;
+
+  /** @param askToHold Asks other processes to call `hold` for a log. */
+  constructor(entries: LogEntries, streams: LogStreams, node: string, askToHold: (id: string) => void) {
     this.#entries = entries;
     this.#streams = streams;
     this.#node = node;
+    this.#askToHold = askToHold;
   }
 
   async claim(log: string, stream: string): Promise<string | undefined> {
@@ -66,43 +80,51 @@ export class LogWriter {
     if (found === undefined) return undefined;
     const { id, maxStreams } = found;
     const claim = crypto.randomUUID();
-    const isNew = (await streams.get(what, id, stream)) === undefined;
-    let before: StreamMeta | undefined;
-    const stored = await this.#insist(what, async (attempt) => {
-      const { seq, n, bytes } = await entries.head(what, id);
-      // This stream is counted from the second attempt on.
-      if (isNew && (await streams.count(found)) >= maxStreams + Math.min(attempt, 1)) return "full" as const;
-      if (attempt === 0) before = await streams.claim(id, stream, { log, node: this.#node, claim });
-      const meta: EntryMeta = { kind: "claim", stream, claim, n, bytes, keep: found.keepMs };
-      const claimedAt = await entries.engine.store(what, entries.engine.names.entriesOf(id), meta, "", seq);
-      return claimedAt === undefined ? undefined : { seq: claimedAt, n, bytes };
-    });
-    if (stored === "full") {
-      await streams.remove(id, stream, claim);
-      return `full:${maxStreams}`;
-    }
+    const before = await streams.claim(id, stream, { log, node: this.#node, claim });
+    const head = await this.#insist(what, id, () => this.#storeClaim(found, stream, claim));
+    const isNew = before === undefined;
     // A drop that was faster does not find this claim.
-    if ((await entries.log(what, log))?.id !== id) {
+    const [again, count] = await Promise.all([entries.log(what, log), isNew ? streams.count(found) : 0]);
+    const isDropped = again?.id !== id;
+    if (isDropped || count > maxStreams) {
       await streams.remove(id, stream, claim);
+      if (!isDropped) return `full:${maxStreams}`;
       await entries.engine.purge(what, entries.engine.names.entries, entries.engine.names.entriesOf(id));
       return undefined;
     }
-    const known = { log: found, head: stored };
-    const writer = before === undefined ? newWriter() : await this.#takeOver(known, stream, claim, before);
-    remember(this.#writers, claim, { ...writer, log: known });
-    this.#inTurn(id, async () => remember(this.#logs, id, known));
+    const known = { log: found, head };
+    const writer = isNew ? newWriter() : await this.#takeOver(known, stream, claim, before);
+    remember(this.#writers, claim, { ...writer, claims: head.claims });
     return `${id}:${claim}`;
   }
 
+  /** Stores the message of a claim. Resolves with undefined if another process has written to the log before. */
+  async #storeClaim({ id, keepMs }: FoundLog, stream: string, claim: string): Promise<Head | undefined> {
+    const what = "claim a stream";
+    const { engine } = this.#entries;
+    const head = await this.#entries.head(what, id);
+    const { n, bytes, claims } = { ...head, claims: head.claims + 1 };
+    const meta: EntryMeta = { kind: "claim", stream, claim, n, bytes, claims, keep: keepMs };
+    const seq = await engine.store(what, engine.names.entriesOf(id), meta, "", head.seq);
+    return seq === undefined ? undefined : { seq, n, bytes, claims };
+  }
+
+  /** Lets the appends of this process to a log wait for a moment, so that another process can write to it. */
+  hold(id: string): void {
+    if (this.#logs.has(id)) remember(this.#holds, id, this.#entries.engine.clock.now() + HOLD_MS);
+  }
+
   append(claimed: Claimed, seq: number, data: string, last: boolean): Promise<string> {
-    return this.#inTurn(claimed.id, () =>
-      this.#insist("append to a stream", () => this.#attempt(claimed, seq, data, last)),
-    );
+    return this.#inTurn(claimed.id, async () => {
+      const until = this.#holds.get(claimed.id);
+      if (until !== undefined) await this.#pass(claimed.id, until);
+      return this.#insist("append to a stream", claimed.id, () => this.#attempt(claimed, seq, data, last));
+    });
   }
 
   /** Appends an entry. Resolves with undefined if another process has written to the log before. */
   async #attempt(claimed: Claimed, seq: number, data: string, last: boolean): Promise<string | undefined> {
-    const known = this.#logs.get(claimed.id) ?? (await this.#load(claimed));
+    const known = await this.#load(claimed);
     if (known === undefined) return "dropped";
     const writer = await this.#validate(claimed, known);
     if (writer === undefined) return "fenced";
@@ -110,64 +132,65 @@ export class LogWriter {
     if (seq > writer.next) return `order:${writer.next}`;
     if (writer.isEnded) return "ended";
     const stored = await this.#store(claimed, known, writer, data, last);
-    if (stored === undefined) {
-      this.#logs.delete(claimed.id);
-      return undefined;
-    }
+    if (stored === undefined) return undefined;
     if (last) await this.#mark(claimed, known, writer);
     return String(stored);
   }
 
-  async #store({ id, stream, claim }: Claimed, known: KnownLog, writer: KnownWriter, data: string, last: boolean) {
+  async #store({ id, stream, claim }: Claimed, known: LoadedLog, writer: KnownWriter, data: string, last: boolean) {
     const { engine } = this.#entries;
     const { log, head } = known;
     const size = new TextEncoder().encode(data).length;
     const [n, bytes] = [head.n + 1, head.bytes + size];
-    const values = { n, bytes, size, seq: writer.next, before: writer.before, ...(last ? { last } : {}) };
+    const { claims } = head;
+    const values = { n, bytes, claims, size, seq: writer.next, before: writer.before, ...(last ? { last } : {}) };
     const meta: EntryMeta = { kind: "entry", stream, claim, keep: log.keepMs, ...values };
     let seq: number | undefined;
+    this.#forgetHead(id);
     try {
       seq = await engine.store("append to a stream", engine.names.entriesOf(id), meta, data, head.seq);
     } catch (error) {
-      if (error instanceof ClusterError && error.failure === "unknown_outcome") {
-        writer.doubt = head;
-        this.#logs.delete(id);
-      }
+      if (error instanceof ClusterError && error.failure === "unknown_outcome") writer.doubt = head;
       throw error;
     }
     if (seq === undefined) return undefined;
-    known.head = { seq, n, bytes };
+    const next = { seq, n, bytes, claims };
+    known.head = next;
     advance(writer, seq, last);
-    if (isTrimDue(log, head, known.head)) this.#entries.trim(id, log).catch(() => {});
+    if (isTrimDue(log, head, next)) this.#entries.trim(id, log).catch(() => {});
     return seq;
   }
 
-  /** Reads a log and its last message. A log that exists has a message, since its streams are claimed. */
-  async #load({ log, id }: Claimed): Promise<KnownLog | undefined> {
+  /** Reads a log and its last message, unless they are known. A log with a claim has a message until it is dropped. */
+  async #load({ log, id }: Claimed): Promise<LoadedLog | undefined> {
     const what = "append to a stream";
-    const found = await this.#entries.log(what, log);
-    if (found?.id !== id) return undefined;
-    const head = await this.#entries.head(what, id);
-    if (head.seq === 0) return undefined;
-    const known = { log: found, head };
-    remember(this.#logs, id, known);
-    return known;
+    let known = this.#logs.get(id);
+    if (known === undefined) {
+      const found = await this.#entries.log(what, log);
+      if (found?.id !== id) return undefined;
+      known = { log: found, head: undefined };
+      remember(this.#logs, id, known);
+    }
+    known.head ??= await this.#entries.head(what, id);
+    if (known.head.seq > 0) return known as LoadedLog;
+    this.#logs.delete(id);
+    return undefined;
   }
 
   /**
    * Returns the state of a writer whose claim is valid. The last message of the log was read before. So a later claim
    * comes after that message, and lets the append fail.
    */
-  async #validate({ id, stream, claim }: Claimed, known: KnownLog): Promise<KnownWriter | undefined> {
+  async #validate({ id, stream, claim }: Claimed, known: LoadedLog): Promise<KnownWriter | undefined> {
     let writer = this.#writers.get(claim);
-    if (writer?.log === known) return writer;
-    const found = await this.#streams.get("append to a stream", id, stream);
-    if (found?.claim !== claim) return undefined;
-    if (writer === undefined) {
-      writer = await this.#takeOver(known, stream, claim, found);
+    if (writer?.claims !== known.head.claims) {
+      const found = await this.#streams.get("append to a stream", id, stream);
+      if (found?.claim !== claim) return undefined;
+      writer ??= await this.#takeOver(known, stream, claim, found);
+      writer.claims = known.head.claims;
       remember(this.#writers, claim, writer);
-    } else if (writer.doubt !== undefined) await this.#settle(id, claim, writer, writer.doubt);
-    writer.log = known;
+    }
+    if (writer.doubt !== undefined) await this.#settle(id, claim, writer, writer.doubt);
     return writer;
   }
 
@@ -183,7 +206,7 @@ export class LogWriter {
   }
 
   /** Reads the entries of a stream that was claimed before. */
-  async #takeOver({ log, head }: KnownLog, stream: string, claim: string, before: StreamMeta): Promise<KnownWriter> {
+  async #takeOver({ log, head }: LoadedLog, stream: string, claim: string, before: StreamMeta): Promise<KnownWriter> {
     const what = "claim a stream";
     const writer = newWriter();
     let first: EntryMeta | undefined;
@@ -207,7 +230,7 @@ export class LogWriter {
   }
 
   /** Returns the number of the entry of a repeated `seq`, or the verdict on it. */
-  async #repeat(claimed: Claimed, known: KnownLog, writer: KnownWriter, seq: number, data: string, last: boolean) {
+  async #repeat(claimed: Claimed, known: LoadedLog, writer: KnownWriter, seq: number, data: string, last: boolean) {
     const what = "append to a stream";
     const { id, claim } = claimed;
     for (let at = writer.before; at > 0; ) {
@@ -238,12 +261,27 @@ export class LogWriter {
     writer.isMarked = true;
   }
 
-  /** Repeats work until it gives a result. */
-  async #insist<T>(what: string, work: (attempt: number) => Promise<T | undefined>): Promise<T> {
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const result = await work(attempt);
+  /** The last message of a log is not known until its store is acknowledged. */
+  #forgetHead(id: string): void {
+    const known = this.#logs.get(id);
+    if (known !== undefined) known.head = undefined;
+  }
+
+  async #pass(id: string, until: number): Promise<void> {
+    const { clock } = this.#entries.engine;
+    this.#holds.delete(id);
+    await pause(clock, until - clock.now());
+    // Another process may have written to the log.
+    this.#forgetHead(id);
+  }
+
+  /** Repeats work until it gives a result. Other processes that write to the log wait for it now and then. */
+  async #insist<T>(what: string, id: string, work: () => Promise<T | undefined>): Promise<T> {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      const result = await work();
       if (result !== undefined) return result;
-      await pause(this.#entries.engine.clock, Math.random() * Math.min(attempt, WAIT_MS));
+      if (attempt % ASK_EVERY === 0) this.#askToHold(id);
+      await pause(this.#entries.engine.clock, Math.random() * WAIT_MS);
     }
     throw away(`${what}: other processes wrote to the log during ${MAX_ATTEMPTS} attempts; repeat it later`);
   }
@@ -261,7 +299,7 @@ export class LogWriter {
 }
 
 function newWriter(): KnownWriter {
-  return { log: undefined, next: 0, before: 0, isEnded: false, isMarked: false, doubt: undefined };
+  return { claims: 0, next: 0, before: 0, isEnded: false, isMarked: false, doubt: undefined };
 }
 
 function advance(writer: KnownWriter, seq: number, last: boolean): void {

@@ -15,21 +15,24 @@ export interface NatsLogsOptions {
   readonly closed: AbortSignal;
   /** Tells other processes that a log has changed. */
   changed(log: string): void;
+  /** Asks other processes to let this one write to a log. */
+  askToHold(log: string): void;
 }
 
 /** Logs: a document for each log and each stream, and one subject for all entries of a log. */
 export class NatsLogs extends EngineLogs {
   readonly #followers: Followers;
   readonly #entries: LogEntries;
+  readonly #writer: LogWriter;
   /** Number of the last message of the logs that were looked at. */
   #looked = new Map<string, number>();
 
-  constructor({ documents, mirror, node, closed, changed }: NatsLogsOptions) {
+  constructor({ documents, mirror, node, closed, changed, askToHold }: NatsLogsOptions) {
     const entries = new LogEntries(documents);
     const streams = new LogStreams(documents, mirror, entries);
     const read = readStream(entries, streams);
     const followers = new Followers(documents.engine.clock, read, closed);
-    const writer = new LogWriter(entries, streams, node);
+    const writer = new LogWriter(entries, streams, node, askToHold);
     super(
       {
         ...operationsOf(documents, entries, streams),
@@ -45,11 +48,17 @@ export class NatsLogs extends EngineLogs {
     );
     this.#entries = entries;
     this.#followers = followers;
+    this.#writer = writer;
   }
 
   /** Wakes the followers of logs. */
   wake(logs: readonly string[]): void {
     for (const log of logs) this.#followers.wake(log);
+  }
+
+  /** Lets another process write to a log. */
+  hold(log: string): void {
+    this.#writer.hold(log);
   }
 
   wakeAll(): void {

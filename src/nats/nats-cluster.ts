@@ -115,7 +115,7 @@ class SharedByNats implements NatsCluster {
       clock,
       timeoutMs,
       prepare: async (line) => {
-        await prepare(line, { names, replicas, warn });
+        await prepare(line, { names, replicas, clock, warn });
         await this.#open(line);
       },
       onUp: () => this.#onUp(),
@@ -128,10 +128,16 @@ class SharedByNats implements NatsCluster {
       if (subject.startsWith(jobs)) this.queue.wake();
     });
     this.#sweep = new Sweep(engine);
-    this.bus = new NatsBus({ engine, node, onLogs: (logs) => this.logs.wake(logs) });
+    this.bus = new NatsBus({
+      engine,
+      node,
+      onLogs: (logs) => this.logs.wake(logs),
+      onHold: (log) => this.logs.hold(log),
+    });
     this.records = new NatsRecords(documents, this.#mirror);
     const changed = (log: string) => this.bus.tellLog(log);
-    this.logs = new NatsLogs({ documents, mirror: this.#mirror, node, closed, changed });
+    const askToHold = (log: string) => this.bus.askToHold(log);
+    this.logs = new NatsLogs({ documents, mirror: this.#mirror, node, closed, changed, askToHold });
     this.leases = natsLeases(documents);
     this.queue = natsQueue(documents, this.#mirror, closed);
     this.buckets = natsBuckets(documents);

@@ -1,3 +1,4 @@
+import { type Clock, pause } from "../call/clock.js";
 import { ClusterError } from "../cluster/error.js";
 import type { NatsLine } from "./client.js";
 import { ask } from "./engine.js";
@@ -14,13 +15,17 @@ const MIN_PAYLOAD = 65_536;
 /** Oldest server with everything that the cluster uses. */
 const MIN_VERSION = [2, 9];
 
-/** Error codes of a stream that exists, or whose subjects belong to another one. */
-const IN_USE = 10058;
-const OVERLAP = 10065;
+/** Error codes of a stream that exists, or whose subjects belong to another one. Another process may create it now. */
+const TAKEN = new Set([10058, 10065]);
+
+/** Attempts to create such a stream, and the time between them. */
+const ATTEMPTS = 10;
+const RETRY_MS = 30;
 
 export interface StartOptions {
   readonly names: Names;
   readonly replicas: number;
+  readonly clock: Clock;
   readonly warn: (message: string) => void;
 }
 
@@ -36,7 +41,8 @@ interface StreamConfig {
 }
 
 /** Examines the server and creates the streams, or examines those that exist. */
-export async function prepare(line: NatsLine, { names, replicas, warn }: StartOptions): Promise<void> {
+export async function prepare(line: NatsLine, options: StartOptions): Promise<void> {
+  const { names, replicas } = options;
   const [major = 0, minor = 0] = line.version.split(".").map(Number);
   if (major < 2 || (major === 2 && minor < (MIN_VERSION[1] ?? 0)))
     throw refused(`the NATS server has version ${line.version}; version ${MIN_VERSION.join(".")} or newer is needed`);
@@ -55,23 +61,25 @@ export async function prepare(line: NatsLine, { names, replicas, warn }: StartOp
   };
   const documents = { ...common, name: names.documents, subjects: [names.allDocuments], max_msgs_per_subject: 1 };
   const entries = { ...common, name: names.entries, subjects: [names.allEntries], max_msgs_per_subject: -1 };
-  for (const config of [documents, entries]) await create(line, config, warn);
+  for (const config of [documents, entries]) await create(line, config, options);
 }
 
 /** Creates a stream if there is none. Processes that start together may create it at the same time. */
-async function create(line: NatsLine, config: StreamConfig & { name: string }, warn: (message: string) => void) {
+async function create(line: NatsLine, config: StreamConfig & { name: string }, { clock, warn }: StartOptions) {
   const { name } = config;
-  try {
-    const found = await infoOf(line, name);
-    if (found !== undefined) return examine(name, found, config, warn);
-    await ask(line, `STREAM.CREATE.${name}`, config);
-  } catch (error) {
-    if (error instanceof Unanswered && !line.hasJetStream) throw notEnabled("start", error);
-    if (!(error instanceof JetStreamError)) throw error;
-    if (error.code === OVERLAP)
-      throw refused(`the subjects ${config.subjects} belong to another stream; use another prefix`, error);
-    if (error.code !== IN_USE) throw error;
-    examine(name, (await infoOf(line, name)) ?? {}, config, warn);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const found = await infoOf(line, name);
+      if (found === undefined) await ask(line, `STREAM.CREATE.${name}`, config);
+      else examine(name, found, config, warn);
+      return;
+    } catch (error) {
+      if (error instanceof Unanswered && !line.hasJetStream) throw notEnabled("start", error);
+      if (!(error instanceof JetStreamError) || !TAKEN.has(error.code)) throw error;
+      if (attempt === ATTEMPTS)
+        throw refused(`the subjects ${config.subjects} belong to another stream; use another prefix`, error);
+      await pause(clock, RETRY_MS);
+    }
   }
 }
 

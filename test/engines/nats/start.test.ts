@@ -95,6 +95,18 @@ test("streams without direct reads are created once, and used by the next node",
   deepEqual([allow_direct, max_msgs_per_subject, num_replicas, description], [false, 1, 1, "bowline 1"]);
 });
 
+test("nodes that start together create the streams together", async (t) => {
+  const server = await serverOf(t);
+  for (let round = 0; round < 10; round++) {
+    const start = () => started(t, clientOf(server.url), { prefix: `p${round}` });
+    const nodes = await Promise.all([start(), start(), start(), start()]);
+    deepEqual(
+      nodes.map(({ error }) => error),
+      [undefined, undefined, undefined, undefined],
+    );
+  }
+});
+
 test("streams of a later release, of others, or with other settings are refused", async (t) => {
   const server = await serverOf(t);
   const stream = (prefix: string, settings: object) =>
