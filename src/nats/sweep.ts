@@ -5,9 +5,7 @@ import type { EntryMeta } from "./log-entries.js";
 /** Maximum number of messages that a process looks at in one sweep of a stream. */
 const MAX_MESSAGES = 1_000;
 
-/**
- * Time after its end for which a document stays. By then, each process has got the message that a document is deleted.
- */
+/** Time after its end for which a document stays. By then, each process has got the message that it is deleted. */
 const GRACE_MS = 60_000;
 
 /** Document of the process that sweeps. */
@@ -19,10 +17,12 @@ const NAME = "";
  */
 export class Sweep {
   readonly #engine: Engine;
+  readonly #graceMs: number;
   readonly #places = { documents: 0, entries: 0 };
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, graceMs = GRACE_MS) {
     this.#engine = engine;
+    this.#graceMs = graceMs;
   }
 
   /** Sweeps if no process has done so for `everyMs`. */
@@ -36,7 +36,7 @@ export class Sweep {
     await this.#pass("documents", names.allDocuments, async (message) => {
       const { gone, dropped, id } = message.meta as DocumentMeta & { dropped?: boolean; id?: string };
       const end = gone ? message.time : expiryOf(message.time, message.meta as DocumentMeta);
-      if (end + GRACE_MS > time.now()) return;
+      if (end + this.#graceMs > time.now()) return;
       if (dropped && id !== undefined) await engine.purge("sweep", names.entries, names.entriesOf(id));
       await engine.purge("sweep", names.documents, message.subject, message.seq + 1);
     });

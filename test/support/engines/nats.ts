@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { NatsClient, NatsLine } from "#src/nats/client.js";
+import type { NatsClient, NatsLine, NatsMessage } from "#src/nats/client.js";
 
 /** NATS server of tests. */
 export interface NatsServer {
@@ -101,6 +101,34 @@ export function cuttable(client: NatsClient): NatsClient & { cut(): void } {
     cut() {
       isCut = true;
       for (const line of open) line.close();
+    },
+  };
+}
+
+/** Changes what a client sends and receives. */
+export interface Tampering {
+  /** True if the connection is lost before the reply of a request that was carried out. */
+  losesReply?(subject: string): boolean;
+  /** True if a message is lost. */
+  loses?(message: NatsMessage): boolean;
+}
+
+export function tampered(client: NatsClient, { losesReply, loses }: Tampering): NatsClient {
+  return {
+    async open(onClose, signal) {
+      const line = await client.open(onClose, signal);
+      return {
+        ...line,
+        async request(...args) {
+          const reply = await line.request(...args);
+          if (losesReply?.(args[0]) === true) throw new Error("the reply was lost");
+          return reply;
+        },
+        subscribe: (subject, listener) =>
+          line.subscribe(subject, (message) => {
+            if (loses?.(message) !== true) listener(message);
+          }),
+      };
     },
   };
 }

@@ -1,0 +1,160 @@
+import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
+import { after, before, type TestContext, test } from "node:test";
+import type { Lease } from "#src/cluster/cluster.js";
+import { natsCluster } from "#src/nats/nats-cluster.js";
+import { listen } from "../../contract/bus.js";
+import { dataOf, LOG, openOf, write } from "../../contract/logs.js";
+import { failureOf, until } from "../../contract/world.js";
+import { type NatsServer, startNats, type Tampering, tampered } from "../../support/engines/nats.js";
+import { clientOf, newPrefix } from "./world.js";
+
+let server: NatsServer;
+before(async () => {
+  server = await startNats();
+});
+after(() => server.end());
+
+/** Starts a node whose connection has faults, and one without. */
+async function open(t: TestContext, tampering: Tampering) {
+  const prefix = newPrefix();
+  const start = async (client: ReturnType<typeof clientOf>) => {
+    const node = natsCluster({ client, prefix, timeoutMs: 1_000, heartbeatMs: 100 });
+    t.after(() => node.close());
+    await until(() => node.available, "a node starts");
+    return node;
+  };
+  const [a, b] = [await start(tampered(clientOf(server.url), tampering)), await start(clientOf(server.url))];
+  return { a, b };
+}
+
+/** Loses the replies of the next requests to subjects that contain a part. */
+function losing() {
+  let part: string | undefined;
+  let times = 0;
+  return {
+    losesReply: (subject: string) => part !== undefined && subject.includes(part) && times-- > 0,
+    lose(next: string, count = 1) {
+      part = next;
+      times = count;
+    },
+  };
+}
+
+/** Repeats an operation until the connection is back. */
+async function insist<T>(run: () => T | Promise<T>): Promise<T> {
+  const results: T[] = [];
+  await until(async () => (await failureOf(async () => results.push(await run()))) === undefined, "it succeeds");
+  return results[0] as T;
+}
+
+test("an append whose reply is lost is stored once, also if another stream of the log is written before it is repeated", async (t) => {
+  const faults = losing();
+  const { a, b } = await open(t, faults);
+  await a.logs.create("l", LOG);
+  const [writer, other] = [await a.logs.claim("l", "s"), await b.logs.claim("l", "other")];
+  await write(writer, ["0"]);
+  for (const seq of [1, 2]) {
+    faults.lose(".entries.");
+    equal(await failureOf(() => writer.append(seq, String(seq))), "unknown_outcome");
+    await other.append(seq - 1, "x");
+    await insist(() => writer.append(seq, String(seq)));
+  }
+  await writer.append(3, "3");
+  deepEqual(await dataOf(b, "l", "s"), ["0", "1", "2", "3"]);
+});
+
+test("a writer whose append has an unknown outcome is fenced by a claim", async (t) => {
+  const faults = losing();
+  const { a, b } = await open(t, faults);
+  await a.logs.create("l", LOG);
+  const writer = await a.logs.claim("l", "s");
+  faults.lose(".entries.");
+  equal(await failureOf(() => writer.append(0, "0")), "unknown_outcome");
+  const next = await b.logs.claim("l", "s");
+  await until(() => a.available, "the connection is back");
+  equal(await failureOf(() => writer.append(0, "0")), "fenced");
+  await write(next, ["1"]);
+  deepEqual(await dataOf(b, "l", "s"), ["0", "1"]);
+});
+
+test("a stream whose end was not noted has ended for the next writer", async (t) => {
+  const faults = losing();
+  const { a, b } = await open(t, faults);
+  await a.logs.create("l", LOG);
+  const writer = await a.logs.claim("l", "s");
+  faults.lose(".stream.");
+  equal(await failureOf(() => writer.append(0, "bye", { last: true })), "unknown_outcome");
+  const next = await b.logs.claim("l", "s");
+  equal(await failureOf(() => next.append(0, "late")), "refused");
+  deepEqual(await openOf(b, b.node), []);
+  deepEqual(await dataOf(b, "l", "s"), ["bye"]);
+});
+
+test("a put whose reply is lost has an unknown outcome, and a get tells it", async (t) => {
+  const faults = losing();
+  const { a } = await open(t, faults);
+  const version = await a.records.put("k", "1");
+  faults.lose(".record.");
+  equal(await failureOf(() => a.records.put("k", "2", { ifVersion: version ?? null })), "unknown_outcome");
+  equal((await insist(() => a.records.get("k")))?.value, "2");
+});
+
+test("a lease whose reply is lost is acquired by the next attempt of the process", async (t) => {
+  const faults = losing();
+  const { a, b } = await open(t, faults);
+  faults.lose(".lease.");
+  equal(await failureOf(() => a.leases.acquire("l", 60_000)), "unknown_outcome");
+  equal(await b.leases.acquire("l", 60_000), undefined);
+  const lease = (await insist(() => a.leases.acquire("l", 60_000))) as Lease | undefined;
+  notEqual(lease, undefined);
+  equal(await b.leases.acquire("l", 60_000), undefined);
+});
+
+test("a lost message is a gap, which the next message or heartbeat shows", async (t) => {
+  let lost = 0;
+  const { a, b } = await open(t, {
+    loses: (message) => message.subject.endsWith(".bus") && message.text().endsWith("\nlost") && lost++ >= 0,
+  });
+  let gaps = 0;
+  a.bus.onGap(() => gaps++);
+  const inbox = await listen(a, "t");
+  await b.bus.publish("t", "1");
+  await b.bus.publish("t", "lost");
+  await until(() => gaps === 1, "the heartbeat shows the gap");
+  await b.bus.publish("t", "lost");
+  await b.bus.publish("t", "2");
+  await until(() => inbox.texts.length === 2, "the next message arrives");
+  deepEqual([inbox.texts, gaps, lost], [["1", "2"], 2, 2]);
+});
+
+test("an index is complete after the server lost the notice of a record", async (t) => {
+  let isLosing = false;
+  const { a, b } = await open(t, { loses: ({ subject }) => isLosing && subject.includes(".record.") });
+  const index = [{ index: "all", score: 1 }];
+  await b.records.put("one", "1", { index });
+  equal(await a.records.count("all"), 1);
+  isLosing = true;
+  await b.records.put("two", "2", { index });
+  isLosing = false;
+  await b.records.put("three", "3", { index });
+  equal(await insist(() => a.records.count("all")), 3);
+});
+
+test("operations fail fast while the server answers nothing, and resume", async (t) => {
+  const { a } = await open(t, {});
+  await a.records.put("k", "1");
+  let gaps = 0;
+  a.bus.onGap(() => gaps++);
+  server.freeze();
+  t.after(() => server.thaw());
+  await until(async () => {
+    const start = performance.now();
+    const failure = await failureOf(() => a.records.get("k"));
+    ok(performance.now() - start < 2_500);
+    return failure === "unavailable";
+  }, "the process is stopped");
+  await until(() => !a.available, "the loss is noticed");
+  server.thaw();
+  equal((await insist(() => a.records.get("k")))?.value, "1");
+  await until(() => gaps > 0, "the gap is told");
+});
