@@ -23,6 +23,12 @@ export class Holding extends Expiring {
     return this.#lost.signal;
   }
 
+  /** Ends the right after `ttlMs`, although its node is connected, unless it is renewed again. Returns false if it is over. */
+  renew(ttlMs: number): boolean {
+    this.holdings.expireIn(this, ttlMs);
+    return !this.isOver;
+  }
+
   /** Ends the right without telling its holder. */
   end(): void {
     this.isOver = true;
@@ -53,6 +59,11 @@ export class Holdings {
   remove(holding: Holding): void {
     this.#all.delete(holding);
     this.#expiries.remove(holding);
+  }
+
+  expireIn(holding: Holding, ttlMs: number): void {
+    this.#expiries.catchUp();
+    if (!holding.isOver) this.#expiries.set(holding, ttlMs);
   }
 
   cut(): void {

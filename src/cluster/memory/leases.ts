@@ -44,14 +44,14 @@ export class MemoryLeases implements Leases {
     this.#holdings = holdings;
   }
 
-  acquire(name: string, ttlMs: number): Lease | undefined {
+  acquire(name: string, ttlMs: number): MemoryLease | undefined {
     this.#link.check();
     const holding = this.#table.acquire(name, ttlMs, this.#holdings);
     return holding && new MemoryLease(this.#link, this.#table, name, holding);
   }
 }
 
-class MemoryLease implements Lease {
+export class MemoryLease implements Lease {
   readonly #link: Link;
   readonly #table: LeaseTable;
   readonly #name: string;
@@ -66,6 +66,11 @@ class MemoryLease implements Lease {
 
   get lost(): AbortSignal {
     return this.#holding.lost;
+  }
+
+  /** Ends the lease after `ttlMs`, unless it is renewed again. Returns false if it is over. */
+  renew(ttlMs: number): boolean {
+    return this.#holding.renew(ttlMs);
   }
 
   release(): void {

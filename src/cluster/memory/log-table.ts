@@ -60,6 +60,8 @@ export class Log extends Expiring {
     readonly table: LogTable,
     readonly name: string,
     readonly options: LogOptions,
+    /** Number of the last claim before the log was created. */
+    readonly after: number,
   ) {
     super();
   }
@@ -183,7 +185,7 @@ export class LogTable {
     if (this.logs.has(name)) return true;
     if (this.#dropped.has(name)) return false;
     assertRoom(this.logs.size, this.maxLogs, `log "${name}"`, "maxLogs");
-    this.logs.set(name, new Log(this, name, options));
+    this.logs.set(name, new Log(this, name, options, this.#claims));
     return true;
   }
 

@@ -9,7 +9,7 @@ import {
   skippedError,
 } from "../log-errors.js";
 import type { Link } from "./link.js";
-import type { Entry, LogTable, Stream } from "./log-table.js";
+import type { Entry, Log, LogTable, Stream } from "./log-table.js";
 import { Waiter } from "./waiter.js";
 
 export class MemoryLogs implements Logs {
@@ -26,11 +26,21 @@ export class MemoryLogs implements Logs {
     if (!this.#table.create(log, options)) throw buriedError(log);
   }
 
-  claim(log: string, stream: string): Writer {
-    this.#begin();
-    const found = this.#table.logs.get(log);
-    if (found === undefined) throw droppedError(log);
-    return new MemoryWriter(this.#link, this.#table, found.claim(stream));
+  claim(log: string, stream: string): MemoryWriter {
+    const claimed = this.#find(log).claim(stream);
+    claimed.claim = this.#table.nextClaim();
+    claimed.seq = 0;
+    if (!claimed.isEnded) this.#table.setOwner(claimed, this.#link.node);
+    return new MemoryWriter(this.#link, this.#table, claimed, claimed.claim);
+  }
+
+  /** Returns the writer of an earlier claim. Fails with `missed` if the stream has ended and its entries are not kept. */
+  writer(log: string, stream: string, claim: number): MemoryWriter {
+    const { after, streams } = this.#find(log);
+    if (claim <= after) throw droppedError(log);
+    const found = streams.get(stream);
+    if (found === undefined) throw missedError(log, stream);
+    return new MemoryWriter(this.#link, this.#table, found, claim);
   }
 
   find(log: string, id: string): string | undefined {
@@ -93,6 +103,13 @@ export class MemoryLogs implements Logs {
     }
   }
 
+  #find(log: string): Log {
+    this.#begin();
+    const found = this.#table.logs.get(log);
+    if (found === undefined) throw droppedError(log);
+    return found;
+  }
+
   #begin(): void {
     this.#link.check();
     this.#table.expiries.catchUp();
@@ -100,20 +117,21 @@ export class MemoryLogs implements Logs {
 }
 
 /** Writer of a stream. The id of an entry is made of its claim and its sequence number, so that it can be repeated. */
-class MemoryWriter implements Writer {
+export class MemoryWriter implements Writer {
   readonly #link: Link;
   readonly #stream: Stream;
   readonly #table: LogTable;
-  readonly #claim: number;
 
-  constructor(link: Link, table: LogTable, stream: Stream) {
+  constructor(
+    link: Link,
+    table: LogTable,
+    stream: Stream,
+    /** Number of the claim. */
+    readonly claim: number,
+  ) {
     this.#link = link;
     this.#table = table;
     this.#stream = stream;
-    this.#claim = table.nextClaim();
-    stream.claim = this.#claim;
-    stream.seq = 0;
-    if (!stream.isEnded) table.setOwner(stream, link.node);
   }
 
   append(seq: number, data: string, options?: { readonly last?: boolean }): string {
@@ -121,8 +139,8 @@ class MemoryWriter implements Writer {
     const stream = this.#stream;
     const { log } = stream;
     if (log.isDropped) throw droppedError(log.name);
-    if (stream.claim !== this.#claim) throw fencedError(log.name, stream.name);
-    const id = `${this.#claim.toString(36)}.${seq}`;
+    if (stream.claim !== this.claim) throw fencedError(log.name, stream.name);
+    const id = `${this.claim.toString(36)}.${seq}`;
     const last = options?.last === true;
     if (seq < stream.seq) return this.#repeat(id, seq, data, last);
     if (stream.isEnded) throw endedError(log.name, stream.name);

@@ -32,7 +32,7 @@ class Row extends Expiring {
 export class JobTable {
   readonly #rows = new Map<string, Row>();
   readonly #ready = new Window<Row>();
-  readonly takers = new Set<Waiter>();
+  readonly takers = new Set<{ wake(): void }>();
 
   constructor(
     readonly expiries: Expiries,
@@ -101,14 +101,28 @@ export class MemoryQueue implements Queue {
     return this.#table.add(id, job, options?.delayMs ?? 0);
   }
 
+  /** Takes the job that is due first, if there is one. */
+  takeNow(leaseMs: number): MemoryJob | undefined {
+    this.#link.check();
+    const row = this.#table.take(this.#holdings, leaseMs);
+    return row?.holding && new MemoryJob(this.#link, row, row.holding);
+  }
+
+  /** Calls the listener when a job is ready. Returns a function that removes the listener. */
+  onReady(listener: () => void): () => void {
+    const taker = { wake: listener };
+    this.#table.takers.add(taker);
+    return () => this.#table.takers.delete(taker);
+  }
+
   async *take(signal: AbortSignal, options?: { readonly leaseMs?: number }): AsyncIterable<Job> {
     const waiter = new Waiter(this.#link, signal);
     this.#table.takers.add(waiter);
     try {
       while (waiter.goesOn) {
-        const row = this.#link.isUp ? this.#table.take(this.#holdings, options?.leaseMs ?? LEASE_MS) : undefined;
-        if (row?.holding === undefined) await waiter.wait();
-        else yield new MemoryJob(this.#link, row, row.holding);
+        const job = this.#link.isUp ? this.takeNow(options?.leaseMs ?? LEASE_MS) : undefined;
+        if (job === undefined) await waiter.wait();
+        else yield job;
       }
     } finally {
       waiter.leave();
@@ -117,7 +131,7 @@ export class MemoryQueue implements Queue {
   }
 }
 
-class MemoryJob implements Job {
+export class MemoryJob implements Job {
   readonly id: string;
   readonly job: string;
   readonly attempt: number;
@@ -136,6 +150,11 @@ class MemoryJob implements Job {
 
   get lost(): AbortSignal {
     return this.#holding.lost;
+  }
+
+  /** Gives the job to another worker after `ttlMs`, unless it is renewed again. Returns false if it is not held. */
+  renew(ttlMs: number): boolean {
+    return this.#holding.renew(ttlMs);
   }
 
   done(): void {
