@@ -12,29 +12,29 @@ export interface ServerEdit {
 
 /** Announces changes to clients. Adding and removing definitions announces changes automatically. */
 export class Changes {
-  readonly #bus: ChangeBus;
+  readonly #server: { readonly changes: ChangeBus };
 
-  constructor(bus: ChangeBus) {
-    this.#bus = bus;
+  constructor(server: { readonly changes: ChangeBus }) {
+    this.#server = server;
   }
 
   toolsChanged(): void {
-    this.#bus.publish({ kind: "tools" });
+    this.publish({ kind: "tools" });
   }
 
   promptsChanged(): void {
-    this.#bus.publish({ kind: "prompts" });
+    this.publish({ kind: "prompts" });
   }
 
   resourcesChanged(): void {
-    this.#bus.publish({ kind: "resources" });
+    this.publish({ kind: "resources" });
   }
 
   resourceUpdated(uri: string): void {
-    this.#bus.publish({ kind: "resource", uri });
+    this.publish({ kind: "resource", uri });
   }
 
   publish(change: Change): void {
-    this.#bus.publish(change);
+    this.#server.changes.publish(change);
   }
 }

@@ -47,7 +47,7 @@ export function createRateLimit(
       `McpServer rateLimit: burst must be 1 or more, perMs above 0, both finite, got ${burst}, ${perMs}`,
     );
   if (typeof buckets.take !== "function")
-    throw new DefinitionError("McpServer rateLimit: buckets must have a function take(key, limit)");
+    throw new DefinitionError("McpServer rateLimit: buckets requires take(key, limit)");
   const limit = { burst, perMs };
   const judge = (verdict: BucketVerdict | undefined) => {
     if (verdict?.ok !== false) return;

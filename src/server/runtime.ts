@@ -34,7 +34,7 @@ import { assertSealOptions } from "./state/options.js";
 /** Server as its eras see it: definitions, options, limits, and the function that serves a call. */
 export class ServerCore implements ServerRuntime {
   readonly info: Implementation;
-  readonly changes: ChangeBus;
+  changes: ChangeBus;
   readonly clock: Clock;
   readonly seal: ServerRuntime["seal"];
   readonly urlElicitations: UrlElicitations = new Map();
@@ -46,11 +46,11 @@ export class ServerCore implements ServerRuntime {
   readonly versions: readonly string[];
   readonly registry: Registry;
   readonly eras: readonly OfferedEra[];
-  readonly options: ServerOptions;
+  options!: ServerOptions;
   readonly limits: ServerLimits;
   readonly admission: Admission;
   readonly bodies: RequestBodies;
-  readonly checkRate: ((call: Call) => MaybePromise<void>) | undefined;
+  checkRate: ((call: Call) => MaybePromise<void>) | undefined;
   readonly routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
   mirrorsArguments = false;
@@ -66,20 +66,18 @@ export class ServerCore implements ServerRuntime {
     assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.limits = resolveLimits("McpServer", options.limits, SERVER_LIMITS);
     this.info = info;
-    this.options = options;
     this.clock = options.clock ?? systemClock;
     this.admission = new Admission(this);
     this.bodies = new RequestBodies(this.limits, this.clock);
-    this.checkRate = options.rateLimit && createRateLimit(options.rateLimit, this);
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
-    const local = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
-    this.changes = options.cluster?.connectChanges(local, this) ?? local;
+    this.changes = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
+    this.share(options);
     this.#interceptors = [...(options.interceptors ?? [])];
     for (const interceptor of this.#interceptors) assertInterceptor("interceptors", interceptor);
     assertSealOptions(options.stateKeys, options.stateCodec, this.limits.stateTtlMs);
-    this.seal = lazyModule(async () => (await import("./state/seal.js")).createServerSeal(this, options));
-    this.registry = new Registry(options, this.changes, {
+    this.seal = lazyModule(async () => (await import("./state/seal.js")).createServerSeal(this, this.options));
+    this.registry = new Registry(options, this, {
       validator,
       maskErrors: options.maskErrors ?? false,
       clock: this.clock,
@@ -96,6 +94,13 @@ export class ServerCore implements ServerRuntime {
 
   get capabilities(): ServerCapabilities {
     return this.registry.capabilities;
+  }
+
+  /** Takes options whose cluster is new, before the first call. */
+  share(options: ServerOptions): void {
+    this.options = options;
+    this.checkRate = options.rateLimit && createRateLimit(options.rateLimit, this);
+    this.changes = options.cluster?.connectChanges(this.changes, this) ?? this.changes;
   }
 
   use(interceptor: ServerInterceptor): void {
@@ -127,7 +132,7 @@ export class ServerCore implements ServerRuntime {
     for (const listener of [...this.#logListeners]) listener(message);
     if (this.#logListeners.size > 0 || this.#droppedLog) return;
     this.#droppedLog = true;
-    this.report(new Error("No client receives log messages outside calls; use ctx.log"), { where: "log" });
+    this.report(new Error("No client receives this log message; use ctx.log"), { where: "log" });
   }
 
   onLog(listener: (message: LogMessage) => void): () => void {

@@ -1,4 +1,5 @@
 import { pause } from "../call/clock.js";
+import type { Cluster } from "../cluster/cluster.js";
 import type { AcceptChannel, CallOrigin, OfferedEra } from "../era/server-era.js";
 import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import { completeUrlElicitation } from "../era/url-elicitations.js";
@@ -25,6 +26,7 @@ import { HTTP } from "./option-names.js";
 import type { HttpServerOptions, ServedConnection, ServerInterceptor, ServerOptions } from "./options.js";
 import { ServerCore } from "./runtime.js";
 import type { PromptType, PromptTypes, ResourceType, ResourceTypes, ToolType, ToolTypes } from "./server-types.js";
+import type { SealKey } from "./state/options.js";
 import { ChannelEndpoints } from "./transports/channel.js";
 import { HttpEndpoint } from "./transports/http.js";
 
@@ -60,7 +62,7 @@ export class Server<
     this.#options = options.http ?? {};
     assertOptions("McpServer http", this.#options, HTTP);
     this.#channels = new ChannelEndpoints(this.core);
-    this.changes = new Changes(this.core.changes);
+    this.changes = new Changes(this.core);
     const { registry } = this.core;
     this.edit = {
       tool: (name) => registry.edit("tools", name),
@@ -176,6 +178,11 @@ export class Server<
   /** State that this server shares with other processes. */
   get cluster(): ServerOptions["cluster"] {
     return this.core.options.cluster;
+  }
+
+  /** Shares state with other processes, if the options have no cluster. Called by `serveHttp` before the first request. */
+  join(cluster: Cluster, stateKeys: readonly SealKey[]): void {
+    this.core.share({ stateKeys, ...this.core.options, cluster });
   }
 
   /** Wraps each call that starts from now on. The interceptor that is added first is the outermost. */

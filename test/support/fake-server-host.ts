@@ -44,7 +44,7 @@ export class FakeServerHost implements ServerRuntime {
 
   readonly changes = new MemoryChangeBus();
 
-  readonly registry = new Registry({}, this.changes, {
+  readonly registry = new Registry({}, this, {
     validator: undefined,
     maskErrors: false,
     clock: this.clock,

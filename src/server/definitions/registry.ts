@@ -94,12 +94,12 @@ export class Registry {
   extensions: ServerCapabilities["extensions"];
   /** Owner of each method, notification, result type and topic of an extension. */
   readonly extensionOwners = new Map<string, string>();
-  readonly #changes: ChangeBus;
+  readonly #server: { readonly changes: ChangeBus };
   readonly #options: ServerOptions;
   readonly #running: RunningToolOptions;
   readonly #unannounced = new Set<Kind>();
 
-  constructor(options: ServerOptions, changes: ChangeBus, running: RunningToolOptions) {
+  constructor(options: ServerOptions, server: { readonly changes: ChangeBus }, running: RunningToolOptions) {
     const { pageSize, cache = {}, capabilities } = options;
     if (pageSize !== undefined && !(pageSize >= 1))
       throw new DefinitionError(`pageSize must be a number of 1 or more, got ${pageSize}`);
@@ -107,7 +107,7 @@ export class Registry {
     this.prompts = new Catalogue("prompt", "prompts", pageSize);
     this.resources = new Catalogue("resource", "resources", pageSize);
     this.templates = new Catalogue("resource template", "resourceTemplates", pageSize);
-    this.#changes = changes;
+    this.#server = server;
     this.#options = options;
     this.#running = running;
     this.extensions = capabilities?.extensions;
@@ -238,7 +238,7 @@ export class Registry {
     this.#unannounced.add(kind);
     queueMicrotask(() => {
       this.#unannounced.delete(kind);
-      this.#changes.publish({ kind });
+      this.#server.changes.publish({ kind });
     });
   }
 }

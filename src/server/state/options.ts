@@ -51,7 +51,7 @@ export function assertSealOptions(
   ttlMs: number,
 ): void {
   if (keys !== undefined && codec !== undefined) {
-    throw new DefinitionError("use stateKeys or stateCodec, not both: a codec has its own keys");
+    throw new DefinitionError("use stateKeys or stateCodec, not both");
   }
   if (!(ttlMs > 0 && Number.isFinite(ttlMs)))
     throw new DefinitionError(`limits.stateTtlMs must be finite and above 0, got ${ttlMs}`);
