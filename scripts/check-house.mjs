@@ -25,12 +25,13 @@ const seams = {
     ["schema/json-schema/lazy-validator.ts", "schema/json-schema/validator.ts"],
     ["entry/client.ts", "schema/json-schema/validator.ts"],
   ],
-  "a client's parts for Node": [
+  "parts for Node": [
     ["entry/client.ts", "node/undici/send.ts"],
     ["entry/client.ts", "node/stdio/client.ts"],
     ["entry/auth-client.ts", "node/guarded-fetch.ts"],
     ["entry/auth-issuer.ts", "node/guarded-fetch.ts"],
     ["node/stdio/client.ts", "node/process/server-process.ts"],
+    ["node/http/serve.ts", "node/workers/serve.ts"],
   ],
 };
 

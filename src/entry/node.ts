@@ -28,6 +28,8 @@ export {
   type HealthPaths,
   type HttpServerLike,
   type RunningHttpServer,
+  type RunningHttpWorker,
+  type RunningHttpWorkers,
   type ServeHttpOptions,
   serveHttp,
   serveNodeRequest,
@@ -39,6 +41,7 @@ export { createStdioClientChannel, type StdioClientChannel, type StdioClientOpti
 export type { WriteLine } from "../node/stdio/frame-writer.js";
 export { type ChannelServer, type ServeStdioOptions, serveStdio } from "../node/stdio/serve.js";
 export { createStdioServerChannel, type StdioServerOptions } from "../node/stdio/server.js";
+export type { RunningHttpPrimary } from "../node/workers/primary.js";
 export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 export type { ServerOptions } from "../server/options.js";
 export type { SkillFiles, SkillProblem, SkillTree } from "../skills/server/source.js";

@@ -57,7 +57,7 @@ export class ServerCore implements ServerRuntime {
   /** True if new calls are refused. */
   draining = false;
   readonly #interceptors: ServerInterceptor[];
-  run: ServerRuntime["run"];
+  run!: ServerRuntime["run"];
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     if (typeof info?.name !== "string" || typeof info.version !== "string")
@@ -72,7 +72,6 @@ export class ServerCore implements ServerRuntime {
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
     this.changes = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
-    this.share(options);
     this.#interceptors = [...(options.interceptors ?? [])];
     for (const interceptor of this.#interceptors) assertInterceptor("interceptors", interceptor);
     assertSealOptions(options.stateKeys, options.stateCodec, this.limits.stateTtlMs);
@@ -89,7 +88,7 @@ export class ServerCore implements ServerRuntime {
       report: (error, tool) => this.report(error, { where: `tool ${tool}`, method: "tools/call" }),
     });
     this.routes = createRoutes(this.registry);
-    this.run = createServe(this, this.#interceptors);
+    this.share(options);
   }
 
   get capabilities(): ServerCapabilities {
@@ -101,6 +100,7 @@ export class ServerCore implements ServerRuntime {
     this.options = options;
     this.checkRate = options.rateLimit && createRateLimit(options.rateLimit, this);
     this.changes = options.cluster?.connectChanges(this.changes, this) ?? this.changes;
+    this.run = createServe(this, this.#interceptors);
   }
 
   use(interceptor: ServerInterceptor): void {

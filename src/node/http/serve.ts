@@ -2,10 +2,12 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from "n
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Clock, pause, systemClock } from "../../call/clock.js";
+import type { Cluster } from "../../cluster/cluster.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { SERVE_HTTP_LIMITS } from "../limits.js";
+import type { RunningHttpPrimary } from "../workers/primary.js";
 import { createNodeExchange, type NodeExchangeOptions } from "./exchange.js";
 import { type FetchServerLike, toFetchListener } from "./fetch-listener.js";
 
@@ -18,6 +20,8 @@ export interface HttpServerLike {
   close(): Promise<void>;
   /** State that processes share, if the server uses it. */
   readonly cluster?: { readonly available: boolean } | undefined;
+  /** Called before the first request if the server has no cluster and shares its state with other workers. */
+  join?(cluster: Cluster, stateKeys: readonly { readonly id: string; readonly secret: Uint8Array }[]): void;
 }
 
 /** Options of {@link serveHttp}. */
@@ -55,6 +59,11 @@ export interface ServeHttpOptions {
    * @default 75_000
    */
   readonly connectionIdleMs?: number;
+  /**
+   * Number of processes that serve, or `"cores"` for one on each core. The program is started again for each of them, and
+   * all share their state. Without it, this process serves.
+   */
+  readonly workers?: number | "cores" | undefined;
   readonly clock?: Clock;
 }
 
@@ -81,6 +90,15 @@ export interface RunningHttpServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Server of a worker. It is one of several processes that serve at the same address. */
+export interface RunningHttpWorker extends RunningHttpServer {
+  /** Number of the worker. Each process that is started has its own. */
+  readonly worker: number;
+}
+
+/** Result of {@link serveHttp} with `workers`: the primary starts the workers and serves nothing itself. */
+export type RunningHttpWorkers = RunningHttpPrimary | RunningHttpWorker;
+
 const OPTIONS: Known<ServeHttpOptions> = {
   port: 1,
   host: 1,
@@ -88,6 +106,7 @@ const OPTIONS: Known<ServeHttpOptions> = {
   health: 1,
   lameDuckMs: 1,
   connectionIdleMs: 1,
+  workers: 1,
   clock: 1,
 };
 
@@ -132,16 +151,44 @@ export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchSer
   };
 }
 
-/** Listens for HTTP requests, by default on this machine only. Loads `node:http` on the first call. */
-export async function serveHttp(server: HttpServerLike, options: ServeHttpOptions = {}): Promise<RunningHttpServer> {
+/**
+ * Listens for HTTP requests, by default on this machine only. Loads `node:http` on the first call. With `workers`, the
+ * same program runs in several processes, each of which reaches this function.
+ */
+export async function serveHttp(
+  server: HttpServerLike,
+  options?: ServeHttpOptions & { readonly workers?: undefined },
+): Promise<RunningHttpServer>;
+export async function serveHttp(
+  server: HttpServerLike,
+  options: ServeHttpOptions & { readonly workers: number | "cores" },
+): Promise<RunningHttpWorkers>;
+export async function serveHttp(
+  server: HttpServerLike,
+  options?: ServeHttpOptions,
+): Promise<RunningHttpServer | RunningHttpWorkers>;
+export async function serveHttp(
+  server: HttpServerLike,
+  options: ServeHttpOptions = {},
+): Promise<RunningHttpServer | RunningHttpWorkers> {
   if (typeof server?.handle !== "function") throw new DefinitionError("serveHttp needs a server, such as an McpServer");
   assertOptions("serveHttp", options, OPTIONS);
-  const { port = 0, host = "127.0.0.1", path = "/mcp", clock = systemClock } = options;
-  const { lameDuckMs, connectionIdleMs } = { ...SERVE_HTTP_LIMITS, ...options };
+  const { port = 0, path = "/mcp", workers } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new DefinitionError(`serveHttp: port must be an integer from 0 to 65535, got ${JSON.stringify(port)}`);
   if (!path.startsWith("/"))
     throw new DefinitionError(`serveHttp: path must begin with /, got ${JSON.stringify(path)}`);
+  if (workers === undefined) return serveHere(server, options);
+  const { serveByWorkers } = await import("../workers/serve.js");
+  const { lameDuckMs } = { ...SERVE_HTTP_LIMITS, ...options };
+  const serve = (port: number) => serveHere(server, { ...options, port });
+  return serveByWorkers(server, { workers, port, lameDuckMs, serve });
+}
+
+/** Listens in this process. */
+async function serveHere(server: HttpServerLike, options: ServeHttpOptions): Promise<RunningHttpServer> {
+  const { port = 0, host = "127.0.0.1", path = "/mcp", clock = systemClock } = options;
+  const { lameDuckMs, connectionIdleMs } = { ...SERVE_HTTP_LIMITS, ...options };
   const { createServer } = await import("node:http");
   const listener = toNodeListener(server);
   const paths = new Set([path, ...(server.onListening?.(host) ?? [])]);

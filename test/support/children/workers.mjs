@@ -1,0 +1,67 @@
+// A server on several processes. Arguments: options as JSON: { "serve": options of serveHttp, "presence": a port to which
+// each process connects while it lives, "own": true for a cluster of its own, "fail": "worker" or "listen" for a worker
+// that cannot start, "limits": limits of the server }. The primary takes commands from its standard input, a line each.
+import cluster from "node:cluster";
+import { connect } from "node:net";
+import { createInterface } from "node:readline";
+import { memoryCluster } from "bowline/cluster";
+import { serveHttp } from "bowline/node";
+import { McpServer } from "bowline/server";
+
+const { serve, presence, own, fail, limits } = JSON.parse(process.argv[2] ?? "{}");
+if (presence !== undefined) connect(presence, "127.0.0.1").unref();
+if (fail === "worker" && cluster.isWorker) throw new Error("the worker has no database");
+
+const tell = (text) => process.stdout.write(`${text}\n`);
+const given = own ? { cluster: memoryCluster(), stateKeys: [{ id: "1", secret: new Uint8Array(32) }] } : {};
+const server = new McpServer(
+  { name: "workers", version: "1.0.0" },
+  { ...given, http: { resumable: true }, limits: { nodeLeaseMs: 1_000, ...limits } },
+);
+const text = { type: "object", properties: { text: { type: "string" } } };
+server
+  .tool("echo", { input: text }, (args) => args.text)
+  .tool("pid", {}, () => String(process.pid))
+  .tool("own", {}, () => String(server.cluster === given.cluster))
+  .tool("keys", {}, () => `${process.argv} ${JSON.stringify(process.env)} ${process.execArgv}`)
+  .tool("change", {}, () => {
+    server.changes.resourceUpdated("a:b");
+    return "changed";
+  })
+  .tool("ask", {}, async (_, ctx) => {
+    const answer = await ctx.elicit("Name?", { type: "object", properties: { name: { type: "string" } } });
+    return `${answer.content?.name} ${process.pid}`;
+  })
+  .tool("work", {}, async (_, ctx) => {
+    await ctx.progress(1);
+    tell(`working ${process.pid}`);
+    await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve, { once: true }));
+    return "over";
+  })
+  .tool("rest", { input: { type: "object" } }, async ({ ms }) => {
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    return "rested";
+  })
+  .resource("a:b", { name: "r" }, () => "r");
+
+try {
+  const running = await serveHttp(server, serve);
+  for (const signal of ["SIGINT", "SIGTERM"])
+    process.once(signal, async () => {
+      if (running.worker === undefined) tell("draining");
+      await running.drain(5_000);
+      process.stdin.destroy();
+    });
+  if (running.worker === undefined) {
+    tell(`url ${running.url} ${running.ready}`);
+    const input = createInterface({ input: process.stdin });
+    input.on("line", async (command) => {
+      await running[command](5_000);
+      tell(`${command} ${running.ready}`);
+      if (command !== "restart") input.close();
+    });
+  } else tell(`worker ${running.worker} ${process.pid}`);
+} catch (error) {
+  tell(JSON.stringify({ primary: cluster.isPrimary, name: error.name, message: error.message, code: error.code }));
+  process.exit(3);
+}
