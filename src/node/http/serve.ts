@@ -196,7 +196,7 @@ async function serveHere(server: HttpServerLike, options: ServeHttpOptions): Pro
   const probe = toProbe(options.health, readiness);
   const http = createServer({ keepAliveTimeout: connectionIdleMs }, (request, response) => {
     const { url = "" } = request;
-    if (!ready) response.setHeader("connection", "close");
+    if (!ready || isStream(request)) response.setHeader("connection", "close");
     if (paths.has(url) || paths.has(url.split("?", 1)[0] as string)) listener(request, response);
     else probe(url, response);
   });
@@ -215,6 +215,7 @@ async function serveHere(server: HttpServerLike, options: ServeHttpOptions): Pro
   };
   const drain = async (graceMs: number): Promise<void> => {
     ready = false;
+    closeAfterResponses(sockets);
     await pause(clock, lameDuckMs, closing.signal);
     await stopListening(http, sockets);
     await server.drain?.(graceMs);
@@ -242,6 +243,22 @@ function listen(http: Server, port: number, host: string): Promise<void> {
       resolve();
     });
   });
+}
+
+/**
+ * True for a stream of messages outside calls. It ends when the server drains. Its connection is then closed and not used
+ * again, since the next request on it would be refused.
+ */
+function isStream({ method, headers }: IncomingMessage): boolean {
+  return method === "GET" || headers["mcp-method"] === "subscriptions/listen";
+}
+
+/** Lets the responses that have not begun close their connections, as those to later requests do. */
+function closeAfterResponses(sockets: ReadonlySet<Socket>): void {
+  for (const socket of sockets) {
+    const { _httpMessage: response } = socket as { readonly _httpMessage?: ServerResponse | null };
+    if (response?.headersSent === false) response.setHeader("connection", "close");
+  }
 }
 
 /** Adds the remedy to an error of the platform. */
@@ -291,14 +308,17 @@ function toProbe(health: ServeHttpOptions["health"] = {}, readiness: () => strin
 
 /**
  * Stops listening without losing connections that clients have already opened. The system resets connections in its
- * queue when the listener is closed. So the listener is closed in an idle turn of the event loop, whose poll has just
- * found the queue empty. Each connection then has a moment to send its first request.
+ * queue when the listener is closed, and those with unread requests when they are closed. So the listener and idle
+ * connections are closed in an idle turn of the event loop, whose poll has just found nothing. Each new connection then
+ * has a moment to send its first request.
  */
 async function stopListening(http: Server, sockets: ReadonlySet<Socket>): Promise<void> {
   const { Server: Listener } = await import("node:net");
   await quietTurn();
   if (!http.listening) return;
   Listener.prototype.close.call(http);
+  // From now on requests are refused. No client has sent one on these connections.
+  http.closeIdleConnections();
   const until = performance.now() + FLUSH_MS;
   while (performance.now() < until && [...sockets].some(({ bytesRead }) => bytesRead === 0)) await delay(SWEEP_MS);
 }

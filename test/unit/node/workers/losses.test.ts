@@ -52,12 +52,13 @@ async function load(client: Client, isOver: () => boolean): Promise<number> {
 
 for (const era of ["modern", "legacy"] as const)
   test(`a rolling restart fails no call (${era})`, limit, async (t) => {
-    const program = await WorkersProgram.start(t, { serve: TWO });
+    const program = await WorkersProgram.start(t, { serve: { ...TWO, lameDuckMs: 1_500 } });
     const port = await program.port();
     const clients = await Promise.all(
       Array.from({ length: 4 }, () => connect(`http://127.0.0.1:${port}/mcp`, { era })),
     );
     t.after(() => Promise.all(clients.map((client) => client.close())));
+    await Promise.all(clients.map((client) => client.watch({ resources: ["a:b"] })));
     let isOver = false;
     const loads = clients.map((client) => load(client, () => isOver));
     await Promise.race([program.command("restart"), ...loads]);
