@@ -8,6 +8,7 @@ import { measureSize } from "./measure/size.mjs";
 import { measureSizing } from "./measure/sizing.mjs";
 import { measureStages } from "./measure/stages.mjs";
 import { measureStart } from "./measure/start.mjs";
+import { measureWorkers } from "./measure/workers.mjs";
 import { wires } from "./workload/wires.mjs";
 
 const networked = Object.keys(wires).filter((wire) => wires[wire].transport !== "memory");
@@ -37,6 +38,7 @@ export const sections = [
   { name: "cluster", at: ["cluster"], measure: measureCluster, long: true },
   { name: "round trips of a cluster", at: ["roundTrips"], measure: measureRoundTrips, aside: true },
   { name: "sizing of a cluster", at: ["sizing"], measure: measureSizing, aside: true },
+  { name: "workers", at: ["workers"], measure: measureWorkers, long: true },
   { name: "stages", at: ["stages"], measure: measureStages, aside: true },
   { name: "start", at: ["start"], measure: measureStart },
   { name: "size", at: ["size"], measure: measureSize },

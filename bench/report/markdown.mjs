@@ -11,6 +11,7 @@ export function toMarkdown(document) {
     ...scale(document.scale),
     ...memory(document.memory),
     ...cluster(document.cluster),
+    ...workers(document.workers),
     ...roundTrips(document.roundTrips),
     ...sizing(document.sizing),
     ...cancel(document.cancel),
@@ -168,6 +169,22 @@ function cluster(results) {
     table(["echo at 128", "calls/s", "of without", "CPU µs", "p99 µs"], rows),
     "Heap of an idle session in the process that opened it, of 1,000:",
     table(["server", "heap KB each"], held),
+  ];
+}
+
+function workers(results) {
+  if (results === undefined) return [];
+  const rows = Object.entries(results).flatMap(([wire, subjects]) =>
+    Object.entries(subjects).map(([name, { "echo@64": cell }]) => [
+      `${wire}, ${name}`,
+      mid(cell.perSecond),
+      mid(cell.cpuUs),
+      range(cell.cpuOfFloor),
+    ]),
+  );
+  return [
+    "### Workers\n\nThe same server in one process and on two workers, 64 echo calls at once. The CPU time is that of all processes.",
+    table(["echo at 64", "calls/s", "CPU µs", "of one process"], rows),
   ];
 }
 
