@@ -63,7 +63,7 @@ export function compileSchema(
   if (direction === "input" && jsonSchema.type !== "object") {
     const remedy = Object.values(jsonSchema).some(isStandardSchema)
       ? "put these schemas into an object schema, such as z.object({ ... })"
-      : "describe an object with named members";
+      : "describe an object";
     throw new DefinitionError(
       `${where}: the schema must have type: "object" at its root, got ${JSON.stringify(jsonSchema.type)}; ${remedy}`,
     );
@@ -162,7 +162,7 @@ function convert(schema: StandardSchema, where: string, direction: SchemaDirecti
   if (jsonSchema === undefined) {
     const hint = DESCRIBED_BY[vendor] ?? "a newer version of it";
     throw new DefinitionError(
-      `${where}: this ${vendor} schema does not provide JSON Schema; use ${hint}, or pass one with withJsonSchema()`,
+      `${where}: this ${vendor} schema has no JSON Schema; use ${hint}, or pass one with withJsonSchema()`,
     );
   }
   try {

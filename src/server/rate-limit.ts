@@ -36,17 +36,13 @@ export function createRateLimit(
   runtime: RateLimitRuntime,
 ): (call: Call) => MaybePromise<void> {
   assertOptions("McpServer rateLimit", options, OPTIONS);
-  const {
-    burst,
-    perMs,
-    key = ({ origin }) => origin.principal,
-    buckets = runtime.options.cluster?.buckets ?? new MemoryBuckets(runtime),
-  } = options;
+  const { burst, perMs, key = ({ origin }) => origin.principal } = options;
+  let { buckets } = options;
   if (!(burst >= 1 && perMs > 0 && Number.isFinite(burst * perMs)))
     throw new DefinitionError(
-      `McpServer rateLimit: burst must be 1 or more, perMs above 0, both finite, got ${burst}, ${perMs}`,
+      `McpServer rateLimit: burst must be at least 1, perMs above 0, got ${burst}, ${perMs}`,
     );
-  if (typeof buckets.take !== "function")
+  if (buckets !== undefined && typeof buckets.take !== "function")
     throw new DefinitionError("McpServer rateLimit: buckets requires take(key, limit)");
   const limit = { burst, perMs };
   const judge = (verdict: BucketVerdict | undefined) => {
@@ -62,6 +58,8 @@ export function createRateLimit(
   return (call) =>
     attempt(
       () => {
+        // A server may join a cluster after its construction.
+        buckets ??= runtime.options.cluster?.buckets ?? new MemoryBuckets(runtime);
         const name = key(call);
         return name === undefined ? undefined : buckets.take(name, limit);
       },

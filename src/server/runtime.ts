@@ -50,14 +50,14 @@ export class ServerCore implements ServerRuntime {
   readonly limits: ServerLimits;
   readonly admission: Admission;
   readonly bodies: RequestBodies;
-  checkRate: ((call: Call) => MaybePromise<void>) | undefined;
+  readonly checkRate: ((call: Call) => MaybePromise<void>) | undefined;
   readonly routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
   mirrorsArguments = false;
   /** True if new calls are refused. */
   draining = false;
   readonly #interceptors: ServerInterceptor[];
-  run!: ServerRuntime["run"];
+  run: ServerRuntime["run"];
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     if (typeof info?.name !== "string" || typeof info.version !== "string")
@@ -69,9 +69,11 @@ export class ServerCore implements ServerRuntime {
     this.clock = options.clock ?? systemClock;
     this.admission = new Admission(this);
     this.bodies = new RequestBodies(this.limits, this.clock);
+    this.checkRate = options.rateLimit && createRateLimit(options.rateLimit, this);
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
     this.changes = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
+    this.share(options);
     this.#interceptors = [...(options.interceptors ?? [])];
     for (const interceptor of this.#interceptors) assertInterceptor("interceptors", interceptor);
     assertSealOptions(options.stateKeys, options.stateCodec, this.limits.stateTtlMs);
@@ -88,7 +90,7 @@ export class ServerCore implements ServerRuntime {
       report: (error, tool) => this.report(error, { where: `tool ${tool}`, method: "tools/call" }),
     });
     this.routes = createRoutes(this.registry);
-    this.share(options);
+    this.run = createServe(this, this.#interceptors);
   }
 
   get capabilities(): ServerCapabilities {
@@ -98,9 +100,7 @@ export class ServerCore implements ServerRuntime {
   /** Takes options whose cluster is new, before the first call. */
   share(options: ServerOptions): void {
     this.options = options;
-    this.checkRate = options.rateLimit && createRateLimit(options.rateLimit, this);
     this.changes = options.cluster?.connectChanges(this.changes, this) ?? this.changes;
-    this.run = createServe(this, this.#interceptors);
   }
 
   use(interceptor: ServerInterceptor): void {
@@ -218,6 +218,6 @@ function supportedVersions(eras: readonly OfferedEra[], wanted: readonly string[
   const unknown = wanted.filter((version) => !all.includes(version));
   if (unknown.length > 0)
     throw new DefinitionError(`versions: ${unknown.join(", ")} is not supported; choose from ${all.join(", ")}`);
-  if (wanted.length === 0) throw new DefinitionError("versions must contain at least one version");
+  if (wanted.length === 0) throw new DefinitionError("versions is empty");
   return all.filter((version) => wanted.includes(version));
 }

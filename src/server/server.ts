@@ -248,7 +248,7 @@ export class Server<
   onListening(hostname: string): readonly string[] {
     const { allowedHosts, gate, sse = false } = this.#options;
     if (ANY_ADDRESS.test(hostname) && allowedHosts === undefined) {
-      this.core.warn("listening on all interfaces: without http.allowedHosts, local names only");
+      this.core.warn("listening on all interfaces; set http.allowedHosts");
     }
     const paths = gate?.paths ?? [];
     if (sse === false) return paths;

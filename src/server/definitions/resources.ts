@@ -86,7 +86,7 @@ export function seesResource(runtime: VisibilityRuntime, call: Call, uri: string
 
 /** Rejects requests to the client, since `visible` runs here for a notification and not for a call. */
 const NO_QUESTIONS: ClientRequestsOpener = {
-  open: () => Promise.reject(new McpError("call_over", "visible() cannot ask the client while a change is announced")),
+  open: () => Promise.reject(new McpError("call_over", "visible() cannot ask the client during a change")),
 };
 
 /** True if no variable is dangerous as a file path, apart from the exempt ones. */
