@@ -10,7 +10,8 @@ import { Lines, program } from "./server-child.js";
 export interface WorkersOptions {
   readonly serve: Readonly<Record<string, unknown>>;
   readonly own?: boolean;
-  readonly fail?: "worker";
+  /** Number of the first worker that cannot start. */
+  readonly fail?: number;
   readonly limits?: Readonly<Record<string, number>>;
 }
 

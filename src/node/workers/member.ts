@@ -1,9 +1,13 @@
 import type { Worker } from "node:cluster";
+import { settlesWithin } from "../../call/abortable.js";
 import type { HostedNode, StateHost } from "../../cluster/messages/state-host.js";
 import { type FromPrimary, type FromWorker, received, send } from "./messages.js";
 
 /** Maximum number of characters of the errors of a worker that are kept until it serves. */
 const MAX_ERRORS = 4_096;
+
+/** Maximum time to wait for the rest of the errors of a worker that has ended. */
+const OUTPUT_MS = 500;
 
 /** Time that a worker has, after it closed its server, to end by itself, and after SIGTERM. */
 const END_MS = 1_000;
@@ -54,6 +58,8 @@ export class Member {
       if (this.servesSince === undefined) this.#errors = (this.#errors + chunk.toString()).slice(-MAX_ERRORS);
     });
     const outputEnded = new Promise<void>((resolve) => (stderr === null ? resolve() : stderr.once("close", resolve)));
+    // A process that the worker started may still have its output open.
+    const outputRead = () => settlesWithin(outputEnded, OUTPUT_MS);
     this.ended = new Promise((resolve) => {
       worker.once("exit", (code: number | null, signal: string | null) => {
         clearTimeout(this.#timer);
@@ -61,7 +67,7 @@ export class Member {
         this.end = signal ? `was ended by ${signal}` : `ended with code ${code}`;
         // The process is gone, so that nobody waits for the ends of its leases.
         this.#hosted?.close();
-        void outputEnded.then(resolve);
+        void outputRead().then(() => resolve());
       });
     });
     worker.once("disconnect", () => this.#endSoon());

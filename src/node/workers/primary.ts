@@ -139,7 +139,7 @@ class WorkerPool {
     for (const old of [...this.#members]) {
       if (this.#closing.signal.aborted || !old.serves) continue;
       const next = this.#fork();
-      await next.started;
+      await this.#serves(next);
       this.#keep(next);
       await old.drain(graceMs, this.#limitMs(graceMs));
     }
@@ -158,6 +158,16 @@ class WorkerPool {
     this.#members.add(member);
     void member.ended.then(() => this.#members.delete(member));
     return member;
+  }
+
+  /** Resolves when a worker serves. Ends a worker that cannot, although its program goes on. */
+  async #serves(member: Member): Promise<Address> {
+    try {
+      return await member.started;
+    } catch (error) {
+      await member.close(CLOSE_MS);
+      throw error;
+    }
   }
 
   /** Replaces a worker when it ends, unless it was told to. */
@@ -180,7 +190,7 @@ class WorkerPool {
     if (signal.aborted || isEnough) return;
     const member = this.#fork();
     try {
-      const { port } = await member.started;
+      const { port } = await this.#serves(member);
       if (port !== this.#bound?.port) return await this.#replaceStray(member);
       this.#keep(member);
     } catch (error) {

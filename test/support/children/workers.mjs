@@ -1,5 +1,5 @@
 // A server on several processes. Arguments: options as JSON: { "serve": options of serveHttp, "presence": a port to which
-// each process connects while it lives, "own": true for a cluster of its own, "fail": "worker" or "listen" for a worker
+// each process connects while it lives, "own": true for a cluster of its own, "fail": the number of the first worker
 // that cannot start, "limits": limits of the server }. The primary takes commands from its standard input, a line each.
 import cluster from "node:cluster";
 import { connect } from "node:net";
@@ -10,7 +10,7 @@ import { McpServer } from "bowline/server";
 
 const { serve, presence, own, fail, limits } = JSON.parse(process.argv[2] ?? "{}");
 if (presence !== undefined) connect(presence, "127.0.0.1").unref();
-if (fail === "worker" && cluster.isWorker) throw new Error("the worker has no database");
+if (cluster.worker?.id >= fail) throw new Error("the worker has no database");
 
 const tell = (text) => process.stdout.write(`${text}\n`);
 const given = own ? { cluster: memoryCluster(), stateKeys: [{ id: "1", secret: new Uint8Array(32) }] } : {};
@@ -56,8 +56,8 @@ try {
     tell(`url ${running.url} ${running.ready}`);
     const input = createInterface({ input: process.stdin });
     input.on("line", async (command) => {
-      await running[command](5_000);
-      tell(`${command} ${running.ready}`);
+      const problem = await running[command](5_000).catch(({ message }) => message);
+      tell(`${command} ${running.ready}${problem === undefined ? "" : ` ${JSON.stringify(problem)}`}`);
       if (command !== "restart") input.close();
     });
   } else tell(`worker ${running.worker} ${process.pid}`);

@@ -31,7 +31,7 @@ test("a killed worker is replaced, and its calls settle with an error", limit, a
 for (const era of ["modern", "legacy"] as const)
   test(`a call of a killed worker fails as one that may have run (${era})`, limit, async (t) => {
     const program = await WorkersProgram.start(t, { serve: { ...TWO, workers: 1 } });
-    const client = await connect(`http://127.0.0.1:${await program.port()}/mcp`, { era, reconnect: false } as object);
+    const client = await connect(`http://127.0.0.1:${await program.port()}/mcp`, { era, reconnect: false });
     t.after(() => client.close());
     const call = client.callTool("work", {}, { timeoutMs: 20_000 }).then(
       () => undefined,
@@ -67,6 +67,35 @@ for (const era of ["modern", "legacy"] as const)
     equal((await program.workers(4)).length, 4);
     equal(program.presences.count, 3);
   });
+
+test("a restart whose new worker cannot start leaves the old ones", limit, async (t) => {
+  const program = await WorkersProgram.start(t, { serve: TWO, fail: 3 });
+  const port = await program.port();
+  match(await program.command("restart"), /^restart true .*the worker has no database/);
+  const headers = await openSession((request) => askPort(port, request));
+  const pids = new Set<string>();
+  for (let calls = 0; calls < 4; calls++) pids.add(await callIn(port, headers, "pid"));
+  deepEqual([...pids].map(Number).sort(), (await program.workers(2)).sort());
+});
+
+test("a worker that cannot be replaced is tried again, and the others serve on", limit, async (t) => {
+  const program = await WorkersProgram.start(t, { serve: TWO, fail: 3 });
+  const port = await program.port();
+  const [first = 0, second] = await program.workers(2);
+  process.kill(first, "SIGKILL");
+  await program.errors.until(/worker 4 ended with code 1 before it served/);
+  const headers = await openSession((request) => askPort(port, request));
+  equal(await callIn(port, headers, "pid"), String(second));
+});
+
+test("all workers may end, and the sessions and the port stay", limit, async (t) => {
+  const program = await WorkersProgram.start(t, { serve: TWO });
+  const port = await program.port();
+  const headers = await openSession((request) => askPort(port, request));
+  for (const pid of await program.workers(2)) process.kill(pid, "SIGKILL");
+  const pids = await program.workers(4);
+  ok(pids.slice(2).includes(Number(await callIn(port, headers, "pid"))));
+});
 
 test("no process is left when the primary is killed", limit, async (t) => {
   const program = await WorkersProgram.start(t, { serve: TWO });
