@@ -74,7 +74,7 @@ test("a target is met, not met or not measured", () => {
 });
 
 test("every target of the project has one bound and a path that a section fills", async () => {
-  const branches = ["calls", "clients", "scale", "memory", "cluster", "cancel", "start", "size"];
+  const branches = ["calls", "clients", "scale", "memory", "cluster", "workers", "cancel", "start", "size"];
   for (const { title, at, least, most } of readTargets()) {
     equal((least === undefined) !== (most === undefined), true, title);
     equal(branches.includes(at[0] ?? ""), true, title);

@@ -31,7 +31,7 @@ test("a killed worker is replaced, and its calls settle with an error", limit, a
 for (const era of ["modern", "legacy"] as const)
   test(`a call of a killed worker fails as one that may have run (${era})`, limit, async (t) => {
     const program = await WorkersProgram.start(t, { serve: { ...TWO, workers: 1 } });
-    const client = await connect(`http://127.0.0.1:${await program.port()}/mcp`, { era, reconnect: false });
+    const client = await connect(`http://127.0.0.1:${await program.port()}/mcp`, { era });
     t.after(() => client.close());
     const call = client.callTool("work", {}, { timeoutMs: 20_000 }).then(
       () => undefined,
