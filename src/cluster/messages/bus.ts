@@ -37,7 +37,8 @@ export class MessageBus implements Bus {
       throw error;
     }
     return async () => {
-      if (leave()) await this.#calls.run("unsubscribe", topic);
+      // A host that cannot be reached forgets the topic with this process.
+      if (leave()) await this.#calls.run("unsubscribe", topic).catch(() => {});
     };
   }
 
