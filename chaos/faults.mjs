@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Carries out a plan of faults. `done` has each fault with its nodes and its times. */
+export class Faults {
+  done = [];
+  #nodes;
+  #engine;
+  #random;
+
+  constructor(nodes, engine, random) {
+    this.#nodes = nodes;
+    this.#engine = engine;
+    this.#random = random;
+  }
+
+  async run(plan, isOver) {
+    for (const fault of plan) {
+      if (isOver()) return;
+      await this.#carryOut(fault);
+      await sleep(fault.restMs);
+    }
+  }
+
+  async #carryOut({ kind, count, ms }) {
+    const slots = this.#pick(count);
+    const done = { kind, nodes: slots.map((slot) => this.#nodes.nameOf(slot)), at: Date.now(), until: undefined };
+    this.done.push(done);
+    if (kind === "engine") await this.#engine.outage({ ms, nodes: this.#nodes, fault: done, random: this.#random });
+    else if (kind === "stop") await this.#stop(slots, ms);
+    else await this.#kill(slots, ms);
+    done.until = Date.now();
+  }
+
+  async #kill(slots, ms) {
+    await Promise.all(slots.map((slot) => this.#nodes.kill(slot)));
+    await sleep(ms);
+    await Promise.all(slots.map((slot) => this.#nodes.startNode(slot)));
+  }
+
+  async #stop(slots, ms) {
+    for (const slot of slots) this.#nodes.pause(slot);
+    await sleep(ms);
+    for (const slot of slots) this.#nodes.resume(slot);
+  }
+
+  #pick(count) {
+    const slots = [...this.#nodes.slots];
+    return Array.from({ length: count }, () => slots.splice(this.#random.below(slots.length), 1)[0]);
+  }
+}
+
+/** Kills an engine that is a process, and starts it again. */
+export function restartOf(engine) {
+  return async ({ ms }) => {
+    await engine.kill();
+    await sleep(ms);
+    await engine.start();
+  };
+}

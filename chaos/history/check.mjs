@@ -1,0 +1,38 @@
+import {
+  callEvents,
+  ownPrincipal,
+  resultsAreTrue,
+  runsOnce,
+  settlesOnce,
+  undeliveredNeverRan,
+  verdictsAgree,
+} from "./calls.mjs";
+import { changesArrive, messagesArrive, messagesOnce } from "./events.mjs";
+import { indexRuns } from "./runs.mjs";
+import { endsOnce, opensOnce, sessionsStay } from "./sessions.mjs";
+
+/** Rules of a history. Each yields a text for each violation. */
+const RULES = {
+  "calls settle exactly once": settlesOnce,
+  "calls reported as not delivered never ran": undeliveredNeverRan,
+  "retrySafe follows from delivery": verdictsAgree,
+  "results are true": resultsAreTrue,
+  "calls run once": runsOnce,
+  "nothing reaches another principal": ownPrincipal,
+  "messages of calls: once, in order, none missing": callEvents,
+  "messages of sessions: at most once, in order": messagesOnce,
+  "messages of sessions: none missing": messagesArrive,
+  "changes reach watches": changesArrive,
+  "onOpen equals the sessions of clients": opensOnce,
+  "onEnd at most once": endsOnce,
+  "sessions stay until their end": sessionsStay,
+};
+
+/**
+ * Compares what clients saw with the truth. Returns the violations by rule. `history` has the fields of `Record`, and
+ * `faults`, `truth` and the time of its end (`endedAt`).
+ */
+export function check(history) {
+  const view = { ...history, runOf: indexRuns(history.truth) };
+  return Object.entries(RULES).map(([rule, find]) => ({ rule, violations: [...find(view)] }));
+}

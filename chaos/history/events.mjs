@@ -1,0 +1,79 @@
+/** Time in which a message reaches the other nodes. */
+const SPREAD_MS = 1_000;
+/** Time until a node serves a new stream for messages of all nodes (`sessionCacheMs`), with some more. */
+const WARM_MS = 1_500;
+/** Time after an outage of the engine in which nodes connect again. */
+const REJOIN_MS = 3_000;
+
+/** A numbered message reaches a session at most once, and those of one sender in order. */
+export function* messagesOnce({ messages }) {
+  const last = new Map();
+  for (const { session, client, from, number } of messages) {
+    const key = `${session} ${from}`;
+    const before = last.get(key) ?? 0;
+    if (number === before) yield `${client} gets message ${number} of ${from} twice`;
+    else if (number < before) yield `${client} gets message ${number} of ${from} after ${before}`;
+    last.set(key, Math.max(before, number));
+  }
+}
+
+/**
+ * A numbered message reaches each session with a stream, also if the stream is taken over, unless a fault concerns the
+ * sender, a holder of the stream, or the engine. Clients without recovery lose messages between two streams.
+ */
+export function* messagesArrive({ truth, messages, sessions, faults, endedAt }) {
+  const got = new Set(messages.map(({ session, from, number }) => `${session} ${from} ${number}`));
+  const sent = truth.filter(({ kind }) => kind === "tell");
+  for (const { session, client, spans } of streamsOf(truth, sessions)) {
+    for (const { node: from, subject: number, at } of sent) {
+      const first = spans[0].at + WARM_MS;
+      const last = (sessions.get(session).closedAt ?? endedAt) - 2 * WARM_MS;
+      if (at < first || at > last || got.has(`${session} ${from} ${number}`)) continue;
+      const holders = spans.filter((span) => span.at <= at + 2 * WARM_MS && (span.until ?? Infinity) >= at - WARM_MS);
+      const nodes = new Set([from, ...holders.map(({ node }) => node)]);
+      if (!isTroubled(faults, nodes, at)) yield `${client} does not get message ${number} of ${from}`;
+    }
+  }
+}
+
+/** Returns the sessions of clients that recover, with the nodes that held their streams. */
+function streamsOf(truth, sessions) {
+  const streams = new Map();
+  for (const { kind, node, subject: session, at } of truth) {
+    const known = sessions.get(session);
+    if (kind !== "hold" || known?.recovers !== true) continue;
+    const stream = streams.get(session) ?? { session, client: known.client, spans: [] };
+    const before = stream.spans.at(-1);
+    if (before !== undefined) before.until = at;
+    stream.spans.push({ node, at, until: undefined });
+    streams.set(session, stream);
+  }
+  return [...streams.values()];
+}
+
+/** True if a fault may have kept a message of these nodes from a client. */
+function isTroubled(faults, nodes, at) {
+  return faults.some((fault) => {
+    const from = fault.at - WARM_MS;
+    const until = (fault.until ?? Infinity) + REJOIN_MS;
+    const concerns = fault.kind === "engine" || fault.nodes.some((node) => nodes.has(node));
+    return concerns && at >= from && at <= until;
+  });
+}
+
+/**
+ * A change of a watched resource is told, by its own message or by one that everything may have changed, unless the watch
+ * ended, or the node of the change was killed before it could tell the others.
+ */
+export function* changesArrive({ truth, watches, faults, endedAt }) {
+  const watchOf = new Map(watches.flatMap((watch) => watch.uris.map((uri) => [uri, watch])));
+  for (const { kind, node, subject: uri, at } of truth) {
+    const watch = kind === "change" ? watchOf.get(uri) : undefined;
+    if (watch === undefined || (watch.endedAt ?? endedAt) < at + 2 * REJOIN_MS) continue;
+    const isKilled = faults.some(
+      (fault) => fault.kind !== "stop" && fault.nodes.includes(node) && fault.at >= at && fault.at <= at + SPREAD_MS,
+    );
+    const isTold = watch.events.some((event) => event.at >= at - 5 && (event.uri === uri || event.kind === "resync"));
+    if (!isTold && !isKilled) yield `${watch.client} is not told of the change of ${uri} on ${node}`;
+  }
+}

@@ -1,0 +1,26 @@
+/** `onOpen` is called once for each session of a client. Others are of handshakes whose answer was lost. */
+export function* opensOnce({ truth, sessions, uncertainHandshakes }) {
+  const opens = countBySubject(truth, "open");
+  for (const [id, { client }] of sessions)
+    if (opens.get(id) !== 1) yield `onOpen of a session of ${client} is called ${opens.get(id) ?? 0} times`;
+  const unknown = [...opens.keys()].filter((id) => !sessions.has(id)).length;
+  if (unknown > uncertainHandshakes)
+    yield `${unknown} sessions are opened without a client, but only ${uncertainHandshakes} handshakes have an unknown outcome`;
+}
+
+/** `onEnd` is called at most once for a session. */
+export function* endsOnce({ truth }) {
+  for (const [id, count] of countBySubject(truth, "close"))
+    if (count > 1) yield `onEnd of session ${id} is called ${count} times`;
+}
+
+/** A session is known until its client ends it. */
+export function* sessionsStay({ lostSessions }) {
+  for (const { client } of lostSessions) yield `a session of ${client} is unknown before its end`;
+}
+
+function countBySubject(truth, kind) {
+  const counts = new Map();
+  for (const entry of truth) if (entry.kind === kind) counts.set(entry.subject, (counts.get(entry.subject) ?? 0) + 1);
+  return counts;
+}

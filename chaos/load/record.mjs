@@ -1,0 +1,45 @@
+/** Everything that the clients of a run saw, for the history checker. Times are those of the machine, as in the truth. */
+export class Record {
+  calls = [];
+  /** Sessions that clients know, by id. */
+  sessions = new Map();
+  /** Handshakes that failed although a node may have opened a session. */
+  uncertainHandshakes = 0;
+  /** Sessions that a server no longer knew, although nobody had ended them. */
+  lostSessions = [];
+  /** Numbered messages to all sessions: session, sender, number, time. */
+  messages = [];
+  watches = [];
+  /** Requests with the session of another principal, and those that were served. */
+  thefts = { tried: 0, served: 0 };
+  /** Questions that reached a client that had not made their call. */
+  strayQuestions = [];
+
+  call(client, kind, details) {
+    const call = {
+      number: this.calls.length,
+      kind,
+      client: client.name,
+      era: client.era,
+      session: client.session,
+      recovers: client.recovers,
+      beganAt: Date.now(),
+      settlements: [],
+      notices: [],
+      ...details,
+    };
+    this.calls.push(call);
+    return call;
+  }
+}
+
+/** Returns how a call settled with a result. */
+export function settledByResult({ text, isError }) {
+  return { at: Date.now(), how: isError ? "failed" : "result", text };
+}
+
+/** Returns how a call settled with an error. */
+export function settledByError(error) {
+  const { delivery, retrySafe, name, message, rpcCode, status } = error;
+  return { at: Date.now(), how: "error", delivery, retrySafe, name, message, rpcCode, status };
+}

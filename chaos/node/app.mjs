@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { McpServer } from "bowline/server";
+import { LEASE_MS } from "../limits.mjs";
+
+const FORM = { type: "object", properties: { value: { type: "string" } }, required: ["value"] };
+const INPUT = {
+  type: "object",
+  properties: {
+    call: { type: "number" },
+    secret: { type: "string" },
+    steps: { type: "number" },
+    stepMs: { type: "number" },
+    uri: { type: "string" },
+  },
+  required: ["call", "secret"],
+};
+/** Time for which a handler waits for the answer to a question. The client may have lost it. */
+const ASK_MS = 3_500;
+
+/** Creates the server of a node. Each handler records its begin and its end. */
+export function createServer({ cluster, truth, stateKey, onError }) {
+  const server = new McpServer(
+    { name: "chaos", version: "1" },
+    {
+      cluster,
+      stateKeys: [{ id: "k", secret: Buffer.from(stateKey, "base64") }],
+      warnDeprecated: false,
+      limits: {
+        nodeLeaseMs: LEASE_MS,
+        askTimeoutMs: ASK_MS,
+        maxLoggedEventsPerSession: 20_000,
+        maxLoggedCharsPerSession: 8e6,
+      },
+      onError,
+      http: {
+        gate,
+        resumable: true,
+        keepAliveMs: 500,
+        retryMs: 100,
+        sessions: {
+          onOpen: (session) => truth.write("open", session),
+          onEnd: (session) => truth.write("close", session),
+        },
+      },
+    },
+  );
+  const run = (work) => (args, ctx) => record(truth, args, ctx, work);
+  return server
+    .tool("echo", { input: INPUT }, run(reply))
+    .tool("work", { input: INPUT }, run(work))
+    .tool(
+      "ask",
+      { input: INPUT },
+      run((args, ctx) => ask(truth, args, ctx)),
+    )
+    .tool(
+      "change",
+      { input: INPUT },
+      run((args) => {
+        server.changes.resourceUpdated(args.uri);
+        truth.write("change", args.uri);
+        return reply(args);
+      }),
+    )
+    .resource("chaos://{client}/{number}", { name: "item" }, (uri) => String(uri));
+}
+
+/** The token of a client is its name. */
+function gate(exchange) {
+  const principal = exchange.header("authorization")?.replace(/^Bearer /, "");
+  if (principal === undefined) return { admitted: false, status: 401 };
+  return { admitted: true, principal };
+}
+
+async function record(truth, args, ctx, work) {
+  truth.write("begin", args.call, ctx.principal, ctx.sessionId ?? "-");
+  let text;
+  try {
+    text = await work(args, ctx);
+  } catch (error) {
+    truth.write("fail", args.call);
+    throw error;
+  }
+  truth.write("end", args.call);
+  return text;
+}
+
+const reply = ({ call, secret }) => `${call} ${secret}`;
+
+/** Sends numbered messages. */
+async function work(args, ctx) {
+  for (let step = 1; step <= args.steps; step++) {
+    await sleep(args.stepMs, undefined, { signal: ctx.signal });
+    await ctx.log("info", { call: args.call, step });
+  }
+  return reply(args);
+}
+
+/** Asks the client, and returns its answer. */
+async function ask(truth, args, ctx) {
+  const answer = await ctx.elicit(`${args.call}`, FORM);
+  truth.write("answered", args.call);
+  return `${reply(args)} ${answer.action === "accept" ? answer.content.value : answer.action}`;
+}

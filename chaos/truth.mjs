@@ -1,0 +1,49 @@
+import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
+
+/**
+ * Record of what really happened, in a file outside of the engine. Each entry is one short line that one write appends,
+ * so that entries of several processes do not mix, and an entry survives `kill -9` of its process.
+ *
+ * | entry | meaning |
+ * | --- | --- |
+ * | `start node` | a node serves |
+ * | `begin node call principal session` | a handler begins |
+ * | `answered node call` | a handler has the answer to its question |
+ * | `end node call` | a handler returns its result |
+ * | `fail node call` | a handler ends without a result |
+ * | `elsewhere node question` | a node has stored the answer to a question of another node |
+ * | `open node session`, `close node session` | `onOpen` and `onEnd` of a session |
+ * | `listen node session`, `unlisten node session` | a GET stream opens and ends |
+ * | `resume node session` | a GET resumes the stream of a call |
+ * | `tell node number` | a node sends a numbered message to all sessions |
+ * | `change node uri` | a node announces the change of a resource |
+ */
+export class Truth {
+  #file;
+  #node;
+
+  constructor(path, node) {
+    this.#file = openSync(path, constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY);
+    this.#node = node;
+  }
+
+  write(kind, ...words) {
+    writeSync(this.#file, `${[kind, this.#node, ...words, Date.now()].join(" ")}\n`);
+  }
+
+  close() {
+    closeSync(this.#file);
+  }
+}
+
+/** Returns the entries in the order in which they were written. */
+export function readTruth(path) {
+  const lines = readFileSync(path, "utf8").split("\n");
+  return lines.filter((line) => line !== "").map(toEntry);
+}
+
+function toEntry(line) {
+  const words = line.split(" ");
+  const [kind, node, subject, principal, session] = words;
+  return { kind, node, subject, principal, session, at: Number(words.at(-1)) };
+}

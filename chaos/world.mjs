@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Random } from "../scripts/oracle/corpus/random.mjs";
+import { startBalancer } from "./balancer.mjs";
+import { Faults, restartOf } from "./faults.mjs";
+import { sizeOf } from "./limits.mjs";
+import { LoadClient } from "./load/client.mjs";
+import { Pace } from "./load/pace.mjs";
+import { Record } from "./load/record.mjs";
+import { Nodes } from "./nodes.mjs";
+import { lengthOf, planFaults } from "./schedule.mjs";
+import { readTruth } from "./truth.mjs";
+
+/** Numbers of clients by era. Half of each recover. */
+const CLIENTS = { legacy: 16, modern: 8 };
+/** Time before the first fault, and time in which the last changes arrive. */
+const WARM_MS = 2_000;
+const SETTLE_MS = 7_000;
+/** Time in which all calls settle after the last fault. */
+const LATEST_MS = 25_000;
+
+/** Runs nodes, clients and faults on an engine. Returns the history. */
+export async function play({ engine: name, isShort, seed, broken, say }) {
+  const { floors, limitMs } = sizeOf(isShort);
+  const folder = mkdtempSync(join(tmpdir(), "bowline-chaos-"));
+  const random = new Random(seed);
+  const { openEngine } = await import(`./engines/${name}.mjs`);
+  const engine = await openEngine();
+  engine.outage ??= restartOf(engine);
+  const file = join(folder, "truth");
+  const { address, program } = engine;
+  const nodes = new Nodes({ program, engine: name, address, file, seed, broken });
+  const abandon = () => nodes.abandon();
+  process.once("exit", abandon);
+  let balancer;
+  try {
+    await nodes.start();
+    balancer = await startBalancer(nodes.ports);
+    const plan = planFaults(floors, random);
+    say(`${name}: ${plan.length} faults in ${Math.round(lengthOf(plan) / 1000)} s, ${floors.calls} calls`);
+    const faults = new Faults(nodes, engine, random);
+    const seen = await load({ nodes, balancer, faults, plan, floors, limitMs, random });
+    return {
+      ...seen,
+      floors,
+      faults: faults.done,
+      accidents: nodes.accidents,
+      nodeErrors: nodes.errors,
+      truth: readTruth(file),
+    };
+  } finally {
+    await nodes.end();
+    process.off("exit", abandon);
+    await balancer?.end();
+    await engine.end();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function load({ nodes, balancer, faults, plan, floors, limitMs, random }) {
+  const record = new Record();
+  const pace = new Pace(floors.calls, lengthOf(plan) + WARM_MS);
+  const clientErrors = new Map();
+  const onError = ({ message }) => clientErrors.set(message, (clientErrors.get(message) ?? 0) + 1);
+  const urlOf = ({ recovers }) => `http://127.0.0.1:${recovers ? balancer.kind : balancer.plain}/mcp`;
+  const clients = [];
+  const world = { record, pace, urlOf, clients, onError };
+  for (const [era, count] of Object.entries(CLIENTS))
+    for (let number = 0; number < count; number++)
+      clients.push(
+        new LoadClient(world, {
+          name: `${era}${number}`,
+          era,
+          recovers: number % 2 === 0,
+          random: new Random(random.below(2 ** 31)),
+        }),
+      );
+  const begunAt = Date.now();
+  const limit = setTimeout(() => pace.end(), limitMs - LATEST_MS - SETTLE_MS);
+  const working = Promise.all(clients.map((client) => client.run()));
+  await sleep(WARM_MS);
+  await faults.run(plan, () => pace.isOver);
+  pace.onFaultsOver();
+  await Promise.race([working, sleep(limitMs)]);
+  clearTimeout(limit);
+  nodes.calm();
+  await sleep(1_000);
+  await Promise.race([Promise.all(clients.map((client) => client.finish())), sleep(LATEST_MS)]);
+  await sleep(SETTLE_MS);
+  const endedAt = Date.now();
+  await Promise.race([Promise.all(clients.map((client) => client.close())), sleep(LATEST_MS)]);
+  return { ...record, clientErrors, begunAt, endedAt };
+}
