@@ -16,6 +16,8 @@ function watched(t: TestContext, resumable: boolean): [NodesWorld, Node, Node] {
 }
 
 const methods = (exchange: Parameters<typeof messages>[0]) => messages(exchange).map(({ method }) => method);
+const texts = (exchange: Parameters<typeof messages>[0]) =>
+  messages(exchange).flatMap(({ method, params }) => (method === "notifications/message" ? [params?.data] : []));
 const TOOLS = "notifications/tools/list_changed";
 const UPDATED = "notifications/resources/updated";
 
@@ -97,6 +99,36 @@ proves(
     await settle();
     const stream = at(other, client).get();
     await until(() => methods(stream).includes(TOOLS), "the change");
+  },
+);
+
+proves(
+  "cluster:standalone:once",
+  { wire },
+  "a GET without a position elsewhere repeats no message, and tells that everything may have changed",
+  async (t) => {
+    const [, one, other] = watched(t, true);
+    const client = await one.endpoint.open();
+    const first = client.get();
+    await settle();
+    one.endpoint.server.log("info", "one");
+    await until(() => messages(first).length === 1, "the message");
+    first.disconnect();
+    await settle();
+    one.endpoint.server.tool("b", {}, () => "b");
+    await settle();
+    const second = at(other, client).get();
+    await until(() => methods(second).includes(TOOLS), "the change that may have been missed");
+    one.endpoint.server.log("info", "two");
+    await until(() => texts(second).length > 0, "the next message");
+    second.disconnect();
+    await settle();
+    const third = client.get();
+    await until(() => methods(third).includes(TOOLS), "the change after the next takeover");
+    one.endpoint.server.log("info", "three");
+    await until(() => texts(third).length > 0, "the last message");
+    await settle();
+    deepEqual([texts(first), texts(second), texts(third)], [["one"], ["two"], ["three"]]);
   },
 );
 

@@ -19,7 +19,7 @@ import { keepOrigin } from "./kept-client.js";
 import { invalidRequest, refusal, toClusterRefusal, toConflict } from "./refusals.js";
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./reply.js";
 import { LegacySession, type SessionWire } from "./session.js";
-import type { SessionChange, SessionSharing, SharedSession } from "./shared-sessions.js";
+import type { SessionChange, SessionSharing, SharedSession, Takeover } from "./shared-sessions.js";
 import { type SessionStream, UnknownEvent } from "./stream.js";
 import { SessionStreams, type StreamingSession } from "./streams.js";
 
@@ -174,8 +174,8 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
     return this.#shared?.save(this, change);
   }
 
-  takeOver(): Promise<boolean> {
-    return this.#shared?.takeOver(this) ?? Promise.resolve(false);
+  async takeOver(): Promise<Takeover | undefined> {
+    return this.#shared?.takeOver(this);
   }
 
   onListening(missed: boolean): void {

@@ -102,6 +102,14 @@ export interface FollowingSession {
   onDisconnected(): void;
 }
 
+/** State of a standalone stream when a process becomes its writer. */
+export interface Takeover {
+  /** True if changes may not have been written. */
+  readonly missed: boolean;
+  /** Last event that another process may have sent, if it may have sent any message. */
+  readonly sentId?: string | undefined;
+}
+
 /** Connects the sessions of this process with the other processes that serve them. */
 export interface SessionSharing {
   /** Log of streams that can be resumed, if the endpoint has one. */
@@ -117,8 +125,8 @@ export interface SessionSharing {
   /** Stores a question to the client. Returns its id. */
   openQuestion(session: SharedSession): Promise<string>;
   closeQuestion(id: string): void;
-  /** Makes this process the writer of the standalone stream. Returns true if changes may have been missed before. */
-  takeOver(session: SharedSession): Promise<boolean>;
+  /** Makes this process the writer of the standalone stream. */
+  takeOver(session: SharedSession): Promise<Takeover>;
   /** Called when the standalone stream of a session is connected in this process. */
   onListening(session: SharedSession): void;
   /** Returns false for a message to all clients that another process has passed on already. */

@@ -112,14 +112,14 @@ export class SessionStream {
   }
 
   /**
-   * Answers an exchange with the events after the last one that was written, or with all events if the log no longer
-   * contains that one. Continues with new events.
+   * Answers an exchange with the events after the last one that was written (`sentId` if another process wrote it), or with
+   * all events if the log no longer contains that one. Continues with new events.
    */
-  catchUp(exchange: HttpExchange): void | Promise<void> {
+  catchUp(exchange: HttpExchange, sentId = this.#sentId): void | Promise<void> {
     const { log, sessionId } = this.#owner;
     if (log === undefined) return this.open(exchange);
     return this.#inTurn(async () => {
-      const events = await log.readAfter(sessionId, this.id, this.#sentId);
+      const events = await log.readAfter(sessionId, this.id, sentId);
       const missed = events ?? (await log.readAfter(sessionId, this.id, undefined)) ?? [];
       if (missed.length > 0 || !this.#owner.primes) this.#replay(exchange, missed);
       else await this.#prime(exchange, undefined);
@@ -137,7 +137,7 @@ export class SessionStream {
   }
 
   /** Makes this process the writer by `claim`. Messages that are sent meanwhile wait for it. */
-  async takeOver(claim: () => Promise<boolean>): Promise<boolean> {
+  async takeOver<T>(claim: () => Promise<T>): Promise<T> {
     const before = this.held;
     this.held = true;
     try {

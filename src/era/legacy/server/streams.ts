@@ -9,7 +9,13 @@ import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
 import type { EventLog } from "../../../store/event-log.js";
 import type { ServerRuntime } from "../../server-era.js";
 import type { ServerLimits } from "../../server-limits.js";
-import { type FollowingSession, type SessionSharing, type SharedLog, STANDALONE } from "./shared-sessions.js";
+import {
+  type FollowingSession,
+  type SessionSharing,
+  type SharedLog,
+  STANDALONE,
+  type Takeover,
+} from "./shared-sessions.js";
 import { SessionStream, type StreamOwner, UnknownEvent } from "./stream.js";
 
 /** First version whose clients accept an event without a message, and reconnect when the server closes a stream. */
@@ -24,8 +30,8 @@ export interface StreamingSession {
   onCallOver(): void;
   /** Called when another process writes a stream of this session. */
   onLost(stream: SessionStream, frame: string, reason: unknown): void;
-  /** Makes this process the writer of the standalone stream. Returns true if changes may have been missed before. */
-  takeOver(): Promise<boolean>;
+  /** Makes this process the writer of the standalone stream. */
+  takeOver(): Promise<Takeover | undefined>;
   /** Called when the standalone stream is connected. If changes may have been missed, the client is told of it. */
   onListening(missed: boolean): void;
 }
@@ -99,9 +105,10 @@ export class SessionStreams implements StreamOwner, FollowingSession {
   async listen(exchange: HttpExchange): Promise<void> {
     this.#listening = true;
     try {
-      const missed = await this.#takeOver();
-      await this.standalone.catchUp(exchange);
-      this.#onListening(missed);
+      const taken = await this.#takeOver();
+      await this.standalone.catchUp(exchange, taken?.sentId);
+      // The client does not tell which of the messages that another process stored have arrived.
+      this.#onListening(taken?.missed === true || taken?.sentId !== undefined);
     } finally {
       this.#listening = false;
     }
@@ -119,9 +126,9 @@ export class SessionStreams implements StreamOwner, FollowingSession {
   }
 
   async #resumeStandalone(exchange: HttpExchange, lastEventId: string): Promise<void> {
-    const missed = await this.#takeOver();
+    const taken = await this.#takeOver();
     await this.standalone.resume(exchange, lastEventId);
-    this.#onListening(missed);
+    this.#onListening(taken?.missed === true);
   }
 
   /** Ends the connection if a newer one of another process has taken the stream over. */
@@ -131,8 +138,8 @@ export class SessionStreams implements StreamOwner, FollowingSession {
   }
 
   /** Makes this process the writer of the standalone stream, if another one may be. */
-  async #takeOver(): Promise<boolean> {
-    return this.#shared !== undefined && this.standalone.takeOver(() => this.#session.takeOver());
+  async #takeOver(): Promise<Takeover | undefined> {
+    return this.#shared && this.standalone.takeOver(() => this.#session.takeOver());
   }
 
   endAll(): void {

@@ -11,6 +11,8 @@ const MAX_ATTEMPTS = 16;
 export interface Holder {
   readonly node: string;
   readonly turn: number;
+  /** True if a GET has made it the holder, so that it may have sent messages. */
+  readonly listens?: boolean;
 }
 
 /** Turn of this process. */
@@ -37,13 +39,16 @@ export class Holders {
     this.#clock = clock;
   }
 
-  /** Makes this process the holder. Returns the former one. Fails if `isOpen` says that the session has ended. */
+  /**
+   * Makes this process the holder, for a GET if there is `isOpen`. Returns the former one. Fails if `isOpen` says that the
+   * session has ended.
+   */
   async succeed(session: string, isOpen?: () => Promise<boolean>): Promise<Holder | undefined> {
     const { records, node } = this.#cluster;
     for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
       const stored = await records.get(keyOf(session));
       const before = stored && (JSON.parse(stored.value) as Holder);
-      const own: Holder = { node, turn: (before?.turn ?? 0) + 1 };
+      const own: Holder = { node, turn: (before?.turn ?? 0) + 1, listens: isOpen !== undefined };
       const options = { ttlMs: KEPT_MS, ifVersion: stored?.version ?? null };
       const version = await putOnce(records, keyOf(session), JSON.stringify(own), options);
       if (version === undefined) continue;
@@ -92,7 +97,7 @@ export class Holders {
   async giveUp(session: string): Promise<void> {
     const own = this.#own.get(session);
     if (own === undefined) return;
-    const value = JSON.stringify({ node: NOBODY, turn: own.turn } satisfies Holder);
+    const value = JSON.stringify({ node: NOBODY, turn: own.turn, listens: true } satisfies Holder);
     await putOnce(this.#cluster.records, keyOf(session), value, { ttlMs: KEPT_MS, ifVersion: own.version });
   }
 

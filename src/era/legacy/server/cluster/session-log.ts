@@ -84,14 +84,18 @@ export class SessionLog implements SharedLog {
 
   /**
    * Makes this process the writer of the standalone stream. `onStored` takes the last messages of the former writer, and
-   * returns those that wait to be stored here as well.
+   * returns those that wait to be stored here as well. Returns the id of the last entry, if there are messages.
    */
-  async takeOver(sessionId: string, onStored: (frames: readonly string[]) => readonly string[]): Promise<void> {
+  async takeOver(
+    sessionId: string,
+    onStored: (frames: readonly string[]) => readonly string[],
+  ): Promise<string | undefined> {
     const written = await this.claim(sessionId, STANDALONE);
     const entries = (await this.#cluster.logs.readAfter(logOf(sessionId), STANDALONE))?.slice(-MAX_COMPARED) ?? [];
     const waiting = onStored(entries.map(({ data }) => data));
     const stored = entries.filter(({ data }) => waiting.includes(data));
     written.stored = new Map(stored.map(({ data, id }) => [data, id]));
+    return entries.some(({ data }) => data !== "") ? entries.at(-1)?.id : undefined;
   }
 
   open(sessionId: string, streamId: string, requests: readonly RequestId[]): Promise<string> {

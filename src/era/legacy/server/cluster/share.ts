@@ -12,6 +12,7 @@ import {
   type SessionSharing,
   type SharedSession,
   STANDALONE,
+  type Takeover,
 } from "../shared-sessions.js";
 import { Control, type ControlMessage } from "./control.js";
 import { EarlyMessages } from "./early-messages.js";
@@ -136,18 +137,18 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     this.#questions.end(id);
   }
 
-  async takeOver(session: SharedSession): Promise<boolean> {
+  async takeOver(session: SharedSession): Promise<Takeover> {
     const id = session.sessionId;
     this.#frames.begin(id);
     if (this.#place.runtime.draining)
       throw new ClusterError("unavailable", "This process shuts down; another one takes the stream over");
     try {
-      const missed = await this.#succeed(id);
+      const { missed, isSent } = await this.#succeed(id);
       // From now on this process tells the client of changes, so that it must know what the client has asked for.
       await this.sessions.reread(id);
-      if (this.log === undefined) return false;
-      await this.log.takeOver(id, (frames) => this.#frames.onStored(id, frames));
-      if (await this.#holders.isOwn(id)) return missed;
+      if (this.log === undefined) return { missed: false };
+      const lastId = await this.log.takeOver(id, (frames) => this.#frames.onStored(id, frames));
+      if (await this.#holders.isOwn(id)) return { missed, sentId: isSent ? lastId : undefined };
     } catch (error) {
       this.#try(() => this.#holders.giveUp(id));
       throw error;
@@ -181,16 +182,18 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   }
 
   /**
-   * Notes that this process writes the standalone stream of a session. Returns true if the process that wrote it before
-   * has died, so that changes may not have been written. If its death is noticed later, `#onDead` makes up for it.
+   * Notes that this process writes the standalone stream of a session. `missed` is true if the process that wrote it before
+   * has died, so that changes may not have been written. If its death is noticed later, `#onDead` makes up for it. `isSent`
+   * is true if another process may have sent messages.
    */
-  async #succeed(session: string): Promise<boolean> {
-    const before = (await this.#holders.succeed(session, () => this.sessions.isOpen(session)))?.node;
-    if (before === undefined || before === this.#cluster.node) return false;
-    if (!(await this.#nodes.isListed(before))) return true;
-    const taken = this.#takenFrom.get(before) ?? new Set<string>();
-    this.#takenFrom.set(before, taken.add(session));
-    return false;
+  async #succeed(session: string): Promise<{ missed: boolean; isSent: boolean }> {
+    const former = await this.#holders.succeed(session, () => this.sessions.isOpen(session));
+    const { node, listens: isSent = false } = former ?? {};
+    if (node === undefined || node === this.#cluster.node) return { missed: false, isSent: false };
+    if (!(await this.#nodes.isListed(node))) return { missed: true, isSent };
+    const taken = this.#takenFrom.get(node) ?? new Set<string>();
+    this.#takenFrom.set(node, taken.add(session));
+    return { missed: false, isSent };
   }
 
   async #onOpened(session: SharedSession): Promise<void> {
