@@ -49,8 +49,8 @@ export class LegacyConnection implements Connection {
   /** True from the loss of a session until a new one is open. Requests wait for that. */
   #lost = false;
   #renewal: Promise<void> | undefined;
-  /** Reopens the session's GET stream. Set while that stream is abandoned. */
-  #listenAgain: (() => Promise<void>) | undefined;
+  /** Reason for which the session's GET stream is abandoned, and the way to reopen it. */
+  #abandoned: { readonly reason: Error; readonly listenAgain: () => Promise<void> } | undefined;
 
   constructor(era: ClientEra, transport: ClientTransport, runtime: ClientRuntime) {
     this.era = era;
@@ -104,7 +104,7 @@ export class LegacyConnection implements Connection {
     };
     transport.onGap = () => this.#subscriptions.onMissed();
     transport.onStreamAbandoned = (reason) => {
-      this.#listenAgain = () => transport.listenAgain();
+      this.#abandoned = { reason, listenAgain: () => transport.listenAgain() };
       this.#loseSubscriptions(reason);
     };
   }
@@ -149,17 +149,19 @@ export class LegacyConnection implements Connection {
   /** Opens a subscription. List changes need no request in this era. Each resource is subscribed to separately. */
   async watch(filter: SubscriptionFilter, events: WatchEvents, lifetime: CallLifetime): Promise<Subscription> {
     if (this.#lost) await untilAborted(this.#renew(), lifetime);
-    if (this.#listenAgain !== undefined) await this.#reopenStream(lifetime);
+    if (this.#abandoned !== undefined) await this.#reopenStream(lifetime);
     const honoured = honouredFilter(filter, this.server.capabilities);
     return this.#subscriptions.open(honoured, events, lifetime);
   }
 
-  /** Reopens the abandoned GET stream after a ping, which shows that the server answers. */
+  /** Reopens the abandoned GET stream after a ping, which shows that the server answers. Fails if it is abandoned again. */
   async #reopenStream(lifetime: CallLifetime): Promise<void> {
     await this.call({ method: "ping", params: undefined }, lifetime);
-    const listenAgain = this.#listenAgain;
-    this.#listenAgain = undefined;
-    await listenAgain?.();
+    const before = this.#abandoned;
+    this.#abandoned = undefined;
+    await before?.listenAgain();
+    const abandoned = this.#abandoned as typeof before;
+    if (abandoned !== undefined) throw abandoned.reason;
   }
 
   #loseSubscriptions(reason: Error): void {
@@ -210,7 +212,7 @@ export class LegacyConnection implements Connection {
     try {
       await this.#reopen?.(lifetime);
       this.#lost = false;
-      this.#listenAgain = undefined;
+      this.#abandoned = undefined;
       await this.#restore(lifetime);
       this.#subscriptions.onMissed();
     } finally {

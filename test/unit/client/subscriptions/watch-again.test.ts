@@ -19,6 +19,8 @@ const missed = [{ kind: "tools" }, { kind: "resource", uri: "note://1" }];
 class Place {
   server = this.#define();
   readonly sockets = new Set<Socket>();
+  /** True if the place cuts each GET. */
+  cutsStreams = false;
   #http: HttpServer | undefined;
   #port = 0;
 
@@ -34,7 +36,11 @@ class Place {
   }
 
   async start(): Promise<void> {
-    this.#http = createServer(toNodeListener(this.server));
+    const listener = toNodeListener(this.server);
+    this.#http = createServer((request, response) => {
+      if (this.cutsStreams && request.method === "GET") request.socket.destroy();
+      else listener(request, response);
+    });
     this.#http.on("connection", (socket) => {
       this.sockets.add(socket);
       socket.once("close", () => this.sockets.delete(socket));
@@ -247,4 +253,17 @@ test("attempts are bounded also where each subscription is cut at once", async (
   }, ConnectionError);
   equal(listens, 5);
   await client.close();
+});
+
+test("a watch fails if the abandoned stream of the session is abandoned again [legacy]", async (t) => {
+  const { place, client } = await watching(t, "legacy", { reconnect: { maxFruitless: 1, firstDelayMs: 1 } });
+  const lost = await client.watch(filter, { relisten: false });
+  place.cutsStreams = true;
+  place.cut();
+  await rejects(lost[Symbol.asyncIterator]().next(), ConnectionError);
+  await rejects(client.watch(filter, { relisten: false }), /GET stream of the session: gave up/);
+  place.cutsStreams = false;
+  await using watch = await client.watch(filter, { relisten: false });
+  place.server.changes.resourceUpdated("note://1");
+  deepEqual((await watch[Symbol.asyncIterator]().next()).value, { kind: "resource", uri: "note://1" });
 });
