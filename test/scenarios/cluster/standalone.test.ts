@@ -123,6 +123,9 @@ proves(
     await until(() => texts(second).length > 0, "the next message");
     second.disconnect();
     await settle();
+    // A client that leaves before its GET is answered has received nothing.
+    client.get().disconnect();
+    await settle();
     const third = client.get();
     await until(() => methods(third).includes(TOOLS), "the change after the next takeover");
     one.endpoint.server.log("info", "three");

@@ -10,7 +10,7 @@ import type { RequestId } from "../../../protocol/jsonrpc/message.js";
 import type { EventLog, LoggedEvent } from "../../../store/event-log.js";
 import type { Busy } from "../../busy.js";
 import { toConflict, toUnavailable } from "./refusals.js";
-import type { SharedLog } from "./shared-sessions.js";
+import type { SharedLog, Takeover } from "./shared-sessions.js";
 
 /** Context that the streams of a session share. */
 export interface StreamOwner {
@@ -112,14 +112,14 @@ export class SessionStream {
   }
 
   /**
-   * Answers an exchange with the events after the last one that was written (`sentId` if another process wrote it), or with
-   * all events if the log no longer contains that one. Continues with new events.
+   * Answers an exchange with the events after the last one that was written, or with all events if the log no longer
+   * contains that one. Continues with new events.
    */
-  catchUp(exchange: HttpExchange, sentId = this.#sentId): void | Promise<void> {
+  catchUp(exchange: HttpExchange): void | Promise<void> {
     const { log, sessionId } = this.#owner;
     if (log === undefined) return this.open(exchange);
     return this.#inTurn(async () => {
-      const events = await log.readAfter(sessionId, this.id, sentId);
+      const events = await log.readAfter(sessionId, this.id, this.#sentId);
       const missed = events ?? (await log.readAfter(sessionId, this.id, undefined)) ?? [];
       if (missed.length > 0 || !this.#owner.primes) this.#replay(exchange, missed);
       else await this.#prime(exchange, undefined);
@@ -137,11 +137,15 @@ export class SessionStream {
   }
 
   /** Makes this process the writer by `claim`. Messages that are sent meanwhile wait for it. */
-  async takeOver<T>(claim: () => Promise<T>): Promise<T> {
+  async takeOver(claim: () => Promise<Takeover | undefined>): Promise<Takeover | undefined> {
     const before = this.held;
     this.held = true;
     try {
-      return await this.#inTurn(claim);
+      return await this.#inTurn(async () => {
+        const taken = await claim();
+        this.#sentId = taken?.sentId ?? this.#sentId;
+        return taken;
+      });
     } catch (error) {
       this.held &&= before && toConflict(error) === undefined;
       throw error;

@@ -106,7 +106,7 @@ export class SessionStreams implements StreamOwner, FollowingSession {
     this.#listening = true;
     try {
       const taken = await this.#takeOver();
-      await this.standalone.catchUp(exchange, taken?.sentId);
+      await this.standalone.catchUp(exchange);
       // The client does not tell which of the messages that another process stored have arrived.
       this.#onListening(taken?.missed === true || taken?.sentId !== undefined);
     } finally {
