@@ -1,7 +1,7 @@
 import { LEASE_MS } from "./limits.mjs";
 
-/** Faults beyond the minimum numbers, since a kill counts only if the node had calls. */
-const SPARE = 1.1;
+/** Kills for each of the minimum number, since a kill counts only if the node had calls. */
+const SPARE = 1.2;
 
 /**
  * Plans the faults of a run: kills of one or two nodes, stops longer than a lease, and outages of the engine, in an order
@@ -10,14 +10,14 @@ const SPARE = 1.1;
  */
 export function planFaults(floors, random) {
   const faults = [];
-  for (let left = spare(floors.kills); left > 0; ) {
+  for (let left = Math.ceil(floors.kills * SPARE); left > 0; ) {
     const count = left > 1 && random.chance(0.3) ? 2 : 1;
     faults.push({ kind: "kill", count, ms: between(random, 100, 1_000), restMs: LEASE_MS + 800 });
     left -= count;
   }
-  for (let left = spare(floors.stops); left > 0; left--)
+  for (let left = floors.stops; left > 0; left--)
     faults.push({ kind: "stop", count: 1, ms: LEASE_MS + between(random, 500, 1_500), restMs: 1_500 });
-  for (let left = spare(floors.engineKills); left > 0; left--)
+  for (let left = floors.engineKills; left > 0; left--)
     faults.push({ kind: "engine", count: 0, ms: between(random, 500, 2_000), restMs: LEASE_MS + 1_500 });
   return shuffled(faults, random);
 }
@@ -26,8 +26,6 @@ export function planFaults(floors, random) {
 export function lengthOf(faults) {
   return faults.reduce((sum, { ms, restMs }) => sum + ms + restMs, 0);
 }
-
-const spare = (count) => (count > 2 ? Math.ceil(count * SPARE) : count);
 
 const between = (random, least, most) => least + random.below(most - least);
 

@@ -16,8 +16,8 @@ import { readTruth } from "./truth.mjs";
 /** Numbers of clients by era. Half of each recover. */
 const CLIENTS = { legacy: 16, modern: 8 };
 /** Time before the first fault, and time in which the last changes arrive. */
-const WARM_MS = 2_000;
-const SETTLE_MS = 7_000;
+const WARM_MS = 1_500;
+const SETTLE_MS = 5_000;
 /** Time in which all calls settle after the last fault. */
 const LATEST_MS = 25_000;
 
@@ -78,7 +78,7 @@ async function load({ nodes, balancer, faults, plan, floors, limitMs, random }) 
         }),
       );
   const begunAt = Date.now();
-  const limit = setTimeout(() => pace.end(), limitMs - LATEST_MS - SETTLE_MS);
+  const limit = setTimeout(() => pace.end(), limitMs - 2 * SETTLE_MS);
   const working = Promise.all(clients.map((client) => client.run()));
   await sleep(WARM_MS);
   await faults.run(plan, () => pace.isOver);

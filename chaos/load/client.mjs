@@ -84,8 +84,8 @@ export class LoadClient {
 
   /** Some calls last long enough to be running when a fault comes. */
   #steps(client) {
-    const steps = 2 + this.#random.below(6);
-    const stepMs = this.#random.chance(0.6) ? 5 + this.#random.below(20) : 100 + this.#random.below(200);
+    const steps = 2 + this.#random.below(5);
+    const stepMs = this.#random.chance(0.6) ? 5 + this.#random.below(20) : 80 + this.#random.below(120);
     return this.#call(client, "work", { steps, stepMs });
   }
 
