@@ -194,6 +194,10 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
     else this.#calls.abandon(stream, reason);
   }
 
+  passOn(frame: string): void {
+    this.#shared?.passOn(this, frame);
+  }
+
   /** Stream for messages outside calls. */
   get standalone(): SessionStream {
     return this.#streams.standalone;

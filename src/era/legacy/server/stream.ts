@@ -32,6 +32,8 @@ export interface StreamOwner {
   onEnded(stream: SessionStream): void;
   /** Called when another process has become the writer of a stream. `frame` is the message that could not be stored. */
   onLost(stream: SessionStream, frame: string, reason: unknown): void;
+  /** Called with a message that waited for the log when another process became the writer of a stream. */
+  onUnwritten(stream: SessionStream, frame: string): void;
 }
 
 /** Thrown if `Last-Event-ID` names an event that the log does not contain. */
@@ -307,7 +309,8 @@ export class SessionStream {
   /** Stores and writes a message. If a log of this process fails, the message is still written. */
   #put(frame: string, last = false): void | Promise<void> {
     const { log, sharedLog, sessionId } = this.#owner;
-    if (this.#state === "ended" || !this.held) return;
+    if (this.#state === "ended") return;
+    if (!this.held) return this.#owner.onUnwritten(this, frame);
     if (log === undefined) return this.#write(frame, undefined);
     try {
       const id = sharedLog?.append(sessionId, this.id, frame, last) ?? log.append(sessionId, this.id, frame);

@@ -30,6 +30,8 @@ export interface StreamingSession {
   onCallOver(): void;
   /** Called when another process writes a stream of this session. */
   onLost(stream: SessionStream, frame: string, reason: unknown): void;
+  /** Gives a message on the standalone stream to the process that writes it now. */
+  passOn(frame: string): void;
   /** Makes this process the writer of the standalone stream. */
   takeOver(): Promise<Takeover | undefined>;
   /** Called when the standalone stream is connected. If changes may have been missed, the client is told of it. */
@@ -189,6 +191,10 @@ export class SessionStreams implements StreamOwner, FollowingSession {
   onLost(stream: SessionStream, frame: string, reason: unknown): void {
     this.#session.onLost(stream, frame, reason);
     if (stream !== this.standalone) stream.end();
+  }
+
+  onUnwritten(stream: SessionStream, frame: string): void {
+    if (stream === this.standalone) this.#session.passOn(frame);
   }
 
   onEnded(stream: SessionStream): void {

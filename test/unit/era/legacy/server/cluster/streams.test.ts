@@ -2,7 +2,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { test } from "node:test";
 import { type Cluster, ClusterError, type Logs, type Records, type Writer } from "bowline/cluster";
 import { MemoryEventLog } from "#src/store/event-log.js";
-import { gate } from "../../../../../support/gate.js";
+import { type Gate, gate } from "../../../../../support/gate.js";
 import {
   blocks,
   type LegacyEndpoint,
@@ -383,4 +383,30 @@ test("a change that too slow a log loses makes the next GET tell that all may ha
   await settle();
   const second = at(other, client).get(blocks(first)[0]?.id);
   await until(() => methods(second).includes(TOOLS), "the change");
+});
+
+test("messages that wait for the log when another process takes the stream over are passed on", async (t) => {
+  const world = new NodesWorld(t, { resumable: true }, { capabilities: { logging: true } });
+  let slow: Gate | undefined;
+  const one = world.node(
+    withTool,
+    beforeAppend(() => slow?.opened),
+  );
+  const other = world.node(withTool);
+  const client = await one.endpoint.open();
+  const first = client.get();
+  await until(() => blocks(first).length > 0, "the first stream");
+  await status(at(other, client).request(1, "tools/list", {}), 200);
+  slow = gate();
+  one.endpoint.server.log("info", "one");
+  one.endpoint.server.log("info", "two");
+  one.endpoint.server.tool("b", {}, () => "b");
+  await settle();
+  const second = at(other, client).get(blocks(first).at(-1)?.id);
+  await ended(first);
+  slow.open();
+  await until(() => messages(second).length === 3, "the messages");
+  await settle();
+  const texts = messages(second).map(({ method, params }) => params?.data ?? method);
+  deepEqual(texts.sort(), [TOOLS, "one", "two"]);
 });
