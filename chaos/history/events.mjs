@@ -9,16 +9,20 @@ const LATE_MS = 2_500;
 
 /**
  * A numbered message reaches a session at most once, and those of one sender in order. A message that a node could not
- * store before it lost the stream is passed on, and may come after later ones: only a fault explains that.
+ * store before it lost the stream is passed on, and may come after later ones: only a takeover or a fault explains that.
  */
-export function* messagesOnce({ messages, faults }) {
+export function* messagesOnce({ truth, messages, faults }) {
   const streams = new Map();
+  const holds = truth.filter(({ kind }) => kind === "hold");
+  const mayBeLate = (session, at) =>
+    faults.some((fault) => fault.at <= at && at <= fault.until + LATE_MS) ||
+    holds.some((hold) => hold.subject === session && hold.at <= at && at <= hold.at + LATE_MS);
   for (const { session, client, from, number, at } of messages) {
     const key = `${session} ${from}`;
     const stream = streams.get(key) ?? { seen: new Set(), last: 0 };
     streams.set(key, stream);
     if (stream.seen.has(number)) yield `${client} gets message ${number} of ${from} twice`;
-    else if (number < stream.last && !faults.some((fault) => fault.at <= at && at <= fault.until + LATE_MS))
+    else if (number < stream.last && !mayBeLate(session, at))
       yield `${client} gets message ${number} of ${from} after ${stream.last}`;
     stream.seen.add(number);
     stream.last = Math.max(stream.last, number);

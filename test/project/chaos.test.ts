@@ -267,6 +267,18 @@ test("chaos excuses a message that a fault may have lost", () => {
   deepEqual(broken({ truth, faults: [{ ...fault, nodes: ["n1"] }] }), ["messages of sessions: none missing"]);
 });
 
+test("chaos excuses a message that comes late, but not twice, after a takeover or a fault", () => {
+  const get = (...numbers: number[]) =>
+    numbers.map((number) => ({ client: "a", session: "x", from: "n0", number, at: 6_000 }));
+  const once = "messages of sessions: at most once, in order";
+  const held = [...OPENED, entry("hold", "x", 5_000)];
+  const fault = { kind: "stop", nodes: ["n2"], at: 1_000, until: 5_000 };
+  deepEqual(broken({ messages: get(2, 1) }), [once]);
+  deepEqual(broken({ messages: get(2, 1), truth: held }), []);
+  deepEqual(broken({ messages: get(2, 1), faults: [fault] }), []);
+  deepEqual(broken({ messages: get(1, 2, 1), truth: held, faults: [fault] }), [once]);
+});
+
 test("chaos excuses a change that a node could not tell before it was killed, and accepts that everything may have changed", () => {
   const truth = [...OPENED, entry("change", "u", 5_000)];
   const watch = { client: "a", uris: ["u"], events: [] };
