@@ -112,8 +112,8 @@ async function openByHandshake(
   const connection = new LegacyConnection(era, transport, runtime);
   try {
     const open = opener(connection, transport, runtime, options);
-    await open(lifetime);
     if (transport instanceof LegacyHttpTransport) connection.renewWith(transport, open);
+    await open(lifetime);
     return connection;
   } catch (error) {
     // The channel stays open, since another era may be tried on it.

@@ -267,3 +267,14 @@ test("a watch fails if the abandoned stream of the session is abandoned again [l
   place.server.changes.resourceUpdated("note://1");
   deepEqual((await watch[Symbol.asyncIterator]().next()).value, { kind: "resource", uri: "note://1" });
 });
+
+test("a watch opens the stream of the session that was abandoned while the client connected [legacy]", async (t) => {
+  const place = await Place.open(t);
+  place.cutsStreams = true;
+  const client = await connect(place.url, { era: "legacy", reconnect: { maxFruitless: 1 }, onError: () => {} });
+  t.after(() => client.close());
+  place.cutsStreams = false;
+  await using watch = await client.watch(filter, { relisten: false });
+  place.server.changes.resourceUpdated("note://1");
+  deepEqual((await watch[Symbol.asyncIterator]().next()).value, { kind: "resource", uri: "note://1" });
+});
