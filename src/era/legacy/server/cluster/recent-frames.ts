@@ -1,7 +1,9 @@
 import type { Clock } from "../../../../call/clock.js";
 
 /** Maximum number of messages per session. The oldest are dropped first. */
-const MAX_KEPT = 32;
+const MAX_KEPT = 64;
+/** Start of a message of a log. Such messages are not repeated, others may be. */
+const LOG = '{"jsonrpc":"2.0","method":"notifications/message"';
 /** Time after a takeover in which a message may come that the former writer has stored. */
 const OVERLAP_MS = 5_000;
 
@@ -11,6 +13,8 @@ interface Takeover {
   readonly counts: Map<string, number>;
   /** Messages that the former writer has stored last. */
   stored: readonly string[];
+  /** True if messages were dropped, so that a message that is passed on may have come directly. */
+  isIncomplete: boolean;
 }
 
 /**
@@ -29,8 +33,11 @@ export class RecentFrames {
   begin(session: string): void {
     const at = this.#clock.now();
     const before = this.#sessions.get(session);
-    const counts = before !== undefined && at - before.at <= OVERLAP_MS ? before.counts : new Map<string, number>();
-    this.#sessions.set(session, { at, counts, stored: [] });
+    const { counts, isIncomplete } =
+      before !== undefined && at - before.at <= OVERLAP_MS
+        ? before
+        : { counts: new Map<string, number>(), isIncomplete: false };
+    this.#sessions.set(session, { at, counts, stored: [], isIncomplete });
   }
 
   leave(session: string): void {
@@ -60,7 +67,9 @@ export class RecentFrames {
   /** Counts a message that was passed on. Returns false if it was written before, here or by the former writer. */
   isNewPassedOn(session: string, frame: string): boolean {
     const takeover = this.#sessions.get(session);
-    return takeover === undefined || (!takeover.stored.includes(frame) && count(takeover, frame, -1) < 0);
+    if (takeover === undefined) return true;
+    if (takeover.stored.includes(frame) || count(takeover, frame, -1) >= 0) return false;
+    return !takeover.isIncomplete || !frame.startsWith(LOG);
   }
 
   /** Takes back a message that this process could not write. */
@@ -69,11 +78,15 @@ export class RecentFrames {
   }
 }
 
-function count({ counts }: Takeover, frame: string, step: number): number {
+function count(takeover: Takeover, frame: string, step: number): number {
+  const { counts } = takeover;
   const sum = (counts.get(frame) ?? 0) + step;
   counts.delete(frame);
   counts.set(frame, sum);
   const [oldest] = counts.keys();
-  if (counts.size > MAX_KEPT && oldest !== undefined) counts.delete(oldest);
+  if (counts.size > MAX_KEPT && oldest !== undefined) {
+    counts.delete(oldest);
+    takeover.isIncomplete = true;
+  }
   return sum;
 }

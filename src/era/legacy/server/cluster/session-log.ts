@@ -13,7 +13,7 @@ import { isUnknown, untilReached } from "./unknown-outcome.js";
  */
 const MAX_WAIT_MS = 5_000;
 /** Number of stored messages that are compared with those that wait when a stream is taken over. */
-const MAX_COMPARED = 8;
+const MAX_COMPARED = 32;
 /** Start of the first entry of a call's stream, which names the requests. Clients see an event without data. */
 const REQUESTS = "#";
 
