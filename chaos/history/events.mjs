@@ -4,8 +4,10 @@ const SPREAD_MS = 1_000;
 const WARM_MS = 1_500;
 /** Time after an outage of the engine in which nodes connect again. */
 const REJOIN_MS = 3_000;
+/** Time in which a new node joins the others. */
+const JOIN_MS = 4_000;
 /** Time after a fault in which messages that waited for its end arrive. */
-const LATE_MS = 2_500;
+const LATE_MS = 6_000;
 
 /**
  * A numbered message reaches a session at most once, and those of one sender in order. A message that a node could not
@@ -35,7 +37,8 @@ export function* messagesOnce({ truth, messages, faults }) {
  */
 export function* messagesArrive({ truth, messages, sessions, faults, endedAt }) {
   const got = new Set(messages.map(({ session, from, number }) => `${session} ${from} ${number}`));
-  const sent = truth.filter(({ kind }) => kind === "tell");
+  const starts = new Map(truth.filter(({ kind }) => kind === "start").map(({ node, at }) => [node, at]));
+  const sent = truth.filter(({ kind, node, at }) => kind === "tell" && at >= (starts.get(node) ?? 0) + JOIN_MS);
   for (const { session, client, spans } of streamsOf(truth, sessions)) {
     for (const { node: from, subject: number, at } of sent) {
       const first = spans[0].at + WARM_MS;

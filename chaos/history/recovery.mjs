@@ -1,5 +1,8 @@
 import { wasRunning } from "./runs.mjs";
 
+/** Longest planned outage of an engine. The time that a busy machine takes to start it again is no recovery. */
+const OUTAGE_MS = 2_000;
+
 /**
  * Returns the times of recovery in milliseconds: for each call that ran where a fault happened, from the fault to its
  * settling, and for each client of such a call, from the fault to its next success.
@@ -9,9 +12,9 @@ export function recoveryTimes({ calls, faults, runOf }) {
     const affected = calls.filter((call) => isAffected(call, runOf(call), fault));
     const clients = new Set(affected.map(({ client }) => client));
     const settled = affected.map(({ settlements }) => settlements[0]?.at ?? Number.POSITIVE_INFINITY);
-    return [...settled, ...[...clients].map((client) => nextSuccess(calls, client, fault.at))].map(
-      (at) => at - fault.at,
-    );
+    const next = [...clients].map((client) => nextSuccess(calls, client, fault.at));
+    const from = fault.kind === "engine" ? Math.max(fault.at, fault.until - OUTAGE_MS) : fault.at;
+    return [...settled, ...next].map((at) => Math.max(0, at - from));
   });
 }
 
