@@ -7,8 +7,10 @@ import { GapNotices } from "./gap-notices.js";
 type Listener = (change: SharedChange) => void;
 
 const TOPIC = "changes";
-/** Time after which a subscription that failed is tried again. */
+/** Time after which a subscription or a publication that failed is tried again. */
 const REJOIN_MS = 1_000;
+/** Maximum number of changes that wait until they can be published. The oldest are dropped first. */
+const MAX_UNPUBLISHED = 1_000;
 const LISTS = ["tools", "prompts", "resources"] as const;
 
 /**
@@ -21,6 +23,8 @@ export class ClusterChanges implements LocalChanges {
   readonly #local: LocalChanges;
   readonly #server: ChangingServer;
   readonly #notices: GapNotices<Listener>;
+  /** Changes that could not be published, as texts. */
+  readonly #unpublished = new Set<string>();
   #stop: (() => MaybePromise<void>) | undefined;
   #isJoining = false;
   #closed = false;
@@ -39,15 +43,48 @@ export class ClusterChanges implements LocalChanges {
       this.#closed = true;
       forgetGaps();
       this.#notices.close();
+      this.#unpublished.clear();
       this.#leave();
     });
   }
 
-  /** Publishes a change. If the engine is away, at least the listeners of this process are called. */
+  /**
+   * Publishes a change. If the engine is away, the listeners of this process are called at once. The other processes may
+   * have reached it again, and told their listeners of the gap, before this one does: they are told of the change later.
+   */
   publish(change: SharedChange): void {
+    const text = JSON.stringify(change);
     this.#attempt(
-      () => this.#cluster.bus.publish(TOPIC, JSON.stringify(change)),
-      () => this.#local.publish(change),
+      () => this.#cluster.bus.publish(TOPIC, text),
+      () => {
+        this.#local.publish(change);
+        this.#publishLater(text);
+      },
+    );
+  }
+
+  #publishLater(text: string): void {
+    if (this.#closed) return;
+    if (this.#unpublished.size === 0) unref(this.#server.clock.schedule(() => this.#publishAgain(), REJOIN_MS));
+    this.#unpublished.add(text);
+    const [oldest] = this.#unpublished;
+    if (this.#unpublished.size > MAX_UNPUBLISHED && oldest !== undefined) this.#unpublished.delete(oldest);
+  }
+
+  /** Publishes the changes that wait. If that fails, it is tried again a moment later. */
+  #publishAgain(): void {
+    const texts = [...this.#unpublished];
+    this.#unpublished.clear();
+    this.#attempt(
+      async () => {
+        while (texts[0] !== undefined && !this.#closed) {
+          await this.#cluster.bus.publish(TOPIC, texts[0]);
+          texts.shift();
+        }
+      },
+      () => {
+        for (const text of texts) this.#publishLater(text);
+      },
     );
   }
 
