@@ -182,3 +182,31 @@ proves(
     deepEqual(methods(second).sort(), [UPDATED, TOOLS, "notifications/resources/list_changed"].sort());
   },
 );
+
+proves(
+  "cluster:standalone:resync",
+  { wire },
+  "everything may have changed, although the stream moved on before the death was noticed",
+  async (t) => {
+    const [world, one, other] = watched(t, true);
+    const third = world.node(({ server }) => server.tool("a", {}, () => "a").resource("x:y", { name: "x" }, () => "x"));
+    const client = await one.endpoint.open();
+    await status(client.request(1, "resources/subscribe", { uri: "x:y" }), 200);
+    const first = client.get();
+    await until(() => blocks(first).length > 0, "the first stream");
+    const last = blocks(first).at(-1)?.id;
+    world.state.cut(one.cluster);
+    const second = at(other, client).get(last);
+    await until(() => second.status === 200, "the second stream");
+    await settle();
+    second.disconnect();
+    await settle();
+    const moved = at(third, client).get(last);
+    await until(() => moved.status === 200, "the third stream");
+    for (let second = 0; second < 30; second++) {
+      world.clock.advance(1_000);
+      await settle();
+    }
+    deepEqual(methods(moved).sort(), [UPDATED, TOOLS, "notifications/resources/list_changed"].sort());
+  },
+);

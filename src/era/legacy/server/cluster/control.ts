@@ -25,6 +25,8 @@ export type ControlMessage =
   | { readonly kind: "listening"; readonly session: string; readonly turn: number }
   /** A message for the standalone stream that its former writer could not store. */
   | { readonly kind: "frame"; readonly session: string; readonly frame: string }
+  /** Changes of the session may have been missed, since a former writer of its standalone stream has died. */
+  | { readonly kind: "missed"; readonly session: string }
   /** A question of the session has been answered. */
   | { readonly kind: "answered"; readonly session: string; readonly id: string }
   | { readonly kind: "failed"; readonly session: string; readonly id: RequestId; readonly problem: string }

@@ -253,6 +253,9 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
         if (session.standalone.held && this.#frames.isNewPassedOn(message.session, message.frame))
           void session.standalone.send(message.frame);
         return;
+      case "missed":
+        if (session.standalone.held) session.resync();
+        return;
       case "answered":
         return this.#questions.onAnswered(message.id);
       case "failed":
@@ -273,11 +276,18 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     this.#resync(node);
   }
 
-  /** Tells clients that everything may have changed if a process died whose streams this one had taken over. */
+  /**
+   * Tells clients that everything may have changed if a process died whose streams this one had taken over. A stream may
+   * have been taken over again since.
+   */
   #resync(node: string): void {
     const taken = this.#takenFrom.get(node) ?? [];
     this.#takenFrom.delete(node);
-    for (const id of taken) this.sessions.local(id)?.resync();
+    for (const id of taken) {
+      const session = this.sessions.local(id);
+      if (session?.standalone.held) session.resync();
+      else this.#control.publish({ kind: "missed", session: id });
+    }
   }
 
   #onGap(): void {
