@@ -11,6 +11,7 @@ Engines: ${ENGINES.join(", ")}
   --short         a run of at most 40 s, with smaller minimum numbers
   --seed <n>      seed of the faults and the load, as printed by an earlier run
   --break fence   switches the fence of streams off in the nodes, so that the run must fail
+  --history <f>   writes the history of the last run to a file
   --json          prints one JSON document on stdout
 
 Exits with 1 if a rule was broken, or if a minimum was not reached.`;
@@ -23,14 +24,15 @@ export function parseOptions(args) {
   if (values.break !== undefined && values.break !== "fence") leave(2, '--break takes "fence"');
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
   if (!Number.isInteger(seed) || seed < 0) leave(2, "--seed takes a whole number from 0");
-  return { engines: positionals, isShort: values.short === true, seed, broken: values.break, json: wantsJson() };
+  const { short: isShort = false, break: broken, history: file } = values;
+  return { names: positionals, isShort, seed, broken, file, json: wantsJson() };
 }
 
 function parse(args) {
   const text = { type: "string" };
   const flag = { type: "boolean" };
   try {
-    const options = { short: flag, seed: text, break: text, json: flag, help: flag, keep: text };
+    const options = { short: flag, seed: text, break: text, history: text, json: flag, help: flag };
     return parseArgs({ args, allowPositionals: true, options });
   } catch (error) {
     return leave(2, error.message);

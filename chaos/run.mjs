@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { absence, engines, placeOf } from "../scripts/lib/engines.mjs";
 import { judge } from "./judge.mjs";
 import { sizeOf } from "./limits.mjs";
 import { parseOptions } from "./options.mjs";
@@ -10,34 +11,48 @@ import { play } from "./world.mjs";
  * stopped. Compares what the clients were told with a record of the handlers. `npm run chaos -- --help` prints the
  * options.
  */
-const { engines, isShort, seed, broken, json } = parseOptions(process.argv.slice(2));
+const { names, isShort, seed, broken, file, json } = parseOptions(process.argv.slice(2));
+
+/** Time after its limit in which a run is judged and everything ends. */
+const GRACE_MS = 30_000;
+
 const say = (text) => process.stderr.write(`${text}\n`);
 const documents = [];
-for (const engine of engines) {
-  const begun = performance.now();
-  const { limitMs } = sizeOf(isShort);
-  const hard = setTimeout(() => {
-    say(`chaos on ${engine}: ended after ${limitMs} ms`);
-    process.exit(1);
-  }, limitMs + 30_000);
-  const history = await play({ engine, isShort, seed, broken, say });
-  clearTimeout(hard);
-  const seconds = Math.round((performance.now() - begun) / 1000);
-  const document = { engine, seed, broken, seconds, floors: history.floors, ...judge(history) };
-  documents.push(document);
-  if (process.env.CHAOS_HISTORY)
-    writeFileSync(
-      process.env.CHAOS_HISTORY,
-      JSON.stringify({
-        ...history,
-        sessions: [...history.sessions],
-        nodeErrors: [...history.nodeErrors],
-        clientErrors: [...history.clientErrors],
-      }),
-    );
-  if (!json) console.log(`${toText(document)}\n`);
+for (const name of names) {
+  const missing = findMissing(name);
+  if (missing === undefined) documents.push(await run(name));
+  else console.log(missing);
 }
 const failed = documents.filter(({ problems }) => problems.length > 0).length;
 if (json) console.log(JSON.stringify(documents, undefined, 2));
 else console.log(`${documents.length - failed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
+
+async function run(engine) {
+  const begun = performance.now();
+  const { limitMs } = sizeOf(isShort);
+  const hard = setTimeout(() => {
+    say(`chaos on ${engine} did not end within ${limitMs + GRACE_MS} ms`);
+    process.exit(1);
+  }, limitMs + GRACE_MS);
+  const history = await play({ engine, isShort, seed, broken, say });
+  clearTimeout(hard);
+  const seconds = Math.round((performance.now() - begun) / 1000);
+  const document = { engine, seed, broken, seconds, floors: history.floors, ...judge(history) };
+  if (file !== undefined)
+    writeFileSync(
+      file,
+      JSON.stringify(history, (_, value) => (value instanceof Map ? [...value] : value)),
+    );
+  if (!json) console.log(`${toText(document)}\n`);
+  return document;
+}
+
+/** Returns the reason why an engine cannot be used. An engine at an address cannot be killed, so that it is no use. */
+function findMissing(name) {
+  for (const needed of [name, "nginx"]) {
+    const engine = engines[needed] && { ...engines[needed], variable: undefined };
+    if (engine !== undefined && placeOf(engine) === undefined) return absence(needed, engine);
+  }
+  return undefined;
+}

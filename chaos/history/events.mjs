@@ -1,5 +1,5 @@
 /** Time in which a message reaches the other nodes. */
-const SPREAD_MS = 1_000;
+const SPREAD_MS = 3_000;
 /** Time until a node serves a new stream for messages of all nodes (`sessionCacheMs`), with some more. */
 const WARM_MS = 1_500;
 /** Time after an outage of the engine in which nodes connect again. */
