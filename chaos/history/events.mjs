@@ -6,6 +6,8 @@ const WARM_MS = 1_500;
 const REJOIN_MS = 3_000;
 /** Time in which a new node joins the others. */
 const JOIN_MS = 4_000;
+/** Time between two messages of a node from which on the machine has not let it run. It sends four in a second. */
+const STALL_MS = 1_200;
 /** Time after a fault in which messages that waited for its end arrive. */
 const LATE_MS = 6_000;
 
@@ -36,6 +38,7 @@ export function* messagesOnce({ truth, messages, faults }) {
  * sender, a holder of the stream, or the engine. Clients without recovery lose messages between two streams.
  */
 export function* messagesArrive({ truth, messages, sessions, faults, endedAt }) {
+  const troubles = [...faults, ...stallsOf(truth)];
   const got = new Set(messages.map(({ session, from, number }) => `${session} ${from} ${number}`));
   const starts = new Map(truth.filter(({ kind }) => kind === "start").map(({ node, at }) => [node, at]));
   const sent = truth.filter(({ kind, node, at }) => kind === "tell" && at >= (starts.get(node) ?? 0) + JOIN_MS);
@@ -46,9 +49,22 @@ export function* messagesArrive({ truth, messages, sessions, faults, endedAt }) 
       if (at < first || at > last || got.has(`${session} ${from} ${number}`)) continue;
       const holders = spans.filter((span) => span.at <= at + 2 * WARM_MS && (span.until ?? Infinity) >= at - WARM_MS);
       const nodes = new Set([from, ...holders.map(({ node }) => node)]);
-      if (!isTroubled(faults, nodes, at)) yield `${client} does not get message ${number} of ${from}`;
+      if (!isTroubled(troubles, nodes, at)) yield `${client} does not get message ${number} of ${from}`;
     }
   }
+}
+
+/** Returns the times in which a busy machine did not let a node run, as if it had been stopped. */
+function stallsOf(truth) {
+  const last = new Map();
+  const stalls = [];
+  for (const { kind, node, at } of truth) {
+    if (kind !== "tell") continue;
+    const before = last.get(node) ?? at;
+    if (at - before > STALL_MS) stalls.push({ kind: "stall", nodes: [node], at: before, until: at });
+    last.set(node, at);
+  }
+  return stalls;
 }
 
 /** Returns the sessions of clients that recover, with the nodes that held their streams. */
