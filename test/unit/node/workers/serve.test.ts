@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { connect } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
-import { askPort, legacy, openSession } from "../../../support/plain-http.js";
+import { modernRequest } from "../../../support/modern-request.js";
+import { askPort, lastMessage, legacy, openSession } from "../../../support/plain-http.js";
 import { callIn, callOf, openStream, WorkersProgram } from "../../../support/workers-program.js";
 
 const TWO = { workers: 2, lameDuckMs: 100 };
@@ -49,6 +50,26 @@ test("an answer reaches the worker that asked", limit, async (t) => {
     equal(await ended, true);
     match(lines.all.join(), /Ada \d+/);
   }
+});
+
+test("each worker opens the state of a call, and runs its last round once", limit, async (t) => {
+  const program = await WorkersProgram.start(t, { serve: TWO });
+  const port = await program.port();
+  const meta = { "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} } } };
+  const call = async (more: object) => {
+    const params = { name: "ask", arguments: {}, ...more };
+    return lastMessage(await askPort(port, modernRequest("tools/call", { params, meta })));
+  };
+  const { requestState, inputRequests } = (await call({})).result as {
+    readonly requestState: string;
+    readonly inputRequests: object;
+  };
+  const [key = ""] = Object.keys(inputRequests);
+  const inputResponses = { [key]: { action: "accept", content: { name: "Ada" } } };
+  const answers = [];
+  for (let times = 0; times < 3; times++) answers.push(JSON.stringify(await call({ requestState, inputResponses })));
+  match(answers[0] ?? "", /Ada \d+/);
+  equal(new Set(answers).size, 1, "the outcome is that of the first round, on each worker");
 });
 
 for (const era of ["modern", "legacy"] as const)
