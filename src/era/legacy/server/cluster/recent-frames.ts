@@ -2,8 +2,10 @@ import type { Clock } from "../../../../call/clock.js";
 
 /** Maximum number of messages per session. The oldest are dropped first. */
 const MAX_KEPT = 64;
-/** Start of a message of a log. Such messages are not repeated, others may be. */
-const LOG = '{"jsonrpc":"2.0","method":"notifications/message"';
+/** True for a log message. Such messages are not repeated, others may be. */
+export function isLogMessage(frame: string): boolean {
+  return frame.startsWith('{"jsonrpc":"2.0","method":"notifications/message"');
+}
 /** Time after a takeover in which a message may come that the former writer has stored. */
 const OVERLAP_MS = 5_000;
 
@@ -44,11 +46,11 @@ export class RecentFrames {
     this.#sessions.delete(session);
   }
 
-  /** Takes the messages that the former writer has stored. Returns those that have come directly in the meantime. */
+  /** Takes the messages that the former writer has stored. Returns those that wait to be written here as well. */
   onStored(session: string, frames: readonly string[]): readonly string[] {
     const takeover = this.#sessions.get(session);
     if (takeover === undefined) return [];
-    const known = frames.filter((frame) => (takeover.counts.get(frame) ?? 0) > 0);
+    const known = frames.filter((frame) => (takeover.counts.get(frame) ?? 0) !== 0);
     takeover.stored = frames.filter((frame) => !known.includes(frame));
     return known;
   }
@@ -69,7 +71,7 @@ export class RecentFrames {
     const takeover = this.#sessions.get(session);
     if (takeover === undefined) return true;
     if (takeover.stored.includes(frame) || count(takeover, frame, -1) >= 0) return false;
-    return !takeover.isIncomplete || !frame.startsWith(LOG);
+    return !takeover.isIncomplete || !isLogMessage(frame);
   }
 
   /** Takes back a message that this process could not write. */

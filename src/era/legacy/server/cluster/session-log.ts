@@ -5,6 +5,7 @@ import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
 import type { LoggedEvent } from "../../../../store/event-log.js";
 import type { ServerLimits } from "../../../server-limits.js";
 import { type SharedLog, STANDALONE } from "../shared-sessions.js";
+import { isLogMessage } from "./recent-frames.js";
 import { isUnknown, untilReached } from "./unknown-outcome.js";
 
 /**
@@ -189,7 +190,8 @@ export class SessionLog implements SharedLog {
 
   /**
    * Appends an entry to the standalone stream. A process that took the stream over earlier may have claimed it later.
-   * The holder then claims it again. An entry that may have been stored already is looked for first.
+   * The holder then claims it again. An entry that may have been stored already is looked for first: another process may
+   * have stored a log message as well.
    */
   async #appendAsHolder(sessionId: string, from: Written, data: string): Promise<string> {
     const id = from.stored?.get(data);
@@ -203,7 +205,7 @@ export class SessionLog implements SharedLog {
         const { lastId, isUncertain } = written;
         written = await this.claim(sessionId, STANDALONE);
         written.lastId = lastId;
-        if (!isUncertain) continue;
+        if (!isUncertain && !isLogMessage(data)) continue;
         const entries = await this.#cluster.logs.readAfter(logOf(sessionId), STANDALONE, lastId);
         const stored = entries?.find((entry) => entry.data === data);
         if (stored !== undefined) return stored.id;

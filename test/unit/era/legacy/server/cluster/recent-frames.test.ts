@@ -35,3 +35,11 @@ test("a takeover counts anew", () => {
   frames.begin("s");
   equal(frames.isNewPassedOn("s", log(501)), true);
 });
+
+test("a message that waits here is known among those that the former writer has stored, however it came", () => {
+  const frames = takenOver();
+  frames.isNew("s", log(1));
+  frames.isNewPassedOn("s", log(2));
+  deepEqual(frames.onStored("s", [log(0), log(1), log(2)]), [log(1), log(2)]);
+  equal(frames.isNew("s", log(0)), false);
+});
