@@ -16,7 +16,7 @@ const MAX_SENDERS = 10_000;
 interface Subscription {
   readonly listener: (text: string, from: string) => void;
   /** Messages up to this id were published before the subscription. */
-  readonly since: bigint;
+  since: bigint;
 }
 
 /** Sender with the number of its last message that was read, and of the last one that is known to exist. */
@@ -79,9 +79,13 @@ export class PostgresBus implements Bus {
     for (const tell of [...this.#gaps]) ignoreErrors(tell);
   }
 
-  /** Forgets what the senders had sent, since a connection was lost. */
+  /**
+   * Forgets what the senders had sent, since a connection was lost. All messages that are announced from now on come after
+   * the subscriptions. Their ids may be lower: a server that crashed begins anew, since the table is unlogged.
+   */
   reset(): void {
     this.#senders.clear();
+    for (const found of this.#topics.values()) for (const subscription of found) subscription.since = 0n;
     this.gap();
   }
 

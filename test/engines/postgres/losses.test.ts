@@ -54,6 +54,20 @@ for (const library of names) {
     equal(b.available, true);
   });
 
+  test(`${library}: messages arrive after a crash of the server, which begins to number them anew`, async (t) => {
+    const node = worldOf(t, library);
+    const [a, b] = [await node(), await node()];
+    for (let sent = 0; sent < 100; sent++) await a.bus.publish("t", "before");
+    const heard: string[] = [];
+    await b.bus.subscribe("t", (text) => heard.push(text));
+    await engine.kill();
+    await engine.start();
+    await until(() => a.available && b.available, "the server is back");
+    await until(async () => (await failureOf(() => a.bus.publish("t", "after"))) === undefined, "the bus is back");
+    await until(() => heard.length > 0, "the message arrives");
+    deepEqual([...new Set(heard)], ["after"]);
+  });
+
   test(`${library}: lost connections of statements are replaced, and no gap is told`, async (t) => {
     const node = await worldOf(t, library, { heartbeatMs: 60_000 })();
     const gaps = gapsOf(node);
