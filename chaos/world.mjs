@@ -14,7 +14,7 @@ import { lengthOf, planFaults } from "./schedule.mjs";
 import { readTruth } from "./truth.mjs";
 
 /** Numbers of clients by era. Half of each recover. */
-const CLIENTS = { legacy: 16, modern: 8 };
+const CLIENTS = { legacy: 12, modern: 8 };
 /** Time before the first fault, and time in which the last changes arrive. */
 const WARM_MS = 1_500;
 const SETTLE_MS = 5_000;

@@ -6,8 +6,8 @@ const WARM_MS = 1_500;
 const REJOIN_MS = 3_000;
 /** Time in which a new node joins the others. */
 const JOIN_MS = 4_000;
-/** Time between two messages of a node from which on the machine has not let it run. It sends four in a second. */
-const STALL_MS = 1_200;
+/** Time between two messages of a node from which on the machine has not let it run. It sends two in a second. */
+const STALL_MS = 1_500;
 /** Time after a fault in which messages that waited for its end arrive. */
 const LATE_MS = 6_000;
 
@@ -35,16 +35,19 @@ export function* messagesOnce({ truth, messages, faults }) {
 
 /**
  * A numbered message reaches each session with a stream, also if the stream is taken over, unless a fault concerns the
- * sender, a holder of the stream, or the engine. Clients without recovery lose messages between two streams.
+ * sender, a holder of the stream, or the engine. A client that has no position of the stream loses messages between two
+ * connections: one without recovery, and one that has not received a message yet.
  */
 export function* messagesArrive({ truth, messages, sessions, faults, endedAt }) {
   const troubles = [...faults, ...stallsOf(truth)];
+  const beginnings = new Map();
+  for (const { session, at } of messages) if (!beginnings.has(session)) beginnings.set(session, at);
   const got = new Set(messages.map(({ session, from, number }) => `${session} ${from} ${number}`));
   const starts = new Map(truth.filter(({ kind }) => kind === "start").map(({ node, at }) => [node, at]));
   const sent = truth.filter(({ kind, node, at }) => kind === "tell" && at >= (starts.get(node) ?? 0) + JOIN_MS);
   for (const { session, client, spans } of streamsOf(truth, sessions)) {
     for (const { node: from, subject: number, at } of sent) {
-      const first = spans[0].at + WARM_MS;
+      const first = Math.max(spans[0].at + WARM_MS, beginnings.get(session) ?? 0);
       const last = (sessions.get(session).closedAt ?? endedAt) - 2 * WARM_MS;
       if (at < first || at > last || got.has(`${session} ${from} ${number}`)) continue;
       const holders = spans.filter((span) => span.at <= at + 2 * WARM_MS && (span.until ?? Infinity) >= at - WARM_MS);

@@ -5,7 +5,7 @@ import { Watching } from "./watching.mjs";
 
 /** Time after which a call counts as hanging. Everything settles far earlier. */
 const TIMEOUT_MS = 20_000;
-const WORKERS = 3;
+const WORKERS = 2;
 /** Number of calls after which a client begins a new session. */
 const CALLS_OF_SESSION = 120;
 /** Shares of the kinds of calls, in percent. The rest are echoes. */

@@ -10,7 +10,7 @@ import { withoutFence } from "./unfenced.mjs";
 const { name, port, engine, address, file, stateKey, seed, broken } = JSON.parse(process.env.CHAOS_NODE);
 
 /** Time between two numbered messages to all sessions. */
-const TELL_MS = 250;
+const TELL_MS = 500;
 /** Time in which a node joins the others. */
 const JOIN_MS = 1_000;
 
