@@ -37,6 +37,8 @@ async function killAll({ nodes, fault }) {
   fault.nodes = nodes.slots.map((slot) => nodes.nameOf(slot));
   await Promise.all(nodes.slots.map((slot) => nodes.kill(slot)));
   await Promise.all(nodes.slots.map((slot) => nodes.startNode(slot)));
+  // Nothing can recover before.
+  fault.backAt = Date.now();
 }
 
 async function lock(program, path, ms) {

@@ -13,9 +13,13 @@ export function recoveryTimes({ calls, faults, runOf }) {
     const clients = new Set(affected.map(({ client }) => client));
     const settled = affected.map(({ settlements }) => settlements[0]?.at ?? Number.POSITIVE_INFINITY);
     const next = [...clients].map((client) => nextSuccess(calls, client, fault.at));
-    const from = fault.kind === "engine" ? Math.max(fault.at, fault.until - OUTAGE_MS) : fault.at;
-    return [...settled, ...next].map((at) => Math.max(0, at - from));
+    return [...settled, ...next].map((at) => Math.max(0, at - startOf(fault)));
   });
+}
+
+/** Returns the time from which the recovery counts. If all nodes were away, it is the time at which they are back. */
+function startOf({ kind, at, until, backAt }) {
+  return backAt ?? (kind === "engine" ? Math.max(at, until - OUTAGE_MS) : at);
 }
 
 function isAffected(call, run, { kind, nodes, at }) {

@@ -320,6 +320,16 @@ test("chaos counts kills of nodes with calls, questions and streams that moved, 
   equal(recovery.p99, 2_600);
 });
 
+test("chaos measures the recovery of an outage from its planned length, or from the return of all nodes", () => {
+  const lost = call({ settlements: [{ ...ERROR, at: 9_000, delivery: "sent", retrySafe: false }] });
+  const after = call({ number: 1, beganAt: 8_000, settlements: [{ ...RESULT, at: 8_500, text: "1 s" }] });
+  const truth = [...OPENED, entry("begin", 0, 120), entry("begin", 1, 8_100), entry("end", 1, 8_200)];
+  const p99 = (fault: Fields) => judge(history({ calls: [lost, after], truth, faults: [fault] })).recovery.p99;
+  equal(p99({ kind: "engine", nodes: [], at: 1_000, until: 2_000 }), 8_000);
+  equal(p99({ kind: "engine", nodes: [], at: 1_000, until: 5_000 }), 6_000);
+  equal(p99({ kind: "engine", nodes: ["n0"], at: 1_000, until: 5_000, backAt: 4_500 }), 4_500);
+});
+
 test("chaos fails below a minimum, after a slow recovery, a hanging call or the death of a node", () => {
   const slow = call({ settlements: [{ ...ERROR, name: "TimeoutError", at: 9_000 }] });
   const { problems } = judge(
