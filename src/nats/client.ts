@@ -14,6 +14,8 @@ export interface NatsLine {
   readonly version: string;
   /** Maximum size of a message with its headers, in bytes. */
   readonly maxPayload: number;
+  /** Begin of the subjects at which this connection may receive replies. */
+  readonly inbox: string;
   /** True if the server itself has JetStream. Without it, another server of its cluster may have it. */
   readonly hasJetStream: boolean;
   /** Sends a message and resolves with the reply. The status is 503 if nobody answers the subject. */

@@ -28,6 +28,9 @@ interface Received {
   string(): string;
 }
 
+/** Time after which the library gives up an attempt to connect, unless the options tell another one. */
+const CONNECT_MS = 5_000;
+
 /** Time after which the library gives up a request. The cluster gives up earlier. */
 const REQUEST_MS = 60_000;
 
@@ -46,7 +49,7 @@ async function open(
   signal: AbortSignal,
 ): Promise<NatsLine> {
   signal.throwIfAborted();
-  const own = { ...options, reconnect: false, waitOnFirstConnect: false, noEcho: false };
+  const own = { timeout: CONNECT_MS, ...options, reconnect: false, waitOnFirstConnect: false, noEcho: false };
   const connection = (await library.connect(own)) as Connection;
   let isClosed = false;
   const closed = () => {
@@ -63,10 +66,11 @@ async function open(
     close();
     signal.throwIfAborted();
   }
-  return lineOf(library, connection, close);
+  const { inboxPrefix = "_INBOX" } = options as { inboxPrefix?: string };
+  return lineOf(library, connection, inboxPrefix, close);
 }
 
-function lineOf(library: NatsLibrary, connection: Connection, close: () => void): NatsLine {
+function lineOf(library: NatsLibrary, connection: Connection, inbox: string, close: () => void): NatsLine {
   const { version = "", max_payload: maxPayload = 0, jetstream: hasJetStream = false } = connection.info ?? {};
   const checkOpen = () => {
     if (connection.isClosed()) throw new NotSent("the connection is closed");
@@ -74,6 +78,7 @@ function lineOf(library: NatsLibrary, connection: Connection, close: () => void)
   return {
     version,
     maxPayload,
+    inbox,
     hasJetStream,
     async request(subject, body, headers) {
       checkOpen();

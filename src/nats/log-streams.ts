@@ -14,7 +14,7 @@ export interface StreamMeta extends DocumentMeta {
 }
 
 /** Indexes of streams: those of a log, and the open ones of a node. */
-export const ofLog = (id: string) => `log ${id}`;
+const ofLog = (id: string) => `log ${id}`;
 export const ofNode = (node: string) => `open ${node}`;
 
 /** Number of documents that are read at once. */
@@ -69,6 +69,11 @@ export class LogStreams {
   remove(id: string, stream: string, claim?: string): Promise<boolean> {
     const fits = ({ meta }: Document) => claim === undefined || meta.claim === claim;
     return this.#documents.remove("forget a stream", this.subject(id, stream), fits);
+  }
+
+  /** Removes the streams of a log. */
+  async removeAll(id: string): Promise<void> {
+    await inPages(await this.all(ofLog(id)), ({ stream }) => this.remove(id, stream));
   }
 
   /** Number of the streams of a log. Above the limit, those whose entries are evicted are forgotten before. */

@@ -209,10 +209,12 @@ export class LogWriter {
   async #takeOver({ log, head }: LoadedLog, stream: string, claim: string, before: StreamMeta): Promise<KnownWriter> {
     const what = "claim a stream";
     const writer = newWriter();
-    let first: EntryMeta | undefined;
+    let isFirst = true;
     for await (const { seq, meta } of this.#entries.between(what, log.id, 0, head.seq)) {
-      if (first === undefined && meta.n > 1) writer.before = seq - 1;
-      first ??= meta;
+      const earlier = meta.kind === "entry" ? meta.n - 1 : meta.n;
+      // Entries of the stream may be among those that are deleted.
+      if (isFirst && earlier > 0) writer.before = seq - 1;
+      isFirst = false;
       if (meta.kind !== "entry" || meta.stream !== stream) continue;
       writer.before = seq;
       writer.isEnded ||= meta.last === true;

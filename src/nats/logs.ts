@@ -3,7 +3,7 @@ import { EngineLogs, type LogOperations, OPEN_PAGE, type OpenStream } from "../c
 import { idOf, type ReadStream } from "../cluster/engine/stream-page.js";
 import type { Documents } from "./documents.js";
 import { type EntryMessage, LogEntries } from "./log-entries.js";
-import { isEntryOf, LogStreams, ofLog, ofNode } from "./log-streams.js";
+import { isEntryOf, LogStreams, ofNode } from "./log-streams.js";
 import { LogWriter } from "./log-writer.js";
 import type { Mirror } from "./mirror.js";
 
@@ -124,7 +124,7 @@ function operationsOf(
       });
       if (id === undefined) return undefined;
       // A log that was dropped before may not be empty, if the process that dropped it was lost.
-      await Promise.all((await streams.all(ofLog(id))).map(({ stream }) => streams.remove(id, stream)));
+      await streams.removeAll(id);
       await engine.purge(what, engine.names.entries, engine.names.entriesOf(id));
       return isNew ? id : undefined;
     },

@@ -51,7 +51,7 @@ export class Mirror {
     this.#count = 0;
     this.#line = line;
     this.#heardAt = clock.now();
-    const inbox = `_INBOX.${crypto.randomUUID().replaceAll("-", "")}`;
+    const inbox = `${line.inbox}.${crypto.randomUUID().replaceAll("-", "")}`;
     line.subscribe(inbox, (message) => {
       if (this.#line === line) this.#onMessage(line, message);
     });
