@@ -4,7 +4,7 @@ import { fromStored, toStored } from "../cluster/engine/text.js";
 import { ClusterError } from "../cluster/error.js";
 import { fromBase64Url } from "../protocol/base64.js";
 import type { NatsClient, NatsLine } from "./client.js";
-import { away, failureOf, isAnswer, JetStreamError, Unanswered, WRONG_SEQUENCE } from "./failure.js";
+import { away, failureOf, isAnswer, JetStreamError, Unanswered } from "./failure.js";
 import type { Names } from "./names.js";
 import { ServerTime, stampOf } from "./server-time.js";
 
@@ -161,7 +161,7 @@ async function storeMessage(line: NatsLine, { what, subject, meta, text, expecte
   try {
     return Number(answerOf(reply.status, reply.text(), what).seq);
   } catch (error) {
-    if (error instanceof JetStreamError && error.code === WRONG_SEQUENCE) return undefined;
+    if (error instanceof JetStreamError && error.isWrongSequence) return undefined;
     throw error;
   }
 }

@@ -2,7 +2,7 @@ import { ClusterError } from "../cluster/error.js";
 import { NotSent } from "./client.js";
 
 /** Error codes of JetStream. */
-export const WRONG_SEQUENCE = 10071;
+const WRONG_SEQUENCE = new Set([10071, 10164]);
 const NO_MESSAGE = 10037;
 const NOT_ENABLED = new Set([10039, 10076]);
 /** The server has no resources, no leader, or is starting or stopping. It did not carry out the request. */
@@ -19,6 +19,11 @@ export class JetStreamError extends Error {
     message: string,
   ) {
     super(message);
+  }
+
+  /** True if the last message of the subject has another number than expected. Clusters have a code of their own. */
+  get isWrongSequence(): boolean {
+    return WRONG_SEQUENCE.has(this.code);
   }
 
   get isNoMessage(): boolean {
