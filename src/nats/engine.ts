@@ -1,4 +1,4 @@
-import type { Clock } from "../call/clock.js";
+import { type Clock, pause } from "../call/clock.js";
 import { Link } from "../cluster/engine/link.js";
 import { fromStored, toStored } from "../cluster/engine/text.js";
 import { ClusterError } from "../cluster/error.js";
@@ -89,6 +89,11 @@ export class Engine {
     const found = await this.run(what, true, (line) => readMessage(line, stream, wanted));
     if (found !== undefined) this.time.saw(found.time);
     return found;
+  }
+
+  /** Reads many messages of a subject: those from a number on, as many as arrive within a time. */
+  readMany(what: string, stream: string, subject: string, range: Range): Promise<readonly StoredMessage[]> {
+    return this.run(what, true, (line) => readMessages(line, this.clock, stream, subject, range));
   }
 
   /**
@@ -191,6 +196,47 @@ async function readMessage(line: NatsLine, stream: string, wanted: Wanted): Prom
   }
 }
 
+/** Numbers of messages, of which `to` is the last. */
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Maximum time and number of messages of one such read. */
+const MANY_MS = 500;
+const MANY = 1_000;
+
+async function readMessages(line: NatsLine, clock: Clock, stream: string, subject: string, { from, to }: Range) {
+  const found: StoredMessage[] = [];
+  const inbox = `${line.inbox}.${crypto.randomUUID().replaceAll("-", "")}`;
+  const end = new AbortController();
+  const stop = line.subscribe(inbox, (message) => {
+    if (message.status !== 0 || end.signal.aborted) return;
+    const { seq, time, left } = placeOf(message.reply);
+    const meta = metaOf(message.header(META));
+    found.push({ subject: message.subject, seq, time, meta, text: fromStored(message.text()) });
+    if (left === 0 || seq >= to || found.length >= MANY) end.abort();
+  });
+  const config = {
+    deliver_subject: inbox,
+    deliver_policy: "by_start_sequence",
+    opt_start_seq: from,
+    filter_subject: subject,
+    ack_policy: "none",
+    max_deliver: 1,
+    mem_storage: true,
+    num_replicas: 1,
+  };
+  try {
+    const { name } = await ask(line, `CONSUMER.CREATE.${stream}`, { stream_name: stream, config });
+    await pause(clock, MANY_MS, end.signal);
+    await ask(line, `CONSUMER.DELETE.${stream}.${name}`, {});
+  } finally {
+    stop();
+  }
+  return found;
+}
+
 /** Message as the API gives it. Headers and data are base64. */
 interface Raw {
   readonly subject: string;
@@ -218,4 +264,19 @@ export function metaOf(text: string | undefined): Meta {
 /** Escapes other characters than those of ASCII, which a header cannot have. */
 function ascii(json: string): string {
   return json.replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/**
+ * Reads the subject of an acknowledgement. Newer servers add the domain and the account after `$JS.ACK`, and a random
+ * part at the end.
+ */
+export function placeOf(reply: string): { seq: number; count: number; time: number; left: number } {
+  const parts = reply.split(".");
+  const at = parts.length > 9 ? 7 : 5;
+  return {
+    seq: Number(parts[at]),
+    count: Number(parts[at + 1]),
+    time: Number(parts[at + 2]) / 1e6,
+    left: Number(parts[at + 3]),
+  };
 }

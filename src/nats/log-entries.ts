@@ -52,6 +52,9 @@ export interface Head {
 
 const NO_HEAD: Head = { seq: 0, n: 0, bytes: 0, claims: 0 };
 
+/** Number of messages that are read one by one, before further ones are read together. */
+const FEW = 4;
+
 /** Reads the messages of logs. */
 export class LogEntries {
   readonly engine: Engine;
@@ -82,7 +85,19 @@ export class LogEntries {
 
   /** Yields the messages of a log with higher numbers than `after`, up to the number `to`. */
   async *between(what: string, id: string, after: number, to: number): AsyncIterable<EntryMessage> {
-    for (let seq = after; seq < to; ) {
+    const { names } = this.engine;
+    for (let [seq, single] = [after, 0]; seq < to; ) {
+      if (single++ === FEW) {
+        const range = { from: seq + 1, to };
+        const many = await this.engine.readMany(what, names.entries, names.entriesOf(id), range);
+        for (const message of many as EntryMessage[]) {
+          if (message.seq > to) return;
+          yield message;
+          seq = message.seq;
+        }
+        single = 0;
+        continue;
+      }
       const found = await this.next(what, id, seq);
       if (found === undefined || found.seq > to) return;
       yield found;

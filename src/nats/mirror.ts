@@ -2,7 +2,7 @@ import { pause } from "../call/clock.js";
 import type { IndexPlace } from "../cluster/cluster.js";
 import type { NatsLine, NatsMessage } from "./client.js";
 import type { DocumentMeta } from "./documents.js";
-import { ask, type Engine, META, metaOf } from "./engine.js";
+import { ask, type Engine, META, metaOf, placeOf } from "./engine.js";
 import { away } from "./failure.js";
 import { Listing, type Placed } from "./listing.js";
 
@@ -132,14 +132,4 @@ export class Mirror {
     for (const waiting of this.#waiting) if (waiting.seq <= seq) waiting.resolve();
     this.#changed(message.subject);
   }
-}
-
-/**
- * Reads the subject of an acknowledgement. Newer servers add the domain and the account after `$JS.ACK`, and a random
- * part at the end.
- */
-function placeOf(reply: string): { seq: number; count: number; time: number } {
-  const parts = reply.split(".");
-  const at = parts.length > 9 ? 7 : 5;
-  return { seq: Number(parts[at]), count: Number(parts[at + 1]), time: Number(parts[at + 2]) / 1e6 };
 }
