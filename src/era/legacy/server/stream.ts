@@ -74,6 +74,8 @@ export class SessionStream {
   readonly #requests: readonly RequestId[] | undefined;
   /** True if this process may write to the stream. */
   held = true;
+  /** False while this process tries to become the writer, and another one still is. */
+  #isWriter = true;
 
   constructor(id: string, owner: StreamOwner, requests?: readonly RequestId[]) {
     this.id = id;
@@ -142,9 +144,11 @@ export class SessionStream {
   async takeOver(claim: () => Promise<Takeover | undefined>): Promise<Takeover | undefined> {
     const before = this.held;
     this.held = true;
+    this.#isWriter = before;
     try {
       return await this.#inTurn(async () => {
         const taken = await claim();
+        this.#isWriter = true;
         this.#sentId = taken?.sentId ?? this.#sentId;
         return taken;
       });
@@ -159,7 +163,8 @@ export class SessionStream {
     if (this.#state !== "open") return;
     this.begin();
     if (this.#isOverfull(frame)) return;
-    const turn = this.#inTurn(() => this.#put(frame));
+    const isWriter = this.#isWriter;
+    const turn = this.#inTurn(() => this.#put(frame, false, isWriter));
     return turn === undefined ? this.#connection?.drained : turn.then(() => this.#connection?.drained);
   }
 
@@ -307,10 +312,10 @@ export class SessionStream {
   }
 
   /** Stores and writes a message. If a log of this process fails, the message is still written. */
-  #put(frame: string, last = false): void | Promise<void> {
+  #put(frame: string, last = false, isWriter = false): void | Promise<void> {
     const { log, sharedLog, sessionId } = this.#owner;
     if (this.#state === "ended") return;
-    if (!this.held) return this.#owner.onUnwritten(this, frame);
+    if (!this.held) return isWriter ? this.#owner.onUnwritten(this, frame) : undefined;
     if (log === undefined) return this.#write(frame, undefined);
     try {
       const id = sharedLog?.append(sessionId, this.id, frame, last) ?? log.append(sessionId, this.id, frame);

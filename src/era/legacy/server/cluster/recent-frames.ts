@@ -50,7 +50,8 @@ export class RecentFrames {
   onStored(session: string, frames: readonly string[]): readonly string[] {
     const takeover = this.#sessions.get(session);
     if (takeover === undefined) return [];
-    const known = frames.filter((frame) => (takeover.counts.get(frame) ?? 0) !== 0);
+    // Other messages than those of logs may be equal, and mean something new.
+    const known = frames.filter((frame) => isLogMessage(frame) && (takeover.counts.get(frame) ?? 0) !== 0);
     takeover.stored = frames.filter((frame) => !known.includes(frame));
     return known;
   }

@@ -40,6 +40,7 @@ test("a message that waits here is known among those that the former writer has 
   const frames = takenOver();
   frames.isNew("s", log(1));
   frames.isNewPassedOn("s", log(2));
-  deepEqual(frames.onStored("s", [log(0), log(1), log(2)]), [log(1), log(2)]);
+  frames.isNewPassedOn("s", CHANGED);
+  deepEqual(frames.onStored("s", [log(0), log(1), CHANGED, log(2)]), [log(1), log(2)]);
   equal(frames.isNew("s", log(0)), false);
 });
