@@ -8,6 +8,8 @@ const PREFIX = "nodes/";
 const PAGE = 200;
 /** Number of looks at another process during one life of a lease. */
 const LOOKS = 10;
+/** Number of living processes at which each process looks. The nearest may have started a moment ago, and not look yet. */
+const LIVING = 2;
 /** Number of times that the list is read during one life of a lease. */
 const READS = 2;
 
@@ -111,17 +113,21 @@ export class Nodes {
     this.#isListed = true;
   }
 
-  /** Looks at the predecessors in the list, until it finds one that lives. */
+  /** Looks at the predecessors in the list, until it finds two that live. */
   async #buryPredecessors(): Promise<void> {
     const { cluster, clock, leaseMs, onDead } = this.#options;
     if (clock.now() - this.#readAt >= leaseMs / READS) {
       this.#predecessors = await this.#readPredecessors();
       this.#readAt = clock.now();
     }
+    let living = 0;
     for (const node of this.#predecessors) {
       if (this.#closed || this.#own?.lost.aborted !== false) return;
       const lease = await cluster.leases.acquire(nameOf(node), leaseMs);
-      if (lease === undefined) return;
+      if (lease === undefined) {
+        if (++living === LIVING) return;
+        continue;
+      }
       this.#readAt = Number.NEGATIVE_INFINITY;
       try {
         // It may have left, or another process was faster.

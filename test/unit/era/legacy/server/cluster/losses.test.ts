@@ -130,3 +130,36 @@ test("a process that cannot end a stream when it shuts down leaves it to another
   await resumed.done;
   match(messages(resumed).at(-1)?.error?.message ?? "", /has died/);
 });
+
+test("a process that has just started does not delay the end of the calls of a dead one", async (t) => {
+  const world = new NodesWorld(t, { resumable: true });
+  const never = gate();
+  const wait = ({ server }: Node["endpoint"]) =>
+    server.tool("wait", {}, async () => {
+      await never.opened;
+      return "";
+    });
+  const nodes = [world.node(wait), world.node(wait), world.node(wait)];
+  t.after(() => never.open());
+  // Each looks at those before it: the last one at the new one first, and that one at the dead one.
+  const [dead, fresh, last] = nodes.sort((one, other) => (one.cluster.node < other.cluster.node ? -1 : 1));
+  if (dead === undefined || fresh === undefined || last === undefined) throw new Error("three nodes are needed");
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 500) {
+      world.clock.advance(500);
+      await settle();
+    }
+  };
+  await last.endpoint.open();
+  const client = await dead.endpoint.open();
+  await pass(15_000);
+  const call = client.call(1, "wait");
+  await until(() => blocks(call).length > 0, "the stream of the call");
+  world.state.cut(dead.cluster);
+  call.disconnect();
+  const resumed = at(last, client).get(blocks(call).at(-1)?.id);
+  await pass(6_000);
+  await fresh.endpoint.open();
+  await pass(6_000);
+  match(JSON.stringify(messages(resumed)), /has died/);
+});
