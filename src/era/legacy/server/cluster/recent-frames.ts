@@ -60,11 +60,10 @@ export class RecentFrames {
   isNew(session: string, frame: string): boolean {
     const takeover = this.#sessions.get(session);
     if (takeover === undefined) return true;
-    if (takeover.stored.includes(frame)) {
-      takeover.stored = takeover.stored.filter((other) => other !== frame);
-      if (this.#clock.now() - takeover.at <= OVERLAP_MS) return false;
-    }
-    return count(takeover, frame, 1) > 0;
+    const isStored = takeover.stored.includes(frame) && this.#clock.now() - takeover.at <= OVERLAP_MS;
+    takeover.stored = takeover.stored.filter((other) => other !== frame);
+    // It may be passed on as well, by a process that wrote the stream before the former writer did.
+    return count(takeover, frame, 1) > 0 && !isStored;
   }
 
   /** Counts a message that was passed on. Returns false if it was written before, here or by the former writer. */

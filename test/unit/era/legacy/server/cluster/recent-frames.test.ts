@@ -44,3 +44,10 @@ test("a message that waits here is known among those that the former writer has 
   deepEqual(frames.onStored("s", [log(0), log(1), CHANGED, log(2)]), [log(1), log(2)]);
   equal(frames.isNew("s", log(0)), false);
 });
+
+test("a message that the former writer has stored is not new, directly and when it is passed on", () => {
+  const frames = takenOver();
+  frames.onStored("s", [log(1), log(2)]);
+  deepEqual([frames.isNew("s", log(1)), frames.isNewPassedOn("s", log(1))], [false, false]);
+  deepEqual([frames.isNewPassedOn("s", log(2)), frames.isNew("s", log(2))], [false, false]);
+});
