@@ -16,6 +16,9 @@ const { names, isShort, seed, broken, file, json } = parseOptions(process.argv.s
 /** Time after its limit in which a run is judged and everything ends. */
 const GRACE_MS = 30_000;
 
+// Nodes and the engine end with this process.
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+
 const say = (text) => process.stderr.write(`${text}\n`);
 const documents = [];
 for (const name of names) {

@@ -32,7 +32,10 @@ export async function play({ engine: name, isShort, seed, broken, say }) {
   const file = join(folder, "truth");
   const { address, program } = engine;
   const nodes = new Nodes({ program, engine: name, address, file, seed, broken });
-  const abandon = () => nodes.abandon();
+  const abandon = () => {
+    nodes.abandon();
+    engine.kill?.();
+  };
   process.once("exit", abandon);
   let balancer;
   try {
