@@ -12,6 +12,7 @@ export const BUILT_IN_EXTENSIONS = {
   clientCredentials: "io.modelcontextprotocol/oauth-client-credentials",
   enterpriseAuthorization: "io.modelcontextprotocol/enterprise-managed-authorization",
   skills: "io.modelcontextprotocol/skills",
+  tasks: "io.modelcontextprotocol/tasks",
 } as const;
 
 /** True if a key is valid in `_meta`: a name, optionally preceded by a dotted prefix and a slash. */

@@ -105,6 +105,8 @@ const arrows: readonly (readonly [file: string, may: readonly string[], mayNot: 
   ["skills/a.ts", ["protocol"], "server"],
   ["skills/server/a.ts", ["protocol", "call", "era", "server"], "node"],
   ["skills/client/a.ts", ["protocol", "call", "era", "client"], "server"],
+  ["tasks/a.ts", ["protocol"], "server"],
+  ["tasks/client/a.ts", ["protocol", "call", "schema", "era", "client"], "server"],
   ["node/a.ts", ["server", "client", "auth"], "testing"],
   ["node/http/a.ts", ["server", "client", "auth"], "entry"],
   ["testing/a.ts", ["server", "client", "node"], "auth"],
