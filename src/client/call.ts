@@ -1,21 +1,19 @@
-import type { AbortSwitch } from "../call/abort-switch.js";
 import type { RetryWaits } from "../call/backoff.js";
-import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import { CallLifetime } from "../call/lifetime.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import { tellProgress } from "../call/progress.js";
 import type { ClientResult, Connection, ConnectionCall } from "../era/client-era.js";
-import { CLIENT_TIMES, type ClientLimits } from "../era/client-limits.js";
+import { CLIENT_TIMES } from "../era/client-limits.js";
 import { afterFirstAnswer, ConnectionError, notConnected, type RpcError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { SmallMap } from "../protocol/jsonrpc/small-map.js";
 import type { ClientCache } from "./cache/cache.js";
 import { capabilityRefusal, missingMethod } from "./capabilities.js";
-import type { Extensions } from "./extensions.js";
+import type { ExtensionClient, Extensions } from "./extensions.js";
 import { answerInput } from "./input-rounds.js";
 import { assertCallOptions } from "./option-names.js";
-import type { CallOptions, ClientCall, ClientOptions } from "./options.js";
+import type { CallOptions, ClientCall } from "./options.js";
 
 /** Converts a result to the value that the caller gets. */
 export type ReadResult<T> = (result: ClientResult) => MaybePromise<T>;
@@ -24,13 +22,9 @@ export type ReadResult<T> = (result: ClientResult) => MaybePromise<T>;
 type OnFailure = (error: unknown, options: CallOptions) => Promise<never>;
 
 /** Parts of the client that its calls use. */
-export interface CallingClient {
-  readonly options: ClientOptions;
+export interface CallingClient extends ExtensionClient {
   readonly extensions: Extensions | undefined;
-  readonly clock: Clock;
-  readonly limits: ClientLimits;
   readonly waits: RetryWaits;
-  answerInput(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
   onFailure: OnFailure;
   onProblem(problem: unknown): void;
 }
@@ -59,7 +53,7 @@ export class ClientCalls {
     this.#connection = connection;
     this.#cache = cache;
     const { extensions, options } = this.#client;
-    const { interceptors = [] } = options;
+    const interceptors = [...(options.interceptors ?? []), ...(extensions?.interceptors(this.#client) ?? [])];
     if (interceptors.length === 0 && extensions === undefined) return;
     const intercepted = composeInterceptors(interceptors, (call) => this.#resolve(call));
     this.#intercepted = async (call) => {

@@ -1,18 +1,60 @@
-import type { ClaimedResults, ClientResult, ServerDescription } from "../era/client-era.js";
+import type { AbortSwitch } from "../call/abort-switch.js";
+import type { Clock } from "../call/clock.js";
+import type { CallLifetime } from "../call/lifetime.js";
+import type {
+  ClaimedResults,
+  ClientResult,
+  Connection,
+  ServerDescription,
+  Subscription,
+  WatchEvents,
+} from "../era/client-era.js";
+import type { ClientLimits } from "../era/client-limits.js";
 import { DefinitionError, ProtocolError, RpcError } from "../protocol/errors.js";
 import { METHOD_NOT_FOUND } from "../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification } from "../protocol/jsonrpc/message.js";
 import { assertExtensionIds } from "../protocol/meta.js";
-import type { ClientCapabilities, ServerCapabilities } from "../protocol/types/index.js";
+import type { ClientCapabilities, ServerCapabilities, SubscriptionFilter } from "../protocol/types/index.js";
 import { parseStandard } from "../schema/standard-schema.js";
-import type { ClientCall, ClientExtension, ClientOptions, ExtensionContext } from "./options.js";
+import type {
+  CallOptions,
+  ClientCall,
+  ClientExtension,
+  ClientInterceptor,
+  ClientOptions,
+  ExtensionContext,
+} from "./options.js";
+
+/** Parts of a client that extensions of this package use. */
+export interface ExtensionClient {
+  readonly options: ClientOptions;
+  readonly clock: Clock;
+  readonly limits: ClientLimits;
+  readonly calls: {
+    connected(): Connection;
+    call<T>(call: ClientCall, read: (result: ClientResult) => T): Promise<T>;
+    /** Runs work that has no request of its own in progress. The end of the connection aborts it. */
+    runOffWire<T>(label: string, options: CallOptions, work: (lifetime: CallLifetime) => Promise<T>): Promise<T>;
+  };
+  /** Handles an input request of the server in the same way as one of a result. */
+  answerInput(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
+  listen(filter: SubscriptionFilter, events: WatchEvents, options?: CallOptions): Promise<Subscription>;
+}
+
+/** Extension of this package that intercepts calls. Its interceptor runs after those of the options. */
+export interface InterceptingExtension extends ClientExtension {
+  readonly intercept: (client: ExtensionClient) => ClientInterceptor;
+}
 
 type Resolve = (result: ClientResult, ctx: ExtensionContext) => ClientResult | Promise<ClientResult>;
 
 /** Extensions of a client, with the owner of each result type, method and notification. */
 export class Extensions implements ClaimedResults {
   readonly #enabled: { readonly [id: string]: ClientExtension };
-  readonly #results = new Map<string, { readonly owner: string; readonly method: string; readonly resolve: Resolve }>();
+  readonly #results = new Map<
+    string,
+    { readonly owner: string; readonly methods: readonly string[]; readonly resolve: Resolve }
+  >();
   readonly #methods = new Map<string, string>();
   readonly #notifications = new Map<string, (params: Params | undefined) => void | Promise<void>>();
   readonly #maxWaiting: number;
@@ -42,7 +84,7 @@ export class Extensions implements ClaimedResults {
       claim(id, "the option extensions");
       for (const [type, { method, resolve }] of Object.entries(results)) {
         claim(`result type ${type}`, id);
-        this.#results.set(type, { owner: id, method, resolve });
+        this.#results.set(type, { owner: id, methods: [method].flat(), resolve });
       }
       for (const method of [...methods, ...Object.keys(notifications)]) {
         if (isSpecified(method)) throw conflict(`method ${method}`, id, "the protocol");
@@ -55,13 +97,19 @@ export class Extensions implements ClaimedResults {
 
   /** Returns the member of params that names the target of an extension's request. */
   nameFrom(method: string): string | undefined {
-    const names = this.#enabled[this.#methods.get(method) ?? ""]?.names;
-    return names !== undefined && Object.hasOwn(names, method) ? names[method] : undefined;
+    return Object.values(this.#enabled).find(({ names }) => names && Object.hasOwn(names, method))?.names?.[method];
+  }
+
+  /** Creates the interceptors of the extensions for a client. */
+  interceptors(client: ExtensionClient): readonly ClientInterceptor[] {
+    return Object.values(this.#enabled).flatMap(
+      (one) => (one as Partial<InterceptingExtension>).intercept?.(client) ?? [],
+    );
   }
 
   accepts(type: unknown, method: string, declared: ClientCapabilities): boolean {
     const claimed = this.#results.get(type as string);
-    return claimed !== undefined && claimed.method === method && declares(declared, claimed.owner);
+    return claimed?.methods.includes(method) === true && declares(declared, claimed.owner);
   }
 
   /** Removes extensions that need result types, for protocol versions without them. */

@@ -146,12 +146,12 @@ export interface ClientExtension {
   /** Schema of the server's settings. A server whose settings do not match counts as one without the extension. */
   readonly serverSettings?: StandardSchema;
   /**
-   * Result types of the extension. Each has the method that may return it and a function that converts it to an
+   * Result types of the extension. Each has the methods that may return it and a function that converts it to an
    * ordinary result. In protocol versions without result types the extension is not announced.
    */
   readonly results?: {
     readonly [type: string]: {
-      readonly method: string;
+      readonly method: string | readonly string[];
       readonly resolve: (result: ClientResult, ctx: ExtensionContext) => ClientResult | Promise<ClientResult>;
     };
   };

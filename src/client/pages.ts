@@ -80,7 +80,7 @@ export class Pages<T> implements AsyncIterable<T> {
       if (!isKnown && seen.add(cursor).size < maxPages) continue;
       this.#onEndless?.();
       throw isKnown
-        ? new ProtocolError(`The server returned the same cursor twice: its list of ${this.#member} has no end`)
+        ? new ProtocolError(`The server returned the same cursor twice: its ${this.#member} have no end`)
         : new McpError(
             "too_many_pages",
             `The server's list of ${this.#member} has more than ${maxPages} pages (limits.maxPages)`,

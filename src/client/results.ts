@@ -72,7 +72,7 @@ export async function toParsedOutcome(
 /** Returns the result. Throws if it requests input, which only a caller of `request` can handle manually. */
 export function completed<Result extends object>(method: string, result: Result | InputRequiredResult): Result {
   if ((result as InputRequiredResult).resultType !== "input_required") return result as Result;
-  const message = `${method}: the server requires input; set input to "auto", or answer the requests in the error's result by request()`;
+  const message = `${method}: the server requires input; set input to "auto", or answer the inputRequests by request()`;
   throw new InputRequiredError("input_required", message, result as InputRequiredResult);
 }
 

@@ -81,7 +81,7 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
 type Passing = ConnectionError | RpcError;
 
 /** True if a repeated call may succeed: the connection was lost, or the server is temporarily unavailable. */
-function isPassing(error: unknown): error is Passing {
+export function isPassing(error: unknown): error is Passing {
   if (error instanceof ConnectionError) return error.status === undefined || PASSING.has(error.status);
   return error instanceof RpcError && PASSING.has(error.status ?? 0);
 }

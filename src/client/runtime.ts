@@ -110,7 +110,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
     const capabilities = capabilitiesOf(options);
     const { declaresOnce } = this.calls.connected().era;
     if (declaresOnce && JSON.stringify(capabilities) !== JSON.stringify(this.capabilities)) {
-      const message = "answerWith: the handlers require other capabilities than the handshake declared; connect again";
+      const message = "answerWith: the handshake declared other capabilities; connect again";
       throw new McpError("not_declared", message);
     }
     this.options = options;

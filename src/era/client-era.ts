@@ -4,7 +4,7 @@ import type { CallLifetime } from "../call/lifetime.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { Deprecation } from "../protocol/deprecations.js";
 import type { RpcError } from "../protocol/errors.js";
-import type { Params, RequestId, RpcNotification } from "../protocol/jsonrpc/message.js";
+import type { Params, RequestId, RpcErrorObject, RpcNotification } from "../protocol/jsonrpc/message.js";
 import type {
   ClientCapabilities,
   Implementation,
@@ -103,6 +103,8 @@ export interface ResumeToken {
 /** Callbacks of a subscription. No callback follows `onEnd`. */
 export interface WatchEvents {
   onChange(change: Change): void;
+  /** Called with each notification of the subscription that is not a change, such as one of an extension. */
+  onOther?(notification: RpcNotification): void;
   /** Called when the subscription works again after an interruption in which changes may have been missed. */
   onMissed(honoured: SubscriptionFilter, reason: Error | undefined): void;
   /**
@@ -188,6 +190,8 @@ export interface ClientEra {
   readonly declaresOnce: boolean;
   /** True if this era deprecates features of earlier eras. */
   readonly deprecates: boolean;
+  /** Converts an error object of the server to the error class of its code. */
+  toError(error: RpcErrorObject, method: string): RpcError;
   /** True if the error means that the listing of a tool is outdated. */
   isOfOldListing(error: RpcError): boolean;
   /** Method that serves as a ping. */

@@ -47,7 +47,7 @@ export interface ClientCacheOptions {
 /** Throws for invalid options, before connecting. */
 export function assertCacheOptions({ store, partition }: ClientCacheOptions): void {
   if (store === undefined || partition !== undefined) return;
-  throw new DefinitionError("cache: store requires partition, so that users do not get each other's results");
+  throw new DefinitionError("cache: store requires partition, which keeps users apart");
 }
 
 /** Parts of the client that the cache uses. */

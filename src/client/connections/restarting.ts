@@ -190,7 +190,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   #onMissedPing(error: Error, missed: number): void {
     const state = this.#state;
     if (missed < this.#limits.maxMissedPings || state?.name !== "up") return this.#runtime.onProblem(error);
-    const message = `The server process seems to hang and is killed: no response to ${missed} pings in a row (restart.maxMissedPings)`;
+    const message = `The server process is killed: no response to ${missed} pings in a row (restart.maxMissedPings)`;
     this.#goDown(state, new ConnectionError(message, { delivery: "sent", cause: error }));
   }
 

@@ -87,9 +87,7 @@ class Refresher implements WatchEvents {
 
   onEnd(how: "graceful" | "lost", reason: Error | undefined): void {
     if (how === "lost")
-      this.#runtime.onProblem(
-        new Error("List changes are no longer reported: the subscription was lost; connect again", { cause: reason }),
-      );
+      this.#runtime.onProblem(new Error("The subscription to list changes was lost; connect again", { cause: reason }));
   }
 
   #schedule(kind: Kind): void {

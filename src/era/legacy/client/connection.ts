@@ -2,6 +2,7 @@ import { untilAborted } from "../../../call/abortable.js";
 import { CallLifetime } from "../../../call/lifetime.js";
 import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
 import { ConnectionError, McpError, ProtocolError, RpcError } from "../../../protocol/errors.js";
+import { isObject } from "../../../protocol/json.js";
 import { fromErrorObject, INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import { NO_BATCHES } from "../../../protocol/jsonrpc/peer.js";
@@ -116,7 +117,7 @@ export class LegacyConnection implements Connection {
     const onEventId = this.#tokenMaker(call);
     const waitsTurn = method !== "ping";
     const request = { id, method, params, cancellable: true, waitsTurn, onProgress, resume, onEventId };
-    const read = (response: RpcResponse) => readResult(method, response);
+    const read = (response: RpcResponse) => this.#read(call, response);
     return this.#reopen === undefined
       ? this.#transport.exchange(request, lifetime, read)
       : this.#requestOrRenew(request, lifetime).then(read);
@@ -182,6 +183,17 @@ export class LegacyConnection implements Connection {
     const session = onResumable && this.session;
     if (onResumable === undefined || session === undefined) return undefined;
     return (id, lastEventId) => onResumable({ session, id, lastEventId });
+  }
+
+  /** Returns the result of a response. A call with the member `task` may get a task instead, if an extension takes it. */
+  #read({ method, params }: ConnectionCall, response: RpcResponse): ClientResult {
+    const { extensions, capabilities } = this.#runtime;
+    const isTask = "result" in response && method === "tools/call" && isObject(response.result.task);
+    if (!isTask) return readResult(method, response);
+    if (params?.task !== undefined && extensions?.accepts("task", method, capabilities)) return response.result;
+    throw new McpError("invalid_result", `${method}: the server returned a task, which was not requested`, {
+      cause: response.result,
+    });
   }
 
   /** Sends a request. If it is refused because its session is lost, sends it again in a new session. */

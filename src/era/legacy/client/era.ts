@@ -1,3 +1,4 @@
+import { fromErrorObject } from "../../../protocol/jsonrpc/errors.js";
 import type { ClientEra } from "../../client-era.js";
 import { HANDSHAKE_VERSIONS } from "../../versions.js";
 
@@ -16,6 +17,7 @@ export const legacyClient: ClientEra = {
   mayBeIgnored: false,
   declaresOnce: true,
   deprecates: false,
+  toError: fromErrorObject,
   isOfOldListing: () => false,
   pingMethod: "ping",
   replacements: ADDED,

@@ -41,6 +41,7 @@ export const modernClient: ClientEra = {
   mayBeIgnored: true,
   declaresOnce: false,
   deprecates: true,
+  toError: toTypedError,
   isOfOldListing: ({ rpcCode }) => rpcCode === HEADER_MISMATCH,
   pingMethod: "server/discover",
   replacements: REMOVED,

@@ -93,10 +93,10 @@ class ListenSubscription implements Subscription {
 
   receive(notification: RpcNotification): void {
     if (notification.method === "notifications/subscriptions/acknowledged") return this.#onAcknowledged(notification);
+    if (this.#state !== "open") return;
     const change = toChange(notification.method, notification.params);
-    if (this.#state === "open" && change !== undefined && isWantedBy(this.#honoured, change)) {
-      this.#events.onChange(change);
-    }
+    if (change === undefined) this.#events.onOther?.(notification);
+    else if (isWantedBy(this.#honoured, change)) this.#events.onChange(change);
   }
 
   /** Ends with the response of the server. */

@@ -89,7 +89,7 @@ test("after a loss it listens again and reads what may have changed, however oft
   opened[30]?.onEnd("lost", new Error("replaced"));
   clock.advance(30_000);
   await settled();
-  match(problems.at(-1) ?? "", /no longer reported/);
+  match(problems.at(-1) ?? "", /subscription to list changes was lost/);
   clock.advance(600_000);
   await settled();
   equal(opened.length, 31);
