@@ -30,7 +30,11 @@ const INTERNAL = new Set([
 ]);
 
 /** Entries of extensions, with the entry that every program with the extension imports too. */
-const EXTENDED = { "bowline/skills/server": "bowline/server", "bowline/skills/client": "bowline/client" };
+const EXTENDED = {
+  "bowline/skills/server": "bowline/server",
+  "bowline/skills/client": "bowline/client",
+  "bowline/tasks/client": "bowline/client",
+};
 
 const settings = {
   compilerOptions: {

@@ -1,0 +1,144 @@
+import type { CallLifetime } from "../../call/lifetime.js";
+import type { ExtensionClient, InterceptingExtension } from "../../client/extensions.js";
+import type { ClientCall, ClientExtension, ClientInterceptor, ToolCallOptions } from "../../client/options.js";
+import type { ClientResult } from "../../era/client-era.js";
+import { afterFirstAnswer, ConnectionError } from "../../protocol/errors.js";
+import { isObject } from "../../protocol/json.js";
+import type { ServerCapabilities, Tool } from "../../protocol/types/index.js";
+import { TaskError } from "../error.js";
+import { CANCEL_TASK, GET_TASK, TASKS_EXTENSION, type Task, UPDATE_TASK } from "../types.js";
+import { TaskListener } from "./listener.js";
+import { type ResolvedOptions, resolveOptions, type TasksOptions } from "./options.js";
+import { TaskRun } from "./run.js";
+import { toTask } from "./shape.js";
+import { TaskWire } from "./wire.js";
+
+/**
+ * Turns tasks on: `connect(target, { extensions: tasks() })`. A call that the server answers with a task then resolves
+ * with the result of the task. Several clients may share the object.
+ */
+export function tasks(options: TasksOptions = {}): { readonly [id: string]: ClientExtension } {
+  const resolved = resolveOptions(options);
+  const extension: InterceptingExtension = {
+    results: { task: { method: ["tools/call", GET_TASK], resolve: (result) => result } },
+    names: { [GET_TASK]: "taskId", [UPDATE_TASK]: "taskId", [CANCEL_TASK]: "taskId" },
+    intercept: (client) => new TaskCalls(client, resolved).intercept,
+  };
+  return { [TASKS_EXTENSION]: extension };
+}
+
+/** Option of a call that follows the call's task. It is a symbol, so that it reaches the extension and nothing else. */
+export const FOLLOWER = Symbol("bowline.task.follower");
+
+/** Follower of a call that may become a task. */
+export interface TaskFollower {
+  /** Id of a task that exists already. Nothing is sent for the call then. */
+  readonly taskId?: string;
+  onRun(run: TaskRun): void;
+  onTask(task: Task): void;
+}
+
+type FollowedCall = Omit<ClientCall, "options"> & {
+  readonly options: ToolCallOptions & { readonly [FOLLOWER]?: TaskFollower };
+};
+
+/** Calls of one client. It asks for tasks where the protocol version requires that, and follows those that it gets. */
+class TaskCalls {
+  readonly #client: ExtensionClient;
+  readonly #options: ResolvedOptions;
+  readonly #listener: TaskListener;
+  /** Listed tools that run as tasks on request (2025-11-25 only). */
+  readonly #tools = new Set<string>();
+
+  constructor(client: ExtensionClient, options: ResolvedOptions) {
+    this.#client = client;
+    this.#options = options;
+    this.#listener = new TaskListener(client, options);
+  }
+
+  readonly intercept: ClientInterceptor = async (given, next) => {
+    const call: FollowedCall = given;
+    const began = this.#client.clock.now();
+    const taskId = call.options[FOLLOWER]?.taskId;
+    if (taskId !== undefined) return this.#follow(taskId, undefined, call, began);
+    const sent = this.#augmented(call);
+    const result = await next(sent);
+    if (call.method === "tools/list") this.#learn(result);
+    const created = createdTask(sent, result);
+    return created === undefined ? result : this.#follow(created.taskId, created, call, began);
+  };
+
+  /** Follows a task until it ends. The call's limits hold: one of them ends the call, and cancels the task. */
+  async #follow(id: string, first: Task | undefined, call: FollowedCall, began: number): Promise<ClientResult> {
+    const { options } = call;
+    const { [FOLLOWER]: follower, signal, input, deadlineMs = this.#client.options.deadlineMs } = options;
+    const wire = new TaskWire(id, this.#client, options);
+    const run = new TaskRun({
+      client: this.#client,
+      options: this.#options,
+      wire,
+      onTask: follower && ((task) => follower.onTask(task)),
+      isManual: (input ?? this.#client.options.input) === "manual",
+      listen: (onTask) => this.#listener.listen(wire, onTask),
+    });
+    follower?.onRun(run);
+    const leftMs =
+      deadlineMs === undefined
+        ? Number.POSITIVE_INFINITY
+        : Math.max(0, deadlineMs - (this.#client.clock.now() - began));
+    const limits = { signal, timeoutMs: Number.POSITIVE_INFINITY, deadlineMs: leftMs };
+    let life: CallLifetime | undefined;
+    try {
+      return await this.#client.calls.runOffWire(call.method, limits, (lifetime) => {
+        life = lifetime;
+        return run.follow(first, lifetime);
+      });
+    } catch (error) {
+      const isAborted = life === undefined || life.aborted;
+      if (isAborted ? !leavesTask(error) : run.hasGivenUp) run.cancel().catch(() => {});
+      throw afterFirstAnswer(error);
+    }
+  }
+
+  /** Adds the request for a task, if the tool supports tasks and the protocol version lets clients ask. */
+  #augmented(call: FollowedCall): FollowedCall {
+    if (call.method !== "tools/call" || !this.#options.experimental || call.params?.task !== undefined) return call;
+    const { era, server } = this.#client.calls.connected();
+    if (!era.declaresOnce || !offersTasks(server.capabilities)) return call;
+    const { tool } = call.options;
+    const isTask = tool === undefined ? this.#tools.has(String(call.params?.name)) : runsAsTask(tool);
+    return isTask ? { ...call, params: { ...call.params, task: { ttl: this.#options.ttlMs } } } : call;
+  }
+
+  #learn({ tools }: ClientResult): void {
+    for (const tool of tools as readonly Tool[]) {
+      this.#tools.delete(tool.name);
+      if (runsAsTask(tool)) this.#tools.add(tool.name);
+      const [oldest] = this.#tools;
+      if (oldest !== undefined && this.#tools.size > this.#client.limits.maxTools) this.#tools.delete(oldest);
+    }
+  }
+}
+
+/** Returns the task that a call got instead of its result. */
+function createdTask({ method, params }: FollowedCall, result: ClientResult): Task | undefined {
+  if (method !== "tools/call") return undefined;
+  if (result.resultType === "task") return toTask(method, result);
+  return params?.task !== undefined && isObject(result.task) ? toTask(method, result.task) : undefined;
+}
+
+function runsAsTask({ execution }: Tool): boolean {
+  const { taskSupport } = (execution ?? {}) as { readonly taskSupport?: unknown };
+  return taskSupport === "optional" || taskSupport === "required";
+}
+
+/** True if the server declared that calls may ask for tasks. */
+export function offersTasks({ tasks }: ServerCapabilities): boolean {
+  const { requests } = (tasks ?? {}) as { readonly requests?: { readonly tools?: { readonly call?: unknown } } };
+  return isObject(requests?.tools?.call);
+}
+
+/** True if the task goes on after this end of its call: the connection ended, or the caller left the task. */
+function leavesTask(error: unknown): boolean {
+  return error instanceof ConnectionError || (error instanceof TaskError && error.code === "task_detached");
+}

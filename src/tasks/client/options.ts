@@ -1,0 +1,103 @@
+import { DefinitionError } from "../../protocol/errors.js";
+import { assertOptions, type Known, resolveLimits } from "../../protocol/known-options.js";
+
+/** Options of {@link tasks}. */
+export interface TasksOptions {
+  /**
+   * Time between two polls of a task, if the server suggests none.
+   * @default 1000
+   */
+  readonly pollMs?: number;
+  /**
+   * Minimum time between two polls of a task, even if the server suggests less.
+   * @default 250
+   */
+  readonly minPollMs?: number;
+  /**
+   * Subscribes to notifications about tasks, so that calls end sooner. Tasks are polled nevertheless.
+   * @default true
+   */
+  readonly notifications?: boolean;
+  /**
+   * Uses the experimental tasks of 2025-11-25 with servers that declared them: calls of tools that support or require
+   * tasks ask for one.
+   * @default true
+   */
+  readonly experimental?: boolean;
+  /**
+   * Lifetime to request for a task from its creation (2025-11-25 only). The server decides.
+   * @default 86_400_000
+   */
+  readonly ttlMs?: number;
+  readonly limits?: Partial<TasksClientLimits>;
+}
+
+/** Limits of a client of tasks. */
+export interface TasksClientLimits {
+  /**
+   * Maximum time between two polls, if the server suggests or requests more.
+   * @default 3_600_000
+   */
+  readonly maxPollMs: number;
+  /**
+   * Maximum number of consecutive failed polls of a task, such as lost connections. The time between them doubles, up to
+   * 30 seconds.
+   * @default 10
+   */
+  readonly maxFailedPolls: number;
+  /**
+   * Maximum number of input requests of one task.
+   * @default 1000
+   */
+  readonly maxInputRequests: number;
+  /**
+   * Maximum number of tasks of one client that are subscribed to at once. Further tasks are polled only.
+   * @default 8
+   */
+  readonly maxSubscriptions: number;
+  /**
+   * Maximum number of changes of a task that wait until they are read. The oldest are dropped first.
+   * @default 256
+   */
+  readonly maxChanges: number;
+}
+
+export const TASKS_CLIENT_LIMITS: TasksClientLimits = {
+  maxPollMs: 3_600_000,
+  maxFailedPolls: 10,
+  maxInputRequests: 1000,
+  maxSubscriptions: 8,
+  maxChanges: 256,
+};
+
+/** Options with their defaults. */
+export type ResolvedOptions = Required<Omit<TasksOptions, "limits">> & { readonly limits: TasksClientLimits };
+
+const TASKS_OPTIONS: Known<TasksOptions> = {
+  pollMs: "number",
+  minPollMs: "number",
+  notifications: "boolean",
+  experimental: "boolean",
+  ttlMs: "number",
+  limits: "object",
+};
+
+/** Checks the options and adds the defaults. */
+export function resolveOptions(options: TasksOptions): ResolvedOptions {
+  assertOptions("tasks", options, TASKS_OPTIONS);
+  const limits = resolveLimits("tasks", options.limits, TASKS_CLIENT_LIMITS);
+  const { notifications = true, experimental = true } = options;
+  return {
+    pollMs: positive("pollMs", options.pollMs ?? 1000),
+    minPollMs: positive("minPollMs", options.minPollMs ?? 250),
+    ttlMs: positive("ttlMs", options.ttlMs ?? 86_400_000),
+    notifications,
+    experimental,
+    limits,
+  };
+}
+
+function positive(name: string, ms: number): number {
+  if (Number.isSafeInteger(ms) && ms > 0) return ms;
+  throw new DefinitionError(`tasks: ${name} must be a positive integer of milliseconds, got ${ms}`);
+}

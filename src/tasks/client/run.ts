@@ -1,0 +1,242 @@
+import { AbortSwitch } from "../../call/abort-switch.js";
+import { askedMs } from "../../call/backoff.js";
+import { pause } from "../../call/clock.js";
+import type { CallLifetime } from "../../call/lifetime.js";
+import type { ExtensionClient } from "../../client/extensions.js";
+import { isPassing } from "../../client/retry.js";
+import type { ClientResult } from "../../era/client-era.js";
+import { InputRequiredError, RpcError, TimeoutError } from "../../protocol/errors.js";
+import { LIMIT_EXCEEDED } from "../../protocol/jsonrpc/errors.js";
+import type { InputResponses } from "../../protocol/types/index.js";
+import { TaskError } from "../error.js";
+import { type DetailedTask, isTerminal, type Task } from "../types.js";
+import { TaskInput } from "./input.js";
+import type { ResolvedOptions, TasksClientLimits } from "./options.js";
+import { hasEnded, type PolledTask, type TaskWire } from "./wire.js";
+
+/** Longest time that doubles after each failure. */
+const LONGEST_RETRY_MS = 30_000;
+
+/** Parts that the run of a task uses. */
+export interface RunContext {
+  readonly client: ExtensionClient;
+  readonly options: ResolvedOptions;
+  readonly wire: TaskWire;
+  /** Called with each state. Undefined if nobody looks at them. */
+  readonly onTask: ((task: Task) => void) | undefined;
+  /** True if the caller answers input requests. */
+  readonly isManual: boolean;
+  /** Subscribes to notifications of the task. Returns a function that ends the subscription. */
+  listen(onTask: (task: DetailedTask) => void): () => void;
+}
+
+/**
+ * Run of one task in a client, from its first state to its outcome: polls, takes notifications and handles input
+ * requests.
+ */
+export class TaskRun {
+  readonly #context: RunContext;
+  readonly #input: TaskInput;
+  /** Ends waits and requests of the run: it has an outcome, or the call has ended. */
+  readonly #over = new AbortSwitch();
+  /** Last state. Undefined for a task that is taken up by its id, before the first poll. */
+  #task: Task | undefined;
+  /** Time of the first state. */
+  #seenAt = 0;
+  /** Makes the outcome. The first one counts. */
+  #outcome: (() => ClientResult) | undefined;
+  #hasGivenUp = false;
+  #isCollecting = false;
+  #failures = 0;
+  /** Wait that the last failure requires. */
+  #delayMs = 0;
+  #cancelled: Promise<void> | undefined;
+
+  constructor(context: RunContext) {
+    this.#context = context;
+    const { wire, client, options } = context;
+    this.#input = new TaskInput({
+      taskId: wire.id,
+      client,
+      maxInputRequests: options.limits.maxInputRequests,
+      update: (responses) => this.#send(responses),
+      fail: (error) => this.#giveUp(error),
+    });
+  }
+
+  /** True if the client cannot go on with a task that may still run. */
+  get hasGivenUp(): boolean {
+    return this.#hasGivenUp;
+  }
+
+  /** Follows the task until it ends. `lifetime` ends with the call. */
+  async follow(first: Task | undefined, lifetime: CallLifetime): Promise<ClientResult> {
+    const end = (reason: unknown) => this.#over.abort(reason);
+    lifetime.onAbort(end);
+    if (first !== undefined) this.#note(first);
+    const isEnded = first !== undefined && isTerminal(first.status);
+    const stopListening = isEnded ? () => {} : this.#context.listen((task) => this.#take(task));
+    // The first state of a task that waits for input or has ended lacks the member that belongs to it.
+    let waitMs = first?.status === "working" ? this.#intervalMs() : 0;
+    try {
+      while (!this.#over.aborted) {
+        await this.#wait(waitMs);
+        if (!this.#over.aborted) await this.#poll();
+        waitMs = Math.max(this.#intervalMs(), this.#delayMs);
+      }
+      lifetime.throwIfAborted();
+      return (this.#outcome as () => ClientResult)();
+    } finally {
+      lifetime.offAbort(end);
+      stopListening();
+      this.#input.close(notFollowed(this.#context.wire.id));
+    }
+  }
+
+  get limits(): TasksClientLimits {
+    return this.#context.options.limits;
+  }
+
+  /** Sends the caller's responses to input requests. The handlers of the client do not get these requests. */
+  update(responses: InputResponses): Promise<void> {
+    this.#input.skip(Object.keys(responses));
+    return this.#context.wire.update(responses);
+  }
+
+  /** Sends `tasks/cancel`, once. */
+  cancel(): Promise<void> {
+    this.#cancelled ??= this.#context.wire.cancel();
+    return this.#cancelled;
+  }
+
+  /** Waits, at most until the end of the task's lifetime. */
+  async #wait(ms: number): Promise<void> {
+    const leftMs = Math.max(0, this.#diesAt() - this.#context.client.clock.now());
+    const waitMs = Math.min(ms, leftMs);
+    if (waitMs > 0) await pause(this.#context.client.clock, waitMs, this.#over.signal);
+  }
+
+  /** Requests the state once. A failure that may pass is counted. Any other ends the run. */
+  async #poll(): Promise<void> {
+    const { wire, options, client } = this.#context;
+    try {
+      this.#take(await wire.poll(this.#over.signal));
+      this.#failures = 0;
+      this.#delayMs = 0;
+      if (!this.#over.aborted && client.clock.now() >= this.#diesAt()) this.#fail(expired(this.#task as Task));
+    } catch (error) {
+      if (this.#over.aborted) return;
+      const { maxFailedPolls: most, maxPollMs } = options.limits;
+      if (!isTransient(error)) this.#fail(error);
+      else if (++this.#failures > most) this.#fail(unreachable(wire.id, most, error));
+      this.#delayMs = retryMs(this.#intervalMs(), this.#failures, error, maxPollMs);
+    }
+  }
+
+  /** Uses a state from a poll or a notification. */
+  #take(task: PolledTask): void {
+    if (this.#over.aborted) return;
+    this.#note(task);
+    if (hasEnded(task)) return this.#end(() => this.#context.wire.outcome(task as DetailedTask));
+    if (task.status === "working") return;
+    if ("isBare" in task) void this.#collect();
+    else if (task.status === "input_required") this.#ask(task);
+  }
+
+  #note(task: Task): void {
+    if (this.#task === undefined) this.#seenAt = this.#context.client.clock.now();
+    this.#task = task;
+    this.#context.onTask?.(task);
+  }
+
+  #ask({ inputRequests }: DetailedTask & { readonly status: "input_required" }): void {
+    const { isManual, onTask, wire } = this.#context;
+    if (!isManual) return this.#input.take(inputRequests);
+    if (onTask !== undefined) return;
+    const message = `tools/call: the task ${wire.id} requires input; set input to "auto", or call startTool and update`;
+    const result = { resultType: "input_required" as const, inputRequests };
+    this.#giveUp(new InputRequiredError("input_required", message, result));
+  }
+
+  /** Requests the result, which may wait for it (2025-11-25 only). The server may ask questions meanwhile. */
+  async #collect(): Promise<void> {
+    if (this.#isCollecting) return;
+    this.#isCollecting = true;
+    try {
+      const result = await this.#context.wire.result(this.#over.signal);
+      const last = this.#task as Task;
+      if (!isTerminal(last.status)) this.#note({ ...last, status: "completed" });
+      this.#end(() => result);
+    } catch (error) {
+      if (!isTransient(error)) this.#fail(error);
+    } finally {
+      this.#isCollecting = false;
+    }
+  }
+
+  /** Sends responses to input requests. Repeats that after failures that may pass. */
+  async #send(responses: InputResponses): Promise<void> {
+    const { client, wire, options } = this.#context;
+    for (let failures = 1; ; failures++) {
+      try {
+        return await wire.update(responses, this.#over.signal);
+      } catch (error) {
+        if (!isTransient(error) || failures > options.limits.maxFailedPolls) throw error;
+        const waitMs = retryMs(this.#intervalMs(), failures, error, options.limits.maxPollMs);
+        await pause(client.clock, waitMs, this.#over.signal);
+        this.#over.throwIfAborted();
+      }
+    }
+  }
+
+  #giveUp(error: unknown): void {
+    this.#hasGivenUp ||= !this.#over.aborted;
+    this.#fail(error);
+  }
+
+  #fail(error: unknown): void {
+    this.#end(() => {
+      throw error;
+    });
+  }
+
+  #end(outcome: () => ClientResult): void {
+    this.#outcome ??= outcome;
+    this.#over.abort(undefined);
+  }
+
+  #intervalMs(): number {
+    const { pollMs, minPollMs, limits } = this.#context.options;
+    return Math.min(Math.max(this.#task?.pollIntervalMs ?? pollMs, minPollMs), limits.maxPollMs);
+  }
+
+  /** Time after which the server may have deleted the task. */
+  #diesAt(): number {
+    const ttlMs = this.#task?.ttlMs ?? Number.POSITIVE_INFINITY;
+    return this.#seenAt + ttlMs;
+  }
+}
+
+/** True if a later request may succeed. */
+function isTransient(error: unknown): boolean {
+  if (error instanceof TimeoutError) return error.kind === "idle";
+  return isPassing(error) || (error instanceof RpcError && error.rpcCode === LIMIT_EXCEEDED && !error.local);
+}
+
+/** Returns the wait after a failure. It doubles with each failure. `Retry-After` may require more. */
+function retryMs(intervalMs: number, failures: number, error: unknown, maxDelayMs: number): number {
+  return Math.max(Math.min(intervalMs * 2 ** (failures - 1), LONGEST_RETRY_MS), askedMs(error, { maxDelayMs }));
+}
+
+export function notFollowed(id: string): TaskError {
+  return new TaskError("task_detached", `The task ${id} is no longer followed; it may go on`, id);
+}
+
+function expired({ taskId, ttlMs }: Task): TaskError {
+  return new TaskError("task_expired", `The task ${taskId} has not ended within its lifetime of ${ttlMs} ms`, taskId);
+}
+
+function unreachable(id: string, most: number, cause: unknown): TaskError {
+  const message = `The state of the task ${id} is unknown: more than ${most} polls failed (limits.maxFailedPolls of tasks); take it up later by its id`;
+  return new TaskError("task_unreachable", message, id, { cause });
+}
