@@ -84,7 +84,12 @@ export class TaskScript extends ServerExtension {
   }
 
   notify(task: Body): void {
-    this.#listeners.get(String(task.taskId))?.("notifications/tasks", task);
+    this.tell(String(task.taskId), task);
+  }
+
+  /** Sends a notification to the subscriber of one task, about any task. */
+  tell(subscribed: string, task: Body): void {
+    this.#listeners.get(subscribed)?.("notifications/tasks", task);
   }
 
   /** Returns a server with a tool `work` and these tasks. */
@@ -117,6 +122,12 @@ export class TaskBench {
       `wait number ${times} of ${ms} ms`,
       () => this.clock.delays.filter((one) => one === ms).length >= times,
     );
+  }
+
+  /** Lets a call wait for its next poll, which is the nth wait of the client, and returns its outcome. */
+  async finish<T>(called: Promise<T>, times: number): Promise<T> {
+    await this.pass(1111, times);
+    return called;
   }
 
   /** Lets the client wait that long. */

@@ -1,0 +1,145 @@
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { createGroup, RpcError } from "bowline/client";
+import { McpServer } from "bowline/server";
+import { GroupTasks, TaskError, type TaskState, TasksClient } from "bowline/tasks/client";
+import * as z from "zod";
+import { until } from "../../support/census.js";
+import { modernWires } from "../../support/each-wire.js";
+import { asking, completed, state, TaskBench, TaskScript } from "../../support/scripted-tasks.js";
+import { proves, verifies } from "../../support/verifies.js";
+
+const working = (statusMessage: string) => state("t", "working", { statusMessage });
+
+verifies("tasks-ext:client:handle", "shows each change in order", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript();
+  script.task("t", working("half"), working("half"), asking("t", "name"), working("more"), completed("t", "done"));
+  const client = await connect(script.server(), { ...bench.options(), onElicit: () => ({ action: "decline" }) });
+  const handle = await new TasksClient(client).startTool("work");
+  deepEqual([handle.id, handle.status], ["t", "working"]);
+  const seen: (string | undefined)[] = [];
+  const reading = (async () => {
+    for await (const { status, statusMessage } of handle) seen.push(statusMessage ?? status);
+  })();
+  for (let times = 1; times <= 5; times++) await bench.pass(1111, times);
+  equal((await handle.result).text, "done");
+  await reading;
+  deepEqual(seen, ["working", "half", "input_required", "more", "completed"]);
+  deepEqual([handle.status, handle.task?.taskId], ["completed", "t"]);
+});
+
+verifies("tasks-ext:client:handle", "lets the caller answer by hand", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", asking("t", "name"), asking("t", "name"), completed("t", "done"));
+  const client = await connect(script.server(), { ...bench.options(), onElicit: () => ({ action: "decline" }) });
+  const handle = await new TasksClient(client).startTool("work", {}, { input: "manual" });
+  const states: TaskState[] = [];
+  await bench.pass(1111);
+  for await (const one of handle) {
+    states.push(one);
+    if (one.status !== "input_required") continue;
+    deepEqual(Object.keys(one.inputRequests ?? {}), ["name"]);
+    await handle.update({ name: { action: "accept", content: { name: "Ada" } } });
+    await bench.pass(1111, 2);
+    await bench.pass(1111, 3);
+  }
+  equal((await handle.result).text, "done");
+  const inputResponses = { name: { action: "accept", content: { name: "Ada" } } };
+  deepEqual(script.updates, [{ taskId: "t", inputResponses }]);
+  equal(states.length, 3);
+});
+
+verifies("tasks-ext:client:handle", "cancels", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", state("t", "working"));
+  const client = await connect(script.server(), bench.options());
+  const handle = await new TasksClient(client).startTool("work");
+  const refused = rejects(handle.result, (error: TaskError) => error.code === "task_cancelled" && error.taskId === "t");
+  await handle.cancel();
+  await refused;
+  deepEqual(script.cancels, ["t"]);
+  await handle.cancel();
+  bench.clock.advance(100_000);
+  deepEqual([client.wire.requests("tasks/cancel").length, client.wire.requests("tasks/get").length], [1, 0]);
+  deepEqual([client.pending, bench.clock.pending], [0, 0]);
+});
+
+verifies("tasks-ext:client:handle", "is complete for a plain answer", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const client = await connect(new TaskScript().server(), bench.options());
+  const handle = await new TasksClient(client).startTool("work");
+  deepEqual([handle.id, handle.status, (await handle.result).text], [undefined, "completed", "plain"]);
+  for await (const _ of handle) throw new Error("there is no change");
+  await handle.cancel();
+  await rejects(handle.update({}), { code: "tasks_unsupported" });
+  await rejects(new TasksClient(client).startTool("unknown"), (error: RpcError) => error.rpcCode === -32602);
+});
+
+verifies("tasks-ext:client:handle", "keeps a bounded number of changes", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", working("1"), working("2"), working("3"), completed("t", "done"));
+  const client = await connect(script.server(), bench.options({ limits: { maxChanges: 2 } }));
+  const handle = await new TasksClient(client).startTool("work");
+  for (let times = 1; times <= 4; times++) await bench.pass(1111, times);
+  await handle.result;
+  const seen: unknown[] = [];
+  for await (const { status, statusMessage } of handle) seen.push(statusMessage ?? status);
+  deepEqual(seen, ["3", "completed"]);
+});
+
+verifies("tasks-ext:client:resume", "a new client takes a task up by its id", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", state("t", "working"));
+  const server = script.server();
+  const first = await connect(server, bench.options());
+  const handle = await new TasksClient(first).startTool("work");
+  const left = rejects(handle.result, { code: "task_detached" });
+  handle.detach();
+  await left;
+  deepEqual(script.cancels, []);
+  script.states.set("t", [asking("t", "name"), completed("t", "later", { structuredContent: { n: 1 } })]);
+  const second = await connect(server, { ...bench.options(), onElicit: () => ({ action: "decline" }) });
+  const output = z.object({ n: z.number() });
+  const taken = await new TasksClient(second).task(handle.id ?? "", { output });
+  equal(taken.status, "input_required");
+  await until("the question is answered", () => script.updates.length === 1);
+  const { text, structured } = await bench.finish(taken.result, 2);
+  deepEqual([text, structured], ["later", { n: 1 }]);
+  equal(second.wire.requests("tools/call").length, 0);
+  const wrong = await new TasksClient(second).task("t", { output: z.object({ n: z.string() }) });
+  await rejects(wrong.result, { code: "invalid_output" });
+  await rejects(new TasksClient(second).task("gone"), (error) => error instanceof RpcError && error.rpcCode === -32602);
+});
+
+verifies("tasks-ext:client:handle", "needs tasks on both sides", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const off = await connect(new TaskScript().server());
+  const isUnsupported = (error: unknown) => error instanceof TaskError && error.code === "tasks_unsupported";
+  await rejects(async () => new TasksClient(off), isUnsupported);
+  const plain = new McpServer({ name: "plain", version: "1" }).tool("work", {}, () => "plain");
+  const client = await connect(plain, bench.options());
+  const tasks = new TasksClient(client);
+  equal(tasks.supported, false);
+  await rejects(tasks.task("t"), isUnsupported);
+  await rejects(tasks.list().all(), isUnsupported);
+  equal((await (await tasks.startTool("work")).result).text, "plain");
+  equal(new TasksClient(await connect(new TaskScript().server(), bench.options())).supported, true);
+});
+
+proves("tasks-ext:client:handle", { wire: "modern-memory" }, "works for the servers of a group", async (t) => {
+  const bench = new TaskBench();
+  const scripts = { a: new TaskScript(), b: new TaskScript() };
+  scripts.a.task("t", completed("t", "by a"), completed("t", "by a, again"));
+  scripts.b.task("t", completed("t", "by b"));
+  const mcpServers = { a: scripts.a.server(), b: scripts.b.server() };
+  const group = createGroup({ mcpServers }, { client: { ...bench.options(), era: "modern" }, clock: bench.clock });
+  t.after(() => group.close());
+  const called = group.callTool("b__work");
+  equal((await bench.finish(called, 1)).text, "by b");
+  const tasks = new GroupTasks(group);
+  const handle = await tasks.startTool("a__work");
+  equal(handle.id, "t");
+  equal((await bench.finish(handle.result, 2)).text, "by a");
+  const taken = await (await tasks.of("a")).task("t");
+  equal((await taken.result).text, "by a, again");
+});

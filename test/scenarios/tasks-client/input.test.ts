@@ -1,0 +1,150 @@
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { type ClientOptions, InputRequiredError, type McpError, RpcError } from "bowline/client";
+import { until } from "../../support/census.js";
+import { modernWires } from "../../support/each-wire.js";
+import { gate } from "../../support/gate.js";
+import { asking, completed, state, TaskBench, TaskScript } from "../../support/scripted-tasks.js";
+import { verifies } from "../../support/verifies.js";
+
+const form = { mode: "form", message: "Name?", requestedSchema: { type: "object", properties: {} } };
+const messages = [{ role: "user", content: { type: "text", text: "Hi" } }];
+const sampled = { role: "assistant", content: { type: "text", text: "Ho" }, model: "m" } as const;
+
+verifies("tasks-ext:client:input-fulfil", "answers each kind of request", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const inputRequests = {
+    form: { method: "elicitation/create", params: form },
+    sample: { method: "sampling/createMessage", params: { messages, maxTokens: 5 } },
+    roots: { method: "roots/list", params: {} },
+  };
+  const script = new TaskScript();
+  script.task("t", state("t", "input_required", { inputRequests }), state("t", "working"), completed("t", "done"));
+  const client = await connect(script.server(), {
+    ...bench.options(),
+    onElicit: () => ({ action: "decline" }),
+    onSample: () => sampled,
+    roots: [{ uri: "file:///a" }],
+  });
+  const called = client.callTool("work");
+  await bench.pass(1111);
+  await until("the answers are sent", () => script.updates.length === 1);
+  await bench.pass(1111, 2);
+  await bench.pass(1111, 3);
+  equal((await called).text, "done");
+  const inputResponses = { form: { action: "decline" }, sample: sampled, roots: { roots: [{ uri: "file:///a" }] } };
+  deepEqual(script.updates, [{ taskId: "t", inputResponses }]);
+});
+
+verifies(
+  "tasks-ext:client:input-fulfil",
+  "a request that cannot be answered rejects the call and cancels the task",
+  modernWires,
+  async ({ connect }) => {
+    const cases: [object, ClientOptions, (error: McpError) => boolean][] = [
+      [{ method: "sampling/createMessage", params: { messages, maxTokens: 5 } }, {}, isRpc(-32601)],
+      [{ method: "elicitation/create", params: { ...form, mode: "url", url: "https://a.example" } }, {}, isRpc(-32602)],
+      [{ method: "com.example/other", params: {} }, {}, isRpc(-32601)],
+      [
+        { method: "elicitation/create", params: form },
+        { onElicit: () => ({ action: "perhaps" }) as never },
+        ({ code }) => code === "invalid_answer",
+      ],
+      [
+        { method: "elicitation/create", params: form },
+        { onElicit: () => Promise.reject(new Error("no screen")) },
+        ({ message }) => message === "no screen",
+      ],
+    ];
+    for (const [request, handlers, expected] of cases) {
+      const bench = new TaskBench();
+      const script = new TaskScript().task("t", state("t", "input_required", { inputRequests: { key: request } }));
+      const client = await connect(script.server(), {
+        ...bench.options(),
+        onElicit: () => ({ action: "decline" }),
+        ...handlers,
+      });
+      const refused = rejects(client.callTool("work"), expected);
+      await bench.pass(1111);
+      await refused;
+      await until("the task is cancelled", () => script.cancels.length === 1);
+      await until("nothing is left", () => client.pending === 0);
+      deepEqual(script.updates, []);
+    }
+  },
+);
+
+verifies("tasks-ext:client:input-dedupe", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript();
+  script.task(
+    "t",
+    asking("t", "a"),
+    asking("t", "a"),
+    asking("t", "a", "b"),
+    asking("t", "a", "b"),
+    completed("t", "done"),
+  );
+  const slow = gate();
+  const seen: unknown[] = [];
+  const onElicit: ClientOptions["onElicit"] = async ({ message }) => {
+    seen.push(message);
+    if (seen.length === 1) await slow.opened;
+    return { action: "accept", content: {} };
+  };
+  const client = await connect(script.server(), { ...bench.options(), onElicit });
+  const called = client.callTool("work");
+  for (const times of [1, 2, 3]) await bench.pass(1111, times);
+  await until("the second question is answered", () => script.updates.length === 1);
+  slow.open();
+  await until("the first question is answered", () => script.updates.length === 2);
+  for (const times of [4, 5]) await bench.pass(1111, times);
+  equal((await called).text, "done");
+  equal(seen.length, 2);
+  deepEqual(
+    script.updates.map(({ inputResponses }) => Object.keys(inputResponses as object)),
+    [["b"], ["a"]],
+  );
+});
+
+verifies(
+  "tasks-ext:client:input-dedupe",
+  "withdraws a question when the task ends",
+  modernWires,
+  async ({ connect }) => {
+    const bench = new TaskBench();
+    const script = new TaskScript().task("t", asking("t", "a"), completed("t", "without you"));
+    let signal: AbortSignal | undefined;
+    const client = await connect(script.server(), {
+      ...bench.options(),
+      onElicit: (_, ctx) => {
+        signal = ctx.signal;
+        return new Promise(() => {});
+      },
+    });
+    const called = client.callTool("work");
+    await bench.pass(1111);
+    await bench.pass(1111, 2);
+    equal((await called).text, "without you");
+    equal(signal?.aborted, true);
+    deepEqual(script.updates, []);
+  },
+);
+
+verifies("tasks-ext:client:input-fulfil", "is left to the caller by input manual", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", asking("t", "a"));
+  const client = await connect(script.server(), { ...bench.options(), onElicit: () => ({ action: "decline" }) });
+  const called = client.callTool("work", {}, { input: "manual" });
+  const refused = rejects(called, (error: InputRequiredError) => {
+    deepEqual(Object.keys(error.result.inputRequests ?? {}), ["a"]);
+    return error instanceof InputRequiredError;
+  });
+  await bench.pass(1111);
+  await refused;
+  await until("the task is cancelled", () => script.cancels.length === 1);
+  deepEqual(script.updates, []);
+});
+
+function isRpc(code: number): (error: McpError) => boolean {
+  return (error) => error instanceof RpcError && error.rpcCode === code;
+}

@@ -1,0 +1,248 @@
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { RpcError, TimeoutError } from "bowline/client";
+import { TaskError, tasks } from "bowline/tasks/client";
+import { until } from "../../support/census.js";
+import { modernWires } from "../../support/each-wire.js";
+import { FakeClock } from "../../support/fake-clock.js";
+import { answerAll, scripted } from "../../support/http-script.js";
+import { completed, state, TaskBench, TaskScript } from "../../support/scripted-tasks.js";
+import { proves, verifies } from "../../support/verifies.js";
+
+verifies("tasks-ext:client:poll-interval", "follows the server's interval", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const every = (pollIntervalMs?: number) =>
+    state("t", "working", pollIntervalMs === undefined ? {} : { pollIntervalMs });
+  const script = new TaskScript();
+  script.created.push(every(5000));
+  script.states.set("t", [every(7000), every(), every(0), every(9e15), completed("t", "done")]);
+  const options = bench.options({ minPollMs: 333, limits: { maxPollMs: 77_777 } });
+  const client = await connect(script.server(), options);
+  const polls = () => client.wire.requests("tasks/get").length;
+  const called = client.callTool("work");
+  for (const [at, ms] of [5000, 7000, 1111, 333, 77_777].entries()) {
+    await bench.waiting(ms);
+    bench.clock.advance(ms - 1);
+    equal(polls(), at);
+    bench.clock.advance(1);
+    await client.wire.until((wire) => wire.responsesTo("tasks/get").length === at + 1);
+  }
+  equal((await called).text, "done");
+});
+
+verifies("tasks-ext:client:poll-interval", "ends a wait at once on abort", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const client = await connect(new TaskScript().task("t", state("t", "working")).server(), bench.options());
+  const end = new AbortController();
+  const called = client.callTool("work", {}, { signal: end.signal });
+  await bench.waiting(1111);
+  const reason = new Error("changed my mind");
+  end.abort(reason);
+  await rejects(called, (error) => error === reason);
+  equal(client.wire.requests("tasks/get").length, 0);
+});
+
+proves("tasks-ext:client:poll-interval", { wire: "modern-http" }, "never has two polls of a task open", async (t) => {
+  const bench = new TaskBench();
+  const { script, connectTo } = await scripted(
+    t,
+    answerAll(() => {}),
+  );
+  const client = await connectTo({ era: "modern", ...bench.options() });
+  const called = client.callTool("work");
+  (await script.next("tools/call")).result({ resultType: "task", ...state("t", "working") });
+  await bench.pass(1111);
+  const slow = await script.next("tasks/get");
+  bench.clock.advance(10_000);
+  await new Promise(setImmediate);
+  equal(script.all("tasks/get").length, 1);
+  slow.result({ resultType: "complete", ...completed("t", "done") });
+  equal((await called).text, "done");
+});
+
+proves(
+  "tasks-ext:client:poll-floor",
+  { wire: "modern-http" },
+  "waits as long as the largest says, per task",
+  async (t) => {
+    const bench = new TaskBench();
+    const { script, connectTo } = await scripted(
+      t,
+      answerAll(() => {}),
+    );
+    const client = await connectTo({ era: "modern", ...bench.options({ minPollMs: 2222, pollMs: 10 }) });
+    const start = async (taskId: string) => {
+      const called = client.callTool("work");
+      (await script.next("tools/call")).result({
+        resultType: "task",
+        ...state(taskId, "working", { pollIntervalMs: 50 }),
+      });
+      return called;
+    };
+    const one = start("one");
+    await bench.pass(2222);
+    (await script.next("tasks/get")).json("{}", 503, { "retry-after": "9" });
+    await bench.waiting(9000);
+    const two = start("two");
+    await bench.pass(2222, 2);
+    const poll = await script.next("tasks/get");
+    equal(poll.message.params.taskId, "two");
+    poll.result({ resultType: "complete", ...completed("two", "2") });
+    equal((await two).text, "2");
+    bench.clock.advance(9000 - 2222 - 1);
+    await new Promise(setImmediate);
+    equal(script.all("tasks/get").length, 2);
+    bench.clock.advance(1);
+    (await script.next("tasks/get")).result({ resultType: "complete", ...completed("one", "1") });
+    equal((await one).text, "1");
+  },
+);
+
+proves(
+  "tasks-ext:client:poll-until-terminal",
+  { wire: "modern-http" },
+  "goes on after a dropped connection",
+  async (t) => {
+    const bench = new TaskBench();
+    const { script, connectTo } = await scripted(
+      t,
+      answerAll(() => {}),
+    );
+    const client = await connectTo({ era: "modern", ...bench.options() });
+    const called = client.callTool("work");
+    (await script.next("tools/call")).result({ resultType: "task", ...state("t", "working") });
+    for (let polled = 0; polled < 20; polled++) {
+      await bench.pass(1111, polled + 1);
+      const poll = await script.next("tasks/get");
+      if (polled === 7) poll.cut();
+      else poll.result({ resultType: "complete", ...state("t", "working") });
+    }
+    await bench.pass(1111, 21);
+    (await script.next("tasks/get")).result({ resultType: "complete", ...completed("t", "done") });
+    equal((await called).text, "done");
+  },
+);
+
+proves(
+  "tasks-ext:client:poll-until-terminal",
+  { wire: "modern-http" },
+  "gives up after maxFailedPolls, with the id",
+  async (t) => {
+    const bench = new TaskBench();
+    const { script, connectTo } = await scripted(
+      t,
+      answerAll(() => {}),
+    );
+    const client = await connectTo({ era: "modern", ...bench.options({ limits: { maxFailedPolls: 2 } }) });
+    const called = client.callTool("work");
+    const refused = rejects(called, (error: TaskError) => {
+      deepEqual([error.code, error.taskId], ["task_unreachable", "t"]);
+      return error instanceof TaskError && /limits\.maxFailedPolls/.test(error.message);
+    });
+    (await script.next("tools/call")).result({ resultType: "task", ...state("t", "working") });
+    for (const [ms, times] of [
+      [1111, 1],
+      [1111, 2],
+      [2222, 1],
+    ] as const) {
+      await bench.pass(ms, times);
+      (await script.next("tasks/get")).cut();
+    }
+    await refused;
+    equal(script.all("tasks/cancel").length, 0);
+    equal(client.pending, 0);
+  },
+);
+
+verifies("tasks-ext:client:poll-until-terminal", "ends with -32602", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", state("t", "working"));
+  const client = await connect(script.server(), bench.options());
+  const called = client.callTool("work");
+  await bench.waiting(1111);
+  script.states.delete("t");
+  const refused = rejects(called, (error: RpcError) => error instanceof RpcError && error.rpcCode === -32602);
+  bench.clock.advance(1111);
+  await refused;
+  deepEqual(script.cancels, []);
+});
+
+verifies("tasks-ext:client:ttl-backstop", "uses the latest lifetime", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript();
+  script.created.push(state("t", "working", { ttlMs: 2000, pollIntervalMs: 1500 }));
+  script.states.set("t", [state("t", "working", { ttlMs: 6000, pollIntervalMs: 1500 })]);
+  const client = await connect(script.server(), bench.options());
+  const called = client.callTool("work");
+  const refused = rejects(called, (error: TaskError) => error.code === "task_expired" && error.taskId === "t");
+  for (const times of [1, 2, 3]) await bench.pass(1500, times);
+  await bench.pass(1500, 4);
+  await refused;
+  equal(bench.clock.now(), 6000);
+  equal(client.wire.requests("tasks/get").length, 4);
+});
+
+verifies("tasks-ext:client:ttl-backstop", "never expires without a lifetime", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", state("t", "working"), state("t", "working"), completed("t", "late"));
+  const client = await connect(script.server(), bench.options());
+  const called = client.callTool("work", {}, { timeoutMs: 100_000_000_000 });
+  await bench.waiting(1111);
+  bench.clock.advance(86_400_000);
+  await bench.waiting(1111, 2);
+  bench.clock.advance(86_400_000);
+  await bench.pass(1111, 3);
+  equal((await called).text, "late");
+});
+
+verifies("tasks-ext:client:timeouts", "a task may take longer than a request", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const many = Array.from({ length: 30 }, () => state("t", "working"));
+  const script = new TaskScript().task("t", ...many, completed("t", "done"));
+  const client = await connect(script.server(), { ...bench.options(), timeoutMs: 2000 });
+  const called = client.callTool("work");
+  for (let times = 1; times <= 31; times++) await bench.pass(1111, times);
+  equal((await called).text, "done");
+});
+
+verifies("tasks-ext:client:timeouts", "a total limit ends and cancels the task", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", state("t", "working"));
+  const client = await connect(script.server(), bench.options());
+  const called = client.callTool("work", {}, { deadlineMs: 1500 });
+  const refused = rejects(called, (error: TimeoutError) => error instanceof TimeoutError && error.kind === "deadline");
+  await bench.pass(1111);
+  await bench.waiting(1111, 2);
+  bench.clock.advance(1500 - 1111);
+  await refused;
+  await until("the task is cancelled", () => script.cancels.length === 1);
+  deepEqual(script.cancels, ["t"]);
+  bench.clock.advance(100_000);
+  equal(client.wire.requests("tasks/get").length, 1);
+});
+
+proves(
+  "tasks-ext:client:timeouts",
+  { wire: "modern-http" },
+  "the timeout of a request ends a poll, not the call",
+  async (t) => {
+    const clock = new FakeClock();
+    const { script, connectTo } = await scripted(
+      t,
+      answerAll(() => {}),
+    );
+    const extensions = tasks({ pollMs: 1111, notifications: false });
+    const client = await connectTo({ era: "modern", clock, extensions });
+    const waits = (ms: number, times: number) =>
+      until(`wait ${times} of ${ms}`, () => clock.delays.filter((one) => one === ms).length >= times);
+    const called = client.callTool("work", {}, { timeoutMs: 3000 });
+    (await script.next("tools/call")).result({ resultType: "task", ...state("t", "working") });
+    await waits(1111, 1);
+    clock.advance(1111);
+    await script.next("tasks/get");
+    clock.advance(3000);
+    await waits(1111, 2);
+    clock.advance(1111);
+    (await script.next("tasks/get")).result({ resultType: "complete", ...completed("t", "done") });
+    equal((await called).text, "done");
+  },
+);
