@@ -71,8 +71,7 @@ export class TaskRun {
 
   /** Follows the task until it ends. `lifetime` ends with the call. */
   async follow(first: Task | undefined, lifetime: CallLifetime): Promise<ClientResult> {
-    const end = (reason: unknown) => this.#over.abort(reason);
-    lifetime.onAbort(end);
+    lifetime.onAbort((reason) => this.#over.abort(reason));
     if (first !== undefined) this.#note(first);
     const isEnded = first !== undefined && isTerminal(first.status);
     const stopListening = isEnded ? () => {} : this.#context.listen((task) => this.#take(task));
@@ -87,7 +86,6 @@ export class TaskRun {
       lifetime.throwIfAborted();
       return (this.#outcome as () => ClientResult)();
     } finally {
-      lifetime.offAbort(end);
       stopListening();
       this.#input.close(notFollowed(this.#context.wire.id));
     }

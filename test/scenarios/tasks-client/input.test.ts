@@ -1,10 +1,12 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { type ClientOptions, InputRequiredError, type McpError, RpcError } from "bowline/client";
+import { TasksClient } from "bowline/tasks/client";
 import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
+import { answerAll, scripted } from "../../support/http-script.js";
 import { asking, completed, state, TaskBench, TaskScript } from "../../support/scripted-tasks.js";
-import { verifies } from "../../support/verifies.js";
+import { proves, verifies } from "../../support/verifies.js";
 
 const form = { mode: "form", message: "Name?", requestedSchema: { type: "object", properties: {} } };
 const messages = [{ role: "user", content: { type: "text", text: "Hi" } }];
@@ -143,6 +145,61 @@ verifies("tasks-ext:client:input-fulfil", "is left to the caller by input manual
   await refused;
   await until("the task is cancelled", () => script.cancels.length === 1);
   deepEqual(script.updates, []);
+});
+
+proves("tasks-ext:client:input-fulfil", { wire: "modern-http" }, "sends an answer again after a cut", async (t) => {
+  const bench = new TaskBench();
+  const { script, connectTo } = await scripted(
+    t,
+    answerAll(() => {}),
+  );
+  let asked = 0;
+  const onElicit = () => {
+    asked++;
+    return { action: "decline" } as const;
+  };
+  const client = await connectTo({ era: "modern", ...bench.options(), onElicit });
+  const called = client.callTool("work");
+  (await script.next("tools/call")).result({ resultType: "task", ...state("t", "working", { pollIntervalMs: 9999 }) });
+  await bench.pass(9999);
+  const asks = { ...asking("t", "name"), pollIntervalMs: 777 };
+  (await script.next("tasks/get")).result({ resultType: "complete", ...asks });
+  (await script.next("tasks/update")).cut();
+  await bench.pass(777, 2);
+  (await script.next("tasks/update")).result({ resultType: "complete" });
+  (await script.next("tasks/get")).result({ resultType: "complete", ...completed("t", "done") });
+  equal((await called).text, "done");
+  equal(asked, 1);
+});
+
+verifies("tasks-ext:client:input-dedupe", "a caller's own answer is the only one", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", asking("t", "name"), completed("t", "done"));
+  let asked = 0;
+  const client = await connect(script.server(), {
+    ...bench.options(),
+    onElicit: () => {
+      asked++;
+      return { action: "decline" };
+    },
+  });
+  const handle = await new TasksClient(client).startTool("work");
+  await handle.update({ name: { action: "cancel" } });
+  await bench.pass(1111);
+  equal((await bench.finish(handle.result, 2)).text, "done");
+  deepEqual([asked, script.updates.length], [0, 1]);
+});
+
+verifies("tasks-ext:client:input-dedupe", "has a bound for keys", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", asking("t", "a", "b"), asking("t", "c"));
+  const options = bench.options({ limits: { maxInputRequests: 2 } });
+  const client = await connect(script.server(), { ...options, onElicit: () => ({ action: "decline" }) });
+  const refused = rejects(client.callTool("work"), { code: "task_input_limit", message: /limits\.maxInputRequests/ });
+  await bench.pass(1111);
+  await bench.pass(1111, 2);
+  await refused;
+  await until("the task is cancelled", () => script.cancels.length === 1);
 });
 
 function isRpc(code: number): (error: McpError) => boolean {

@@ -255,3 +255,20 @@ verifies("tasks-ext:capability:client-declares", "in each request of a flow", mo
     for (const request of requests) deepEqual(declaredBy(request).extensions, { [EXTENSION]: {} });
   }
 });
+
+proves(
+  "tasks-ext:client:polymorphic",
+  { wire: "modern-memory" },
+  "gives the server no hint, even if it declares the old capability",
+  async (t) => {
+    const old = { requests: { tools: { call: {} } } };
+    const script = new ServerScript().modern({ tools: {}, tasks: old, extensions: { [EXTENSION]: {} } });
+    const tool = { name: "work", inputSchema: { type: "object" }, execution: { taskSupport: "required" } };
+    script.on("tools/list", { result: { resultType: "complete", tools: [tool], ttlMs: 0, cacheScope: "private" } });
+    script.on("tools/call", { result: { resultType: "complete", content: [] } });
+    const client = await connectTo(t, script, { extensions: tasks() });
+    await client.tools().all();
+    await client.callTool("work");
+    equal("task" in (script.all("tools/call")[0]?.params ?? {}), false);
+  },
+);

@@ -246,3 +246,48 @@ proves(
     equal((await called).text, "done");
   },
 );
+
+proves(
+  "tasks-ext:client:poll-until-terminal",
+  { wire: "modern-http" },
+  "counts consecutive failures only",
+  async (t) => {
+    const bench = new TaskBench();
+    const { script, connectTo } = await scripted(
+      t,
+      answerAll(() => {}),
+    );
+    const client = await connectTo({ era: "modern", ...bench.options({ limits: { maxFailedPolls: 1 } }) });
+    const called = client.callTool("work");
+    (await script.next("tools/call")).result({ resultType: "task", ...state("t", "working") });
+    for (const times of [1, 2, 3, 4]) {
+      await bench.pass(1111, times);
+      const poll = await script.next("tasks/get");
+      if (times % 2 === 1) poll.cut();
+      else poll.result({ resultType: "complete", ...(times === 4 ? completed("t", "done") : state("t", "working")) });
+    }
+    equal((await called).text, "done");
+  },
+);
+
+proves(
+  "tasks-ext:client:timeouts",
+  { wire: "modern-http" },
+  "the total limit includes the request that created the task",
+  async (t) => {
+    const bench = new TaskBench();
+    const { script, connectTo } = await scripted(
+      t,
+      answerAll(() => {}),
+    );
+    const client = await connectTo({ era: "modern", ...bench.options({ pollMs: 10_000 }) });
+    const refused = rejects(client.callTool("work", {}, { deadlineMs: 3000 }), TimeoutError);
+    const creating = await script.next("tools/call");
+    bench.clock.advance(2000);
+    creating.result({ resultType: "task", ...state("t", "working") });
+    await bench.waiting(10_000);
+    bench.clock.advance(1000);
+    await refused;
+    (await script.next("tasks/cancel")).result({ resultType: "complete" });
+  },
+);
