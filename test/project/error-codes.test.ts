@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 
 /** A code where an error is made: by the base class, by a subclass, or by the one function that takes a code. */
-const MADE = /\b(?:McpError|InputRequiredError|SkillError|cannotAsk|super)\(\s*"([a-z]+(?:_[a-z]+)*)"/g;
+const MADE = /\b(?:McpError|InputRequiredError|SkillError|TaskError|cannotAsk|super)\(\s*"([a-z]+(?:_[a-z]+)*)"/g;
 /** Every other way to make an `McpError` would hide its code from this test. */
 const HIDDEN = /\bnew McpError\(\s*[^"\s]\w*/g;
 

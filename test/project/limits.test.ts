@@ -14,6 +14,7 @@ import { SERVE_HTTP_LIMITS, STDIO_LIMITS } from "#src/node/limits.js";
 import { SCHEMA_LIMITS } from "#src/schema/json-schema/limits.js";
 import { SKILL_CATALOGUE_LIMITS } from "#src/skills/client/catalogue.js";
 import { SKILLS_LIMITS } from "#src/skills/server/options.js";
+import { TASKS_CLIENT_LIMITS } from "#src/tasks/client/options.js";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), "utf8");
@@ -40,6 +41,7 @@ const TABLES = [
   ["Gate", GATE_LIMITS, ["auth/server/limits", ...AUTH]],
   ["Issuer", ISSUER_LIMITS, ["auth/issuer/limits", ...AUTH]],
   ["Skills", SKILLS, SKILL_FILES],
+  ["Tasks of a client", TASKS_CLIENT_LIMITS, ["tasks/client/options"]],
   ["Cluster in memory", MEMORY_CLUSTER_LIMITS, ["cluster/memory/options"]],
 ] as const;
 

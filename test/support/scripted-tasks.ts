@@ -2,7 +2,6 @@ import type { ClientOptions } from "bowline/client";
 import { McpServer, RpcError, ServerExtension } from "bowline/server";
 import { TASKS_EXTENSION, type TasksOptions, tasks } from "bowline/tasks/client";
 import { until } from "./census.js";
-import type { RecordedClient } from "./each-wire.js";
 import { FakeClock } from "./fake-clock.js";
 
 type Body = { readonly [key: string]: unknown };
@@ -135,10 +134,4 @@ export class TaskBench {
     await this.waiting(ms, times);
     this.clock.advance(ms);
   }
-}
-
-/** Returns the methods of the requests and notifications that a client has sent after it was connected, in order. */
-export function sentBy({ wire }: RecordedClient): (string | undefined)[] {
-  const all = [...wire.requests(), ...wire.notifications("client")].map(({ method }) => method);
-  return all.filter((method) => method !== "server/discover");
 }

@@ -38,8 +38,12 @@ export interface TaskFollower {
   onTask(task: Task): void;
 }
 
+export interface FollowerOption {
+  readonly [FOLLOWER]?: TaskFollower;
+}
+
 type FollowedCall = Omit<ClientCall, "options"> & {
-  readonly options: ToolCallOptions & { readonly [FOLLOWER]?: TaskFollower };
+  readonly options: ToolCallOptions & FollowerOption;
 };
 
 /** Calls of one client. It asks for tasks where the protocol version requires that, and follows those that it gets. */

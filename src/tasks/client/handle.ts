@@ -1,20 +1,15 @@
 import { followSignal } from "../../call/abortable.js";
+import type { CallOptions } from "../../client/options.js";
 import type { ToolOutcome } from "../../client/results.js";
 import type { InputRequests, InputResponses } from "../../protocol/types/index.js";
 import { TaskError } from "../error.js";
 import type { Task, TaskStatus } from "../types.js";
-import { FOLLOWER, type TaskFollower } from "./extension.js";
+import { FOLLOWER, type FollowerOption, type TaskFollower } from "./extension.js";
 import { notFollowed, type TaskRun } from "./run.js";
 
 /** State of a task, with the input requests that it waits for (2026-07-28 only). */
 export interface TaskState extends Task {
   readonly inputRequests?: InputRequests;
-}
-
-/** Options that a handle adds to those of its call. */
-export interface FollowedOptions {
-  readonly signal: AbortSignal;
-  readonly [FOLLOWER]: TaskFollower;
 }
 
 /**
@@ -34,7 +29,7 @@ export class TaskHandle<Structured = unknown> implements AsyncIterable<TaskState
   #wake: (() => void)[] = [];
 
   private constructor(
-    call: (options: FollowedOptions) => Promise<ToolOutcome<Structured>>,
+    call: (options: CallOptions) => Promise<ToolOutcome<Structured>>,
     signal: AbortSignal | undefined,
     taskId: string | undefined,
   ) {
@@ -47,7 +42,8 @@ export class TaskHandle<Structured = unknown> implements AsyncIterable<TaskState
       onTask: (task) => this.#note(task),
     };
     const unfollow = signal && followSignal(signal, () => this.#end.abort(signal.reason));
-    this.result = call({ signal: this.#end.signal, [FOLLOWER]: follower }).finally(() => {
+    const options: CallOptions & FollowerOption = { signal: this.#end.signal, [FOLLOWER]: follower };
+    this.result = call(options).finally(() => {
       unfollow?.();
       this.#isOver = true;
       this.#tell();
@@ -56,9 +52,9 @@ export class TaskHandle<Structured = unknown> implements AsyncIterable<TaskState
     this.result.catch(() => {});
   }
 
-  /** Starts a call. Resolves when the task, or the result, is there. Rejects if the call fails before. */
+  /** Starts a call, with options that are added to those of the call. Resolves when the task, or the result, is there. Rejects if the call fails before. */
   static async start<Structured>(
-    call: (options: FollowedOptions) => Promise<ToolOutcome<Structured>>,
+    call: (options: CallOptions) => Promise<ToolOutcome<Structured>>,
     signal: AbortSignal | undefined,
     taskId?: string,
   ): Promise<TaskHandle<Structured>> {

@@ -11,7 +11,7 @@ import type { OutputOf, StandardSchema } from "../../schema/standard-schema.js";
 import { TaskError } from "../error.js";
 import { GET_TASK, LIST_TASKS, TASKS_EXTENSION, type Task } from "../types.js";
 import { offersTasks } from "./extension.js";
-import { type FollowedOptions, TaskHandle } from "./handle.js";
+import { TaskHandle } from "./handle.js";
 import { toTask } from "./shape.js";
 
 /** Options for taking a task up. */
@@ -70,7 +70,7 @@ export class TasksClient<S extends AnyServer = AnyServer> {
   ): Promise<TaskHandle<OutputOf<Output>>> {
     if (this.supported === false) throw unsupported("the server announced no tasks");
     const { output, ...limits } = options;
-    const resume = async (more: FollowedOptions) => {
+    const resume = async (more: CallOptions) => {
       const result = await this.client.request(GET_TASK, { taskId: id }, { ...limits, ...more });
       const outcome = toParsedOutcome(`of the task ${id}`, result as unknown as CallToolResult, output, undefined);
       return outcome as Promise<ToolOutcome<OutputOf<Output>>>;
