@@ -89,7 +89,7 @@ export class TaskHandle<Structured = unknown> implements AsyncIterable<TaskState
 
   /**
    * Cancels the task. Resolves when the server has acknowledged that; the work may end later. `result` rejects at once,
-   * unless it is there.
+   * unless it is there. Rejects if the server cannot cancel tasks (2025-11-25 only), which are no longer followed then.
    */
   async cancel(): Promise<void> {
     if (this.#isOver || this.#run === undefined) return;

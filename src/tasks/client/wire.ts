@@ -3,6 +3,7 @@ import type { CallOptions } from "../../client/options.js";
 import type { ClientEra, ClientResult } from "../../era/client-era.js";
 import { callToolResult, callToolResultWithoutContent } from "../../era/result-shapes.js";
 import { McpError } from "../../protocol/errors.js";
+import { isObject } from "../../protocol/json.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
 import { mustBe } from "../../protocol/text.js";
 import type { InputResponses } from "../../protocol/types/index.js";
@@ -69,7 +70,11 @@ export class TaskWire {
     await this.#request(UPDATE_TASK, { inputResponses }, { signal });
   }
 
+  /** Cancels the task. Sends nothing if the server did not declare that (2025-11-25 only). */
   async cancel(): Promise<void> {
+    const { tasks } = this.#client.calls.connected().server.capabilities;
+    if (this.isBare && !isObject(tasks?.cancel))
+      throw new TaskError("tasks_unsupported", `${CANCEL_TASK} was not sent: the server did not announce it`, this.id);
     await this.#request(CANCEL_TASK, {}, {});
   }
 

@@ -229,6 +229,21 @@ verifies("tasks:legacy:create-result-not-success", "without tasks", oldServers, 
   await rejects(client.request("tools/call", { name: "must", task: {} }), { code: "invalid_result" });
 });
 
+verifies("tasks-2025:client:augment", "cancels only where it may", oldServers, async ({ script, open }) => {
+  script.legacy("2025-11-25", { tools: {}, tasks: { requests: { tools: { call: {} } } } });
+  script.on("tools/call", { result: { task: old("t", "working") } });
+  const client = await open();
+  await client.tools().all();
+  const handle = await new TasksClient(client).startTool("may");
+  await rejects(handle.cancel(), { code: "tasks_unsupported" });
+  await rejects(handle.result, { code: "task_cancelled" });
+  await rejects(new TasksClient(client).list().all(), { code: "tasks_unsupported" });
+  deepEqual(
+    script.methods.filter((method) => method?.startsWith("tasks/")),
+    [],
+  );
+});
+
 proves("tasks-2025:client:augment", { wire: "legacy-http" }, "over HTTP, with a question", async (t) => {
   const bench = new TaskBench();
   const states = [old("t", "working"), old("t", "input_required")];
