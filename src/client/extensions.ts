@@ -5,6 +5,7 @@ import type {
   ClaimedResults,
   ClientResult,
   Connection,
+  RequestReceiver,
   ServerDescription,
   Subscription,
   WatchEvents,
@@ -44,6 +45,7 @@ export interface ExtensionClient {
 /** Extension of this package that intercepts calls. Its interceptor runs after those of the options. */
 export interface InterceptingExtension extends ClientExtension {
   readonly intercept: (client: ExtensionClient) => ClientInterceptor;
+  readonly receiver?: RequestReceiver | undefined;
 }
 
 type Resolve = (result: ClientResult, ctx: ExtensionContext) => ClientResult | Promise<ClientResult>;
@@ -98,6 +100,10 @@ export class Extensions implements ClaimedResults {
   /** Returns the member of params that names the target of an extension's request. */
   nameFrom(method: string): string | undefined {
     return Object.values(this.#enabled).find(({ names }) => names && Object.hasOwn(names, method))?.names?.[method];
+  }
+
+  get receiver(): RequestReceiver | undefined {
+    return (Object.values(this.#enabled) as Partial<InterceptingExtension>[]).find((one) => one.receiver)?.receiver;
   }
 
   /** Creates the interceptors of the extensions for a client. */

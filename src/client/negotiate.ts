@@ -80,10 +80,7 @@ export function planNegotiation(
     prior?.discovered === undefined &&
     steps[0]?.era.alwaysAsks === false
   ) {
-    throw new McpError(
-      "strict_needs_knowledge",
-      "strictCapabilities requires knowledge of the server: pass `prior` or omit `version`",
-    );
+    throw new McpError("strict_needs_knowledge", "strictCapabilities requires `prior`, or no `version`");
   }
   return { steps, pinned, discovered: prior?.discovered };
 }
@@ -231,10 +228,7 @@ function isDown(wire: TransportTarget): boolean {
 function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["steps"]): void {
   const step = steps.find(({ era }) => era.name === prior.era);
   if (step === undefined)
-    throw new McpError(
-      "invalid_prior",
-      `prior.era ${prior.era} is excluded by the option era, version or versions: omit prior`,
-    );
+    throw new McpError("invalid_prior", `prior.era ${prior.era} is excluded by era, version or versions: omit prior`);
   const { discovered } = prior;
   if (discovered === undefined) return;
   const { supportedVersions: versions, capabilities } = (discovered ?? {}) as {
@@ -245,9 +239,6 @@ function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["st
     throw new McpError("invalid_prior", "prior.discovered must be a result of server/discover");
   }
   if (!step.versions.some((version) => versions.includes(version))) {
-    throw new McpError(
-      "invalid_prior",
-      `prior.discovered has no version in common with this client, only ${versions.join(", ")}`,
-    );
+    throw new McpError("invalid_prior", `prior.discovered has only the versions ${versions.join(", ")}`);
   }
 }

@@ -21,8 +21,24 @@ export type ReportProgress = (progress: number, total?: number, message?: string
 
 export type ClientResult = { readonly [key: string]: unknown };
 
-/** Result types that extensions of the client add to the protocol. */
+/** Requests of a server that an extension serves, besides those of the client. Legacy only. */
+export interface RequestReceiver {
+  /** Adds the capabilities of the receiver to those of the handshake. */
+  declare(capabilities: ClientCapabilities): ClientCapabilities;
+  /** Begins to serve the requests of a connection. */
+  open(runtime: ClientRuntime): ReceivedRequests;
+}
+
+/** Requests of one connection. */
+export interface ReceivedRequests {
+  readonly answer: ClientRuntime["answer"];
+  /** Aborts everything that is still served, since the connection has ended. */
+  close(reason: Error): void;
+}
+
+/** Parts of the client's extensions that an era uses. */
 export interface ClaimedResults {
+  readonly receiver?: RequestReceiver | undefined;
   /** True if a result of this type is a valid response to a call of this method that declared these capabilities. */
   accepts(type: unknown, method: string, declared: ClientCapabilities): boolean;
   /** Removes the capabilities that need such result types, for versions without result types. */

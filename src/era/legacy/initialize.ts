@@ -17,6 +17,7 @@ export function initialize(call: Call, runtime: ServerRuntime): Result {
 const CAPABILITIES_SINCE: readonly (readonly [name: string, version: string])[] = [
   ["completions", "2025-03-26"],
   ["elicitation", "2025-06-18"],
+  ["tasks", "2025-11-25"],
 ];
 
 /** Removes the capabilities that this version does not define. Capabilities that the SDK does not know are kept. */

@@ -9,6 +9,7 @@ import { TaskError } from "../error.js";
 import { CANCEL_TASK, GET_TASK, TASKS_EXTENSION, type Task, UPDATE_TASK } from "../types.js";
 import { TaskListener } from "./listener.js";
 import { type ResolvedOptions, resolveOptions, type TasksOptions } from "./options.js";
+import { taskReceiver } from "./receiver.js";
 import { TaskRun } from "./run.js";
 import { toTask } from "./shape.js";
 import { TaskWire } from "./wire.js";
@@ -23,6 +24,7 @@ export function tasks(options: TasksOptions = {}): { readonly [id: string]: Clie
     results: { task: { method: ["tools/call", GET_TASK], resolve: (result) => result } },
     names: { [GET_TASK]: "taskId", [UPDATE_TASK]: "taskId", [CANCEL_TASK]: "taskId" },
     intercept: (client) => new TaskCalls(client, resolved).intercept,
+    receiver: resolved.receive ? taskReceiver(resolved.limits) : undefined,
   };
   return { [TASKS_EXTENSION]: extension };
 }

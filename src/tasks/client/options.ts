@@ -29,6 +29,11 @@ export interface TasksOptions {
    * @default 86_400_000
    */
   readonly ttlMs?: number;
+  /**
+   * Serves elicitation and sampling requests that ask for a task as tasks of this client (2025-11-25 only).
+   * @default false
+   */
+  readonly receive?: boolean;
   readonly limits?: Partial<TasksClientLimits>;
 }
 
@@ -60,6 +65,16 @@ export interface TasksClientLimits {
    * @default 256
    */
   readonly maxChanges: number;
+  /**
+   * Maximum number of tasks that this client keeps for one server, with the option `receive`.
+   * @default 64
+   */
+  readonly maxReceived: number;
+  /**
+   * Maximum lifetime of these tasks.
+   * @default 3_600_000
+   */
+  readonly maxReceivedMs: number;
 }
 
 export const TASKS_CLIENT_LIMITS: TasksClientLimits = {
@@ -68,6 +83,8 @@ export const TASKS_CLIENT_LIMITS: TasksClientLimits = {
   maxInputRequests: 1000,
   maxSubscriptions: 8,
   maxChanges: 256,
+  maxReceived: 64,
+  maxReceivedMs: 3_600_000,
 };
 
 /** Options with their defaults. */
@@ -79,6 +96,7 @@ const TASKS_OPTIONS: Known<TasksOptions> = {
   notifications: "boolean",
   experimental: "boolean",
   ttlMs: "number",
+  receive: "boolean",
   limits: "object",
 };
 
@@ -86,13 +104,14 @@ const TASKS_OPTIONS: Known<TasksOptions> = {
 export function resolveOptions(options: TasksOptions): ResolvedOptions {
   assertOptions("tasks", options, TASKS_OPTIONS);
   const limits = resolveLimits("tasks", options.limits, TASKS_CLIENT_LIMITS);
-  const { notifications = true, experimental = true } = options;
+  const { notifications = true, experimental = true, receive = false } = options;
   return {
     pollMs: positive("pollMs", options.pollMs ?? 1000),
     minPollMs: positive("minPollMs", options.minPollMs ?? 250),
     ttlMs: positive("ttlMs", options.ttlMs ?? 86_400_000),
     notifications,
     experimental,
+    receive,
     limits,
   };
 }

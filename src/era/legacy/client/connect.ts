@@ -165,12 +165,11 @@ async function initialize(
   lifetime: CallLifetime,
 ): Promise<InitializeResult> {
   const offered = versions[0] as string;
+  const { extensions } = runtime;
+  const capabilities = extensions?.withoutResultTypes(runtime.capabilities) ?? runtime.capabilities;
   const params = {
     protocolVersion: offered,
-    capabilities: capabilitiesAt(
-      offered,
-      runtime.extensions?.withoutResultTypes(runtime.capabilities) ?? runtime.capabilities,
-    ),
+    capabilities: capabilitiesAt(offered, extensions?.receiver?.declare(capabilities) ?? capabilities),
     clientInfo: identityAt(offered, runtime.info),
   };
   const response = await transport

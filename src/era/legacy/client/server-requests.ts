@@ -10,7 +10,7 @@ import { INTERNAL_ERROR, toErrorObject } from "../../../protocol/jsonrpc/errors.
 import { isWritable } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { oneLine } from "../../../protocol/text.js";
-import type { ClientResult, ClientRuntime, ReportProgress } from "../../client-era.js";
+import type { ClientResult, ClientRuntime, ReceivedRequests, ReportProgress } from "../../client-era.js";
 import { toResult } from "../../results.js";
 import type { ClientTransport } from "../../transport.js";
 import { answerAt } from "../input.js";
@@ -25,6 +25,7 @@ export class ServerRequests {
   readonly #transport: ClientTransport;
   readonly #runtime: ClientRuntime;
   readonly #version: () => string;
+  readonly #received: ReceivedRequests | undefined;
   /** Requests whose response is not written yet. */
   readonly #served = new ServedCalls<ServedRequest>();
   #isFlooded = false;
@@ -33,6 +34,7 @@ export class ServerRequests {
     this.#transport = transport;
     this.#runtime = runtime;
     this.#version = version;
+    this.#received = runtime.extensions?.receiver?.open(runtime);
   }
 
   /**
@@ -91,7 +93,8 @@ export class ServerRequests {
 
   #answer({ method, params }: RpcRequest, end: AbortSwitch): Promise<ClientResult> {
     const progressToken = progressTokenOf(params);
-    if (progressToken === undefined) return this.#runtime.answer(method, params, end, () => {});
+    const served = this.#received ?? this.#runtime;
+    if (progressToken === undefined) return served.answer(method, params, end, () => {});
     let over = false;
     const reporter = new ProgressReporter(
       (progress) => {
@@ -101,7 +104,7 @@ export class ServerRequests {
       (error) => this.#runtime.onProblem(error),
     );
     const report: ReportProgress = (progress, total, message) => reporter.report(toReport(progress, total, message));
-    return this.#runtime.answer(method, params, end, report).finally(() => {
+    return served.answer(method, params, end, report).finally(() => {
       over = true;
     });
   }
@@ -118,6 +121,7 @@ export class ServerRequests {
   /** Aborts all requests, since the connection has ended. */
   abortAll(reason: Error): void {
     this.#served.abortAll(reason);
+    this.#received?.close(reason);
   }
 }
 
