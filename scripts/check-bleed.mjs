@@ -161,6 +161,7 @@ const forbidden = {
   ],
   "./tasks/client": [
     "dist/cluster/",
+    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",
