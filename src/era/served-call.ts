@@ -38,6 +38,8 @@ export class ServedCall implements Call {
   beforeClose: (() => void) | undefined;
   /** Additions of extensions to a subscription. */
   declare topics?: Topics | undefined;
+  /** Same text for all runs of a handler for this call, if it may run in several processes. */
+  declare idempotencyKey?: string | undefined;
   #open = true;
 
   constructor(facts: CallInit) {

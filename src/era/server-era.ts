@@ -123,6 +123,8 @@ export interface Call extends CallInit {
   beforeClose: (() => void) | undefined;
   /** Additions of extensions to a subscription. */
   topics?: Topics | undefined;
+  /** Same text for all runs of a handler for this call, if it may run in several processes. */
+  idempotencyKey?: string | undefined;
   /** True while notifications may be sent for this call. */
   readonly open: boolean;
   /** Marks the handler as finished. From now on only the response is written for this call. */
@@ -145,7 +147,6 @@ export type HeaderReader = (name: string) => string | undefined;
 /** Handler that is ready to run. It may throw instead of rejecting. */
 export type RunHandler = (asking: ClientRequestsOpener) => MaybePromise<HandlerResult>;
 
-/** Outcome of a call. */
 export type Outcome =
   | { readonly kind: "result"; readonly result: JsonText }
   | {
@@ -253,8 +254,8 @@ export interface ServerRuntime {
   readonly run: (call: Call) => MaybePromise<Outcome>;
   /** True if the author defined this method. */
   knows(method: string): boolean;
-  /** Returns the params member of a custom method that is mirrored in the Mcp-Name header. */
-  nameFrom?(method: string): string | undefined;
+  /** Returns the params member of a custom method that is mirrored in the Mcp-Name header, if it must be. */
+  nameFrom?(method: string, isSent: boolean): string | undefined;
   /** True if a tool mirrors arguments in headers. */
   readonly mirrorsArguments: boolean;
   /** Returns the arguments of a tool that are mirrored in headers. Returns undefined for an unknown tool. */
@@ -427,7 +428,6 @@ export type MethodTable = ReadonlyMap<string, MethodShape>;
 
 /** Checks of results by method, for the side that sent the request. */
 export type ResultTable = ReadonlyMap<string, Check>;
-
 /** Notifications that exist in a version, with the checks of their params. */
 export type NotificationTable = ReadonlyMap<string, Check>;
 

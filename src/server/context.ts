@@ -79,6 +79,11 @@ export class Context {
     return this.#call.method;
   }
 
+  /** Text that is the same each time that the handler runs for this task. Undefined for other calls. */
+  get idempotencyKey(): string | undefined {
+    return this.#call.idempotencyKey;
+  }
+
   /** Protocol version, capabilities and self-reported identity of the client. */
   get client(): ClientDescription {
     return this.#call.client;

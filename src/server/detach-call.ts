@@ -22,7 +22,8 @@ export function detachCall(call: Call, asker: RequestStrategy): Call {
   });
 }
 
-function askingThrough(asker: RequestStrategy, runtime: ServerRuntime): ClientRequestsOpener {
+/** Returns the requests of a handler, which are sent by the given strategy. */
+export function askingThrough(asker: RequestStrategy, runtime: ServerRuntime): ClientRequestsOpener {
   let requests: Promise<ClientRequests> | undefined;
   return {
     open() {

@@ -64,7 +64,7 @@ export const TOOL: Known<AnyToolOptions> = {
   input: 1,
   output: 1,
   annotations: "object",
-  taskSupport: "string",
+  task: 1,
   timeoutMs: 1,
   concurrency: 1,
   maxWaiting: 1,
@@ -91,4 +91,5 @@ export const METHOD: Known<MethodOptions<AnySchema>> = {
   requires: 1,
   sealState: "boolean",
   nameFrom: "string",
+  nameOptional: "boolean",
 };

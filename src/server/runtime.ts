@@ -113,8 +113,9 @@ export class ServerCore implements ServerRuntime {
     return this.registry.methods.has(method);
   }
 
-  nameFrom(method: string): string | undefined {
-    return this.registry.methods.get(method)?.nameFrom;
+  nameFrom(method: string, isSent: boolean): string | undefined {
+    const custom = this.registry.methods.get(method);
+    return isSent || custom?.nameOptional !== true ? custom?.nameFrom : undefined;
   }
 
   /** True if an era of this server specifies the method. */

@@ -58,8 +58,8 @@ export interface ToolOptions<I extends AnySchema | undefined = undefined, O exte
   readonly annotations?: ToolAnnotations;
   readonly icons?: readonly Icon[];
   readonly meta?: JsonObject;
-  /** Support for calls that run as tasks (2025-11-25 only). */
-  readonly taskSupport?: NonNullable<ToolExecution["taskSupport"]>;
+  /** Allows or requires that calls run as tasks. Has an effect with `tasks()` of `bowline/tasks/server`. */
+  readonly task?: ToolTask;
   /**
    * Maximum time of a handler, including the time that it waits for the client. After that its signal aborts and the
    * call fails.
@@ -77,6 +77,40 @@ export interface ToolOptions<I extends AnySchema | undefined = undefined, O exte
    * @default the validator of the server
    */
   readonly validator?: JsonSchemaValidator;
+}
+
+/** Way in which a tool runs as a task. A word means `{ support: word }`. */
+export type ToolTask = TaskSupport | ToolTaskOptions;
+
+type TaskSupport = Exclude<NonNullable<ToolExecution["taskSupport"]>, "forbidden">;
+
+export interface ToolTaskOptions {
+  /**
+   * `required` refuses clients without support for tasks. `optional` gives them the ordinary result.
+   * @default "optional"
+   */
+  readonly support?: TaskSupport;
+  /**
+   * Time after which a call becomes a task. A call that ends earlier has the ordinary result, and its questions are asked
+   * in the ordinary way.
+   * @default no time: a task is created at once
+   */
+  readonly promoteAfterMs?: number;
+  /**
+   * True if the handler may run again after its process was lost. Steps that were completed are not repeated.
+   * @default false
+   */
+  readonly restartable?: boolean;
+  /**
+   * Maximum number of processes that a task may lose. Then it fails.
+   * @default 3
+   */
+  readonly attempts?: number;
+  /**
+   * Life of a task from its creation. Null means no end.
+   * @default `ttlMs` of `tasks()`
+   */
+  readonly ttlMs?: number | null;
 }
 
 type OneReturn<O> =
@@ -303,7 +337,8 @@ function toListing(
   input: UsableSchema | undefined,
   output: UsableSchema | undefined,
 ): Tool {
-  const { title, description, annotations, icons, meta, taskSupport } = options;
+  const { title, description, annotations, icons, meta, task } = options;
+  const taskSupport = typeof task === "object" ? (task.support ?? "optional") : task;
   return defined<Tool>({
     name,
     title,

@@ -1,10 +1,12 @@
 import { tellAll } from "../../call/abort-switch.js";
 import { composeInterceptors } from "../../call/interceptor.js";
+import type { MaybePromise } from "../../call/maybe-promise.js";
 import { missingCapability } from "../../era/capabilities.js";
 import {
   type Call,
   type ClientDescription,
   type HandlerResult,
+  type OfferedEra,
   PreparedResult,
   type ServerRuntime,
   type Topics,
@@ -50,11 +52,12 @@ export type ExtensionServer = Pick<ServerRuntime, "info" | "clock" | "changes" |
 export type TopicHandler = (
   wanted: unknown,
   call: Call,
-) => { readonly honoured: unknown; start: Topics["start"] } | undefined;
+) => MaybePromise<{ readonly honoured: unknown; start: Topics["start"] } | undefined>;
 
 /** Server runtime that extensions are installed in. */
 export interface ExtensionHost extends ServerRuntime {
   readonly registry: Registry;
+  readonly eras: readonly OfferedEra[];
   use(interceptor: ServerInterceptor): void;
   isSpecified(method: string): boolean;
 }
@@ -183,17 +186,17 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     }
     const declared = this.options.serverOnly === true || this.settingsOf(call) !== undefined;
     if (owned && !declared) throw this.#missing();
-    if (method === "subscriptions/listen") this.#addTopics(call, declared);
+    if (method === "subscriptions/listen") await this.#addTopics(call, declared);
     if (!declared || this.#interceptors.length === 0) return next(call);
     return expectOwnType(registry, this.id, method, await composeInterceptors(this.#interceptors, next)(call));
   }
 
-  #addTopics(call: Call, declared: boolean): void {
+  async #addTopics(call: Call, declared: boolean): Promise<void> {
     const filter = call.params.notifications;
     for (const [member, serve] of this.#topics) {
       if (!isObject(filter) || !Object.hasOwn(filter, member)) continue;
       if (!declared) throw this.#missing();
-      const topic = serve(filter[member], call);
+      const topic = await serve(filter[member], call);
       if (topic !== undefined) call.topics = joined(call.topics, member, topic);
     }
   }
@@ -216,7 +219,11 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   }
 }
 
-function joined(before: Topics | undefined, member: string, topic: NonNullable<ReturnType<TopicHandler>>): Topics {
+function joined(
+  before: Topics | undefined,
+  member: string,
+  topic: NonNullable<Awaited<ReturnType<TopicHandler>>>,
+): Topics {
   return {
     honoured: { ...before?.honoured, [member]: topic.honoured },
     start(send) {

@@ -188,7 +188,7 @@ proves("tools:list:display-name", {}, "a title, for tools also in the annotation
 });
 
 verifies("tools:list:execution-legacy-only", legacyChannels, async (world) => {
-  const server = new McpServer(me).tool("long", { taskSupport: "optional" }, () => "");
+  const server = new McpServer(me).tool("long", { task: "optional" }, () => "");
   const executionAt = async (version: string) => {
     const client = await AskedClient.open(world, server, { version });
     const { tools } = await client.result("tools/list");
@@ -202,7 +202,7 @@ verifies("tools:list:execution-legacy-only", legacyChannels, async (world) => {
 verifies("tools:list:execution-legacy-only", "not in this era", modernChannels, async (world) => {
   const client = await AskedClient.open(
     world,
-    new McpServer(me).tool("long", { taskSupport: "optional" }, () => ""),
+    new McpServer(me).tool("long", { task: "optional" }, () => ""),
   );
   const { tools } = await client.result("tools/list");
   deepEqual(Object.keys((tools as object[])[0] ?? {}).sort(), ["inputSchema", "name"]);

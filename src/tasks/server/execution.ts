@@ -1,0 +1,171 @@
+import { type Clock, pause } from "../../call/clock.js";
+import { missingCapability, undeclaredFor } from "../../era/capabilities.js";
+import type { AskOptions, RequestStrategy } from "../../era/request-strategy.js";
+import { HandlerSuspended, McpError } from "../../protocol/errors.js";
+import { inputShapes } from "../../protocol/shapes/input.js";
+import type { ClientCapabilities, InputRequest } from "../../protocol/types/index.js";
+import type { Journal, OpenQuestion } from "./record.js";
+
+/** Thrown into a handler at a question without an answer. The handler stops and runs again when it is answered. */
+export class TaskSuspended extends HandlerSuspended {
+  override readonly name = "TaskSuspended";
+}
+
+/** Place in which an execution keeps its journal. */
+export interface JournalKeeper {
+  readonly journal: Journal;
+  /** Changes the journal. Resolves when the change is stored. */
+  keep(change: (journal: Journal) => Journal): Promise<void>;
+}
+
+export interface ExecutionOptions {
+  readonly keeper: JournalKeeper;
+  readonly capabilities: ClientCapabilities;
+  readonly clock: Clock;
+  readonly replayMs: number;
+  /** Aborts when the run ends. */
+  readonly signal: () => AbortSignal;
+}
+
+/**
+ * One run of a task's handler. Recorded steps and answers resolve at once. New steps are recorded before and after they
+ * run. The first questions without an answer end the run.
+ */
+export class TaskExecution implements RequestStrategy {
+  readonly #options: ExecutionOptions;
+  /** Names of recorded steps and keys of recorded questions that the handler has not asked for in this run. */
+  readonly #expected: Set<string>;
+  readonly #running = new Map<string, Promise<unknown>>();
+  readonly #used = new Set<string>();
+  readonly #questions = new Map<string, OpenQuestion>();
+  #onReplayed: (() => void)[] = [];
+  #count = 0;
+  /** Mistake of the handler. It takes precedence over its outcome. */
+  broken: Error | undefined;
+
+  constructor(options: ExecutionOptions) {
+    this.#options = options;
+    const { steps, answers } = options.keeper.journal;
+    this.#expected = new Set([
+      ...Object.keys(steps).map((name) => `step ${name}`),
+      ...Object.keys(answers).map((key) => `question ${key}`),
+    ]);
+  }
+
+  /** Open questions of this run by their keys on the wire. */
+  get questions(): ReadonlyMap<string, OpenQuestion> {
+    return this.#questions;
+  }
+
+  async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
+    const missing = undeclaredFor(request, this.#options.capabilities);
+    if (missing !== undefined) throw missingCapability(missing);
+    const key = options.key ?? `ask-${++this.#count}`;
+    if (this.#used.has(key)) throw this.#break(new Error(`two questions have the key "${key}"; give each its own`));
+    this.#used.add(key);
+    const { asked, answers } = this.#options.keeper.journal;
+    const text = JSON.stringify(request);
+    const before = Object.hasOwn(asked, key) ? asked[key] : undefined;
+    this.#found(`question ${key}`);
+    if (before?.text === text && Object.hasOwn(answers, key)) {
+      const problem = options.check?.(answers[key]);
+      if ((problem instanceof Promise ? await problem : problem) === undefined) return answers[key];
+    }
+    if (before === undefined) await this.#replayed();
+    this.open({ key, request });
+    throw new TaskSuspended(`the question "${key}" waits for an answer of the client`);
+  }
+
+  /** Adds a question that waits for an answer. Its key on the wire is new each time. */
+  open(question: OpenQuestion): void {
+    const { key } = question;
+    const { asked } = this.#options.keeper.journal;
+    const times = (Object.hasOwn(asked, key) ? (asked[key]?.times ?? 0) : 0) + 1;
+    this.#questions.set(times === 1 ? key : `${key}.${times}`, question);
+  }
+
+  push(method: string): Promise<never> {
+    return Promise.reject(
+      new McpError("no_server_requests", `${method} was not sent: a task has no connection to the client`),
+    );
+  }
+
+  async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    const { steps } = this.#options.keeper.journal;
+    if (Object.hasOwn(steps, name)) {
+      this.#found(`step ${name}`);
+      return steps[name] as T;
+    }
+    const underWay = this.#running.get(name);
+    if (underWay !== undefined) return underWay as Promise<T>;
+    const running = this.#run(name, work);
+    this.#running.set(name, running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(name);
+    }
+  }
+
+  /** Resolves when no step is running. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#running.values());
+  }
+
+  /** Throws if the handler has ended without asking for all that is recorded. */
+  assertComplete(): void {
+    if (this.#expected.size > 0) throw this.#changed();
+  }
+
+  async #run<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    await this.#replayed();
+    if (this.#questions.size > 0) throw new TaskSuspended(`the step "${name}" waits for an answer of the client`);
+    const { keeper } = this.#options;
+    await keeper.keep((journal) => ({ ...journal, begun: [...journal.begun.filter((begun) => begun !== name), name] }));
+    const value = await work();
+    await keeper.keep((journal) => ({
+      ...journal,
+      begun: journal.begun.filter((begun) => begun !== name),
+      steps: { ...journal.steps, [name]: value === undefined ? null : value },
+    }));
+    return value;
+  }
+
+  #found(what: string): void {
+    if (!this.#expected.delete(what) || this.#expected.size > 0) return;
+    for (const replayed of this.#onReplayed.splice(0)) replayed();
+  }
+
+  /**
+   * Waits until the handler has asked for all that is recorded. Handlers ask for it first, unless their code was changed
+   * or several of their parts run side by side.
+   */
+  async #replayed(): Promise<void> {
+    if (this.#expected.size === 0) return;
+    const { clock, replayMs, signal } = this.#options;
+    const replayed = new AbortController();
+    this.#onReplayed.push(() => replayed.abort());
+    await pause(clock, replayMs, AbortSignal.any([replayed.signal, signal()]));
+    if (signal().aborted) throw signal().reason;
+    if (this.#expected.size > 0) throw this.#break(this.#changed());
+  }
+
+  #changed(): McpError {
+    const [first] = this.#expected;
+    return new McpError(
+      "definition_changed",
+      `The task cannot go on: its tool did not ask again for the ${first}, which is recorded. ` +
+        "The tool was changed while the task was under way; keep the order and names of steps and questions",
+    );
+  }
+
+  #break(error: Error): Error {
+    this.broken ??= error;
+    return error;
+  }
+}
+
+/** Returns the problem of an answer to a question, if its shape is wrong. */
+export function answerProblem(request: InputRequest, answer: unknown) {
+  return inputShapes.get(request.method)?.result(answer);
+}

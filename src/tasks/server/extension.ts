@@ -1,0 +1,173 @@
+import { memoryCluster } from "../../cluster/memory/state.js";
+import { missingCapability } from "../../era/capabilities.js";
+import type { Call, HandlerResult } from "../../era/server-era.js";
+import { DefinitionError } from "../../protocol/errors.js";
+import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
+import { assertOptions, resolveLimits } from "../../protocol/known-options.js";
+import { Context } from "../../server/context.js";
+import { type ExtensionHost, ServerExtension } from "../../server/extensions/extension.js";
+import { CANCEL_TASK, GET_TASK, TASK_CHANGED, TASKS_EXTENSION, UPDATE_TASK } from "../types.js";
+import {
+  assertTtl,
+  TASKS_LIMITS,
+  TASKS_OPTIONS,
+  type TaskMode,
+  type TasksLimits,
+  type TasksOptions,
+  toMode,
+} from "./options.js";
+import { toCreated, toTask } from "./record.js";
+import { TaskService } from "./service.js";
+
+type Next = (call: Call) => Promise<HandlerResult>;
+
+const POLL_MS = 1_000;
+
+/** Creates the extension that runs tools as tasks: `server.extend(tasks())`. */
+export function tasks(options: TasksOptions = {}): TasksExtension {
+  return new TasksExtension(options);
+}
+
+/** Extension that runs tools as tasks. It belongs to one server. */
+export class TasksExtension extends ServerExtension {
+  readonly #options: TasksOptions;
+  readonly #limits: TasksLimits;
+  readonly #pollIntervalMs: number;
+  readonly #modes = new WeakMap<object, TaskMode>();
+  /** Calls of tasks that run. They do not become tasks again. */
+  readonly #taskCalls = new WeakSet<Call>();
+  #installed: { readonly service: TaskService; readonly host: ExtensionHost } | undefined;
+
+  constructor(options: TasksOptions) {
+    super(TASKS_EXTENSION, { results: { task: "tools/call" } });
+    assertOptions("tasks", options, TASKS_OPTIONS);
+    assertTtl("tasks", options.ttlMs);
+    const { pollIntervalMs = POLL_MS } = options;
+    if (!(Number.isSafeInteger(pollIntervalMs) && pollIntervalMs > 0))
+      throw new DefinitionError(`tasks: pollIntervalMs must be a whole number above 0, got ${pollIntervalMs}`);
+    this.#options = options;
+    this.#limits = resolveLimits("tasks", options.limits, TASKS_LIMITS);
+    this.#pollIntervalMs = pollIntervalMs;
+    this.#define();
+  }
+
+  /** Number of tasks that run in this process. */
+  get running(): number {
+    return this.#installed?.service.workers.running ?? 0;
+  }
+
+  /** Resolves when no task runs in this process. */
+  async idle(): Promise<void> {
+    await this.#installed?.service.workers.idle();
+  }
+
+  override installIn(host: ExtensionHost): void {
+    if (this.#installed !== undefined)
+      throw new DefinitionError("tasks: the extension is already installed; create one with tasks() for each server");
+    const cluster = this.#options.cluster ?? host.options.cluster ?? memoryCluster({ clock: host.clock });
+    host.use((call, next) => this.#requireDeclaration(call, next));
+    super.installIn(host);
+    const service = new TaskService({
+      cluster,
+      host,
+      limits: this.#limits,
+      modeOf: (tool) => this.#modeOf(tool),
+      onCall: (call) => this.#taskCalls.add(call),
+    });
+    this.#installed = { service, host };
+    host.onClosing(() => service.stop());
+    if (this.#options.work !== false) service.work().catch((error) => host.report(error, { where: "tasks" }));
+  }
+
+  #define(): void {
+    const named = { nameFrom: "taskId", nameOptional: this.#options.requireName === false };
+    this.method(GET_TASK, named, async ({ taskId }, ctx) =>
+      toTask(await this.#service.get(taskId, ctx), this.#pollIntervalMs),
+    );
+    this.method(UPDATE_TASK, named, async ({ taskId, inputResponses }, ctx) => {
+      await this.#service.update(taskId, inputResponses, ctx);
+      return {};
+    });
+    this.method(CANCEL_TASK, named, async ({ taskId }, ctx) => {
+      await this.#service.cancel(taskId, ctx);
+      return {};
+    });
+    this.topic("taskIds", (wanted, call) => this.#watch(wanted, call));
+    this.use((call, next) => this.#call(call, next));
+  }
+
+  get #service(): TaskService {
+    return this.#runtime.service;
+  }
+
+  get #runtime() {
+    if (this.#installed === undefined) throw new DefinitionError("tasks: the extension is not installed in a server");
+    return this.#installed;
+  }
+
+  /** Refuses a tool that runs only as a task to a client that did not declare tasks. */
+  #requireDeclaration(call: Call, next: Next): Promise<HandlerResult> {
+    const isOpen = call.method !== "tools/call" || this.#taskCalls.has(call) || this.settingsOf(call) !== undefined;
+    if (isOpen || this.#modeOf(call.params.name)?.support !== "required" || !call.era.typesResults) return next(call);
+    throw missingCapability({ extensions: { [TASKS_EXTENSION]: {} } });
+  }
+
+  /** Creates a task for a call of a client that declared tasks, if the tool allows it. */
+  async #call(call: Call, next: Next): Promise<HandlerResult> {
+    if (call.method !== "tools/call" || this.#taskCalls.has(call)) return next(call);
+    const { host, service } = this.#runtime;
+    const { name } = call.params;
+    const mode = this.#modeOf(name);
+    if (mode === undefined) return next(call);
+    const ctx = new Context(call, { open: () => Promise.reject(new Error("a check asked the client")) }, host);
+    // A tool that the caller may not see is refused as it is without tasks.
+    if ((await host.registry.tools.find(name as string, ctx)) === undefined) return next(call);
+    const record = await service.create(call, name as string, mode);
+    if (record !== undefined) return { resultType: "task", ...toCreated(record, this.#pollIntervalMs) };
+    if (this.#options.whenFull === "run" && mode.support === "optional") return next(call);
+    throw host.busy(429, "maxTasks", "Too many tasks: wait until some have ended");
+  }
+
+  async #watch(wanted: unknown, call: Call) {
+    const { maxWatchedTasks } = this.#limits;
+    if (!Array.isArray(wanted) || !wanted.every((id) => typeof id === "string") || wanted.length > maxWatchedTasks)
+      throw new Refusal(
+        INVALID_PARAMS,
+        `subscriptions/listen: taskIds must be an array of at most ${maxWatchedTasks} strings (limits.maxWatchedTasks)`,
+      );
+    const service = this.#service;
+    await service.join();
+    const ids = [...new Set<string>(wanted)];
+    const found = await Promise.all(
+      ids.map((id) =>
+        service.find(id, call.origin).then(
+          () => true,
+          (error) => isRefusal(error),
+        ),
+      ),
+    );
+    const honoured = ids.filter((_, at) => found[at]);
+    return {
+      honoured,
+      start: (send: (method: string, params: object) => void | Promise<void>) =>
+        service.watchers.watch(honoured, (record) => void send(TASK_CHANGED, toTask(record, this.#pollIntervalMs))),
+    };
+  }
+
+  #modeOf(name: unknown): TaskMode | undefined {
+    const options = this.#installed?.host.registry.tools.get(name as string)?.options;
+    if (options?.task === undefined) return undefined;
+    let mode = this.#modes.get(options);
+    if (mode === undefined) {
+      mode = toMode(name as string, options.task, this.#options);
+      this.#modes.set(options, mode);
+    }
+    return mode;
+  }
+}
+
+/** Returns false for the refusal of an unknown task. Throws any other error. */
+function isRefusal(error: unknown): false {
+  if (error instanceof Refusal) return false;
+  throw error;
+}

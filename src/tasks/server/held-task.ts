@@ -1,0 +1,89 @@
+import { type Clock, pause } from "../../call/clock.js";
+import { ClusterError } from "../../cluster/error.js";
+import { McpError } from "../../protocol/errors.js";
+import type { JournalKeeper } from "./execution.js";
+import type { Journal, TaskRecord } from "./record.js";
+import { hasEnded } from "./record.js";
+import type { StoredTask, TaskStore } from "./store.js";
+
+const FIRST_WAIT_MS = 50;
+const MAX_WAIT_MS = 1_000;
+
+/** Reason of the end of a run whose task belongs to another run, has ended, or has expired. */
+export class TaskLost extends McpError {
+  override readonly name = "TaskLost";
+  constructor(id: string) {
+    super("task_lost", `task ${id} is not held by this run any more; discard its outcome`);
+  }
+}
+
+export interface HeldTaskOptions {
+  readonly store: TaskStore;
+  readonly clock: Clock;
+  /** Aborts when the run has lost the task. */
+  readonly lost: AbortSignal;
+  /** Called after each change that is stored. */
+  readonly onChange: (record: TaskRecord) => void;
+}
+
+/**
+ * Task that this process runs. Only the latest run of a task may change it. While the engine is away, a change waits
+ * until the run loses its task.
+ */
+export class HeldTask implements JournalKeeper {
+  readonly #options: HeldTaskOptions;
+  readonly #fence: number;
+  #stored: StoredTask;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(stored: StoredTask, options: HeldTaskOptions) {
+    this.#options = options;
+    this.#stored = stored;
+    this.#fence = stored.record.fence;
+  }
+
+  get record(): TaskRecord {
+    return this.#stored.record;
+  }
+
+  get journal(): Journal {
+    return this.record.journal;
+  }
+
+  keep(change: (journal: Journal) => Journal): Promise<void> {
+    return this.change((record) => ({ ...record, journal: change(record.journal) }));
+  }
+
+  /** Changes the task after all earlier changes of this run. Rejects with {@link TaskLost} if the run may not. */
+  change(change: (record: TaskRecord) => TaskRecord): Promise<void> {
+    const changing = this.#last.then(() => this.#retry(change));
+    this.#last = changing.catch(() => {});
+    return changing;
+  }
+
+  async #retry(change: (record: TaskRecord) => TaskRecord): Promise<void> {
+    const { clock, lost } = this.#options;
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, MAX_WAIT_MS)) {
+      try {
+        return await this.#change(change);
+      } catch (error) {
+        if (!(error instanceof ClusterError) || error.failure === "refused") throw error;
+        await pause(clock, waitMs, lost);
+        if (lost.aborted) throw new TaskLost(this.record.id);
+      }
+    }
+  }
+
+  async #change(change: (record: TaskRecord) => TaskRecord): Promise<void> {
+    const { id } = this.record;
+    const { store, onChange } = this.#options;
+    const allowed = (record: TaskRecord) => {
+      if (record.fence !== this.#fence || hasEnded(record)) throw new TaskLost(id);
+      return change(record);
+    };
+    const stored = await store.change(id, allowed, this.#stored);
+    if (stored === undefined) throw new TaskLost(id);
+    this.#stored = stored;
+    onChange(stored.record);
+  }
+}

@@ -1,0 +1,176 @@
+import type { Clock } from "../../call/clock.js";
+import type { Cluster } from "../../cluster/cluster.js";
+import { DefinitionError } from "../../protocol/errors.js";
+import { assertOptions, type Known } from "../../protocol/known-options.js";
+import type { ToolTask } from "../../server/definitions/tool.js";
+
+/** Options of {@link tasks}. */
+export interface TasksOptions {
+  /**
+   * State that keeps the tasks, such as `sqliteCluster(...)` or `redisCluster(...)`. Any process that shares it runs the
+   * tasks and answers for them.
+   * @default the cluster of the server, or the memory of this process
+   */
+  readonly cluster?: Cluster;
+  /**
+   * Runs tasks in this process. If false, it creates tasks that other processes of the cluster run.
+   * @default true
+   */
+  readonly work?: boolean;
+  /**
+   * Time between two polls that clients are told.
+   * @default 1_000
+   */
+  readonly pollIntervalMs?: number;
+  /**
+   * Life of a task from its creation, if its tool sets none. Null keeps tasks until they are deleted.
+   * @default 86_400_000
+   */
+  readonly ttlMs?: number | null;
+  /**
+   * Answer to a call that would create a task beyond `maxTasks` or `maxTasksPerPrincipal`: an error, or the ordinary
+   * result after the tool has run.
+   * @default "refuse"
+   */
+  readonly whenFull?: "refuse" | "run";
+  /**
+   * Refuses methods of tasks over HTTP without the header `Mcp-Name`. Some clients do not send it.
+   * @default true
+   */
+  readonly requireName?: boolean;
+  readonly limits?: Partial<TasksLimits>;
+}
+
+/** Limits of tasks. */
+export interface TasksLimits {
+  /**
+   * Maximum number of tasks that have not ended, in all processes.
+   * @default 100_000
+   */
+  readonly maxTasks: number;
+  /**
+   * Maximum number of tasks of a principal that have not ended, in all processes.
+   * @default 1_000
+   */
+  readonly maxTasksPerPrincipal: number;
+  /**
+   * Maximum number of tasks of a principal that are kept, ended ones included.
+   * @default 10_000
+   */
+  readonly maxKeptPerPrincipal: number;
+  /**
+   * Maximum number of tasks that run in this process at a time. Further ones wait in the queue.
+   * @default 64
+   */
+  readonly maxRunning: number;
+  /**
+   * Maximum number of tasks of a principal that run in this process at a time.
+   * @default 16
+   */
+  readonly maxRunningPerPrincipal: number;
+  /**
+   * Maximum number of characters of a task's arguments, steps and answers together.
+   * @default 262_144
+   */
+  readonly maxTaskChars: number;
+  /**
+   * Maximum number of characters of a task's result. A task with a longer one fails.
+   * @default 524_288
+   */
+  readonly maxResultChars: number;
+  /**
+   * Time after which a task of a lost process goes to another one.
+   * @default 10_000
+   */
+  readonly leaseMs: number;
+  /**
+   * Minimum time between two updates of a task's status message.
+   * @default 1_000
+   */
+  readonly statusIntervalMs: number;
+  /**
+   * Time that a new step or question waits until the handler has asked for the recorded ones again.
+   * @default 1_000
+   */
+  readonly replayMs: number;
+  /**
+   * Maximum number of tasks that a subscription watches.
+   * @default 1_000
+   */
+  readonly maxWatchedTasks: number;
+}
+
+export const TASKS_LIMITS: TasksLimits = {
+  maxTasks: 100_000,
+  maxTasksPerPrincipal: 1_000,
+  maxKeptPerPrincipal: 10_000,
+  maxRunning: 64,
+  maxRunningPerPrincipal: 16,
+  maxTaskChars: 256 * 1024,
+  maxResultChars: 512 * 1024,
+  leaseMs: 10_000,
+  statusIntervalMs: 1_000,
+  replayMs: 1_000,
+  maxWatchedTasks: 1_000,
+};
+
+export const TASKS_OPTIONS: Known<TasksOptions> = {
+  cluster: "object",
+  work: "boolean",
+  pollIntervalMs: 1,
+  ttlMs: 1,
+  whenFull: "string",
+  requireName: "boolean",
+  limits: "object",
+};
+
+const TOOL_TASK: Known<Exclude<ToolTask, string>> = {
+  support: "string",
+  promoteAfterMs: "number",
+  restartable: "boolean",
+  attempts: "number",
+  ttlMs: 1,
+};
+
+/** Way in which a tool runs as a task. */
+export interface TaskMode {
+  readonly support: "optional" | "required";
+  /** Undefined if a task is created at once. */
+  readonly promoteAfterMs: number | undefined;
+  readonly restartable: boolean;
+  readonly attempts: number;
+  readonly ttlMs: number | null;
+}
+
+const ATTEMPTS = 3;
+const DAY_MS = 86_400_000;
+
+/** Returns the way in which a tool runs as a task. */
+export function toMode(tool: string, task: ToolTask, defaults: Pick<TasksOptions, "ttlMs">): TaskMode {
+  const where = `tool "${tool}": task`;
+  const options = typeof task === "string" ? { support: task } : task;
+  assertOptions(where, options, TOOL_TASK);
+  const { support = "optional", promoteAfterMs, restartable = false, attempts = ATTEMPTS } = options;
+  if (support !== "optional" && support !== "required")
+    throw new DefinitionError(`${where}: support must be "optional" or "required", got ${JSON.stringify(support)}`);
+  if (promoteAfterMs !== undefined && !(promoteAfterMs >= 0))
+    throw new DefinitionError(`${where}: promoteAfterMs must be a number of 0 or more, got ${promoteAfterMs}`);
+  if (!(Number.isSafeInteger(attempts) && attempts >= 1))
+    throw new DefinitionError(`${where}: attempts must be a whole number of 1 or more, got ${attempts}`);
+  const ttlMs = assertTtl(where, options.ttlMs === undefined ? defaults.ttlMs : options.ttlMs);
+  return { support, promoteAfterMs, restartable, attempts, ttlMs };
+}
+
+/** Returns the life of a task. Infinity means the same as null. */
+export function assertTtl(where: string, ttlMs: number | null = DAY_MS): number | null {
+  if (ttlMs === null || ttlMs === Number.POSITIVE_INFINITY) return null;
+  if (Number.isSafeInteger(ttlMs) && ttlMs > 0) return ttlMs;
+  throw new DefinitionError(
+    `${where}: ttlMs must be a whole number of milliseconds above 0, or null for no end, got ${ttlMs}`,
+  );
+}
+
+/** Returns the time of day. */
+export function timeOfDay(clock: Clock): number {
+  return clock.timeOfDay?.() ?? Date.now();
+}

@@ -1,0 +1,118 @@
+import type { ClientCapabilities, Implementation, InputRequest, JsonObject } from "../../protocol/types/index.js";
+import type { DetailedTask, Task, TaskFailure, TaskStatus } from "../types.js";
+
+/** Stage of a task. A task that is queued or running is `working` for clients; one that waits is `input_required`. */
+export type TaskStage = "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+
+/** Caller of the tool, as far as it is kept. The credentials of the request are not. */
+export interface TaskCaller {
+  readonly principal?: string | undefined;
+  /** Data of the authorization gate without the token. */
+  readonly auth?: unknown;
+  readonly version: string;
+  readonly capabilities: ClientCapabilities;
+  readonly info?: Implementation | undefined;
+}
+
+/** Steps, questions and answers of a task, so that its handler can run again. */
+export interface Journal {
+  /** Results of completed steps by name. */
+  readonly steps: { readonly [name: string]: unknown };
+  /** Names of steps that have begun and not completed. */
+  readonly begun: readonly string[];
+  /** Questions by the key of the handler: the text, and the number of times that it was asked. */
+  readonly asked: { readonly [key: string]: { readonly text: string; readonly times: number } };
+  readonly answers: { readonly [key: string]: unknown };
+  /** State of a handler that returned `inputRequired`, and the answers to its questions. */
+  readonly authored?: { readonly state?: unknown; readonly answers: { readonly [key: string]: unknown } } | undefined;
+}
+
+/** Question that waits for an answer. */
+export interface OpenQuestion {
+  /** Key that the handler knows. The key on the wire is new each time that a question is asked. */
+  readonly key: string;
+  readonly request: InputRequest;
+  /** True if the handler returned the question by `inputRequired`. */
+  readonly authored?: boolean | undefined;
+}
+
+/** Task as it is stored. */
+export interface TaskRecord {
+  /** Version of this format. */
+  readonly format: 1;
+  readonly id: string;
+  readonly tool: string;
+  readonly arguments?: JsonObject | undefined;
+  readonly caller: TaskCaller;
+  readonly idempotencyKey: string;
+  /** Times of day. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly ttlMs: number | null;
+  readonly stage: TaskStage;
+  readonly message?: string | undefined;
+  /** Counts the runs that were ordered. The id of a job names it. */
+  readonly round: number;
+  /** Counts the runs that were started. Only the latest one may write. */
+  readonly fence: number;
+  /** Number of runs whose process was lost. */
+  readonly losses: number;
+  readonly journal: Journal;
+  readonly questions: { readonly [wireKey: string]: OpenQuestion };
+  readonly result?: JsonObject | undefined;
+  readonly error?: TaskFailure | undefined;
+  /** Random text of the last write, by which a writer recognizes a write with an unknown outcome. */
+  readonly mark: string;
+}
+
+export const NO_JOURNAL: Journal = { steps: {}, begun: [], asked: {}, answers: {} };
+
+const STATUS: { readonly [stage in TaskStage]: TaskStatus } = {
+  queued: "working",
+  running: "working",
+  waiting: "input_required",
+  completed: "completed",
+  failed: "failed",
+  cancelled: "cancelled",
+};
+
+/** True if the task never changes again. */
+export function hasEnded({ stage }: Pick<TaskRecord, "stage">): boolean {
+  return stage === "completed" || stage === "failed" || stage === "cancelled";
+}
+
+/** Returns the task as the result that creates it shows it. */
+export function toCreated(record: TaskRecord, pollIntervalMs: number): Task {
+  const { message } = record;
+  return {
+    taskId: record.id,
+    status: STATUS[record.stage],
+    ...(message !== undefined && { statusMessage: message }),
+    createdAt: new Date(record.createdAt).toISOString(),
+    lastUpdatedAt: new Date(record.updatedAt).toISOString(),
+    ttlMs: record.ttlMs,
+    pollIntervalMs,
+  };
+}
+
+/** Returns the task as clients see it later. */
+export function toTask(record: TaskRecord, pollIntervalMs: number): DetailedTask {
+  const { result, error, questions } = record;
+  const asked = Object.entries(questions).map(([wireKey, { request }]) => [wireKey, request] as const);
+  return {
+    ...toCreated(record, pollIntervalMs),
+    ...(record.stage === "waiting" && { inputRequests: Object.fromEntries(asked) }),
+    ...(result !== undefined && { result }),
+    ...(error !== undefined && { error }),
+  } as DetailedTask;
+}
+
+/** Returns the task without the parts that only its handler needs, since it has ended. */
+export function ended(
+  record: TaskRecord,
+  stage: "completed" | "failed" | "cancelled",
+  outcome: Pick<TaskRecord, "result" | "error" | "message">,
+): TaskRecord {
+  const { arguments: _arguments, message: _message, ...rest } = record;
+  return { ...rest, stage, journal: NO_JOURNAL, questions: {}, ...outcome };
+}

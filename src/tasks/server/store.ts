@@ -1,0 +1,128 @@
+import type { Clock } from "../../call/clock.js";
+import type { Cluster, IndexEntry } from "../../cluster/cluster.js";
+import { ClusterError } from "../../cluster/error.js";
+import { timeOfDay } from "./options.js";
+import { hasEnded, type TaskRecord } from "./record.js";
+
+/** Indexes of tasks. Those of a principal have its digest in their names. */
+const LIVE = "tasks:live";
+const liveOf = (owner: string) => `tasks:live:${owner}`;
+const keptOf = (owner: string) => `tasks:of:${owner}`;
+
+/** Maximum number of attempts to change a task that others change at the same time. */
+const MAX_CONFLICTS = 100;
+
+/** Task with the version of its record. */
+export interface StoredTask {
+  readonly record: TaskRecord;
+  readonly version: string;
+}
+
+/** Tasks in the records of a cluster. Each change is a compare-and-set, so that a task has one outcome. */
+export class TaskStore {
+  readonly #cluster: Pick<Cluster, "records">;
+  readonly #clock: Clock;
+
+  constructor(cluster: Pick<Cluster, "records">, clock: Clock) {
+    this.#cluster = cluster;
+    this.#clock = clock;
+  }
+
+  /** Stores a new task. */
+  async add(record: TaskRecord): Promise<void> {
+    if ((await this.#put(record, null)) === undefined)
+      throw new ClusterError("refused", `task ${record.id} exists already`);
+  }
+
+  async read(id: string): Promise<StoredTask | undefined> {
+    const stored = await this.#cluster.records.get(keyOf(id));
+    return stored && { record: JSON.parse(stored.value) as TaskRecord, version: stored.version };
+  }
+
+  /**
+   * Changes a task. `change` returns the new task, or undefined if nothing is to be changed; it is called again if another
+   * process has changed the task meanwhile. Returns the task as it is then, or undefined if there is none.
+   */
+  async change(
+    id: string,
+    change: (record: TaskRecord) => TaskRecord | undefined,
+    known?: StoredTask,
+  ): Promise<StoredTask | undefined> {
+    let stored = known ?? (await this.read(id));
+    for (let attempt = 0; stored !== undefined && attempt < MAX_CONFLICTS; attempt++) {
+      const changed = change(stored.record);
+      if (changed === undefined) return stored;
+      const updatedAt = Math.max(timeOfDay(this.#clock), stored.record.updatedAt + 1);
+      const record = { ...changed, updatedAt, mark: crypto.randomUUID() };
+      const version = await this.#put(record, stored.version);
+      if (version !== undefined) return { record, version };
+      stored = await this.read(id);
+    }
+    if (stored !== undefined) throw new ClusterError("refused", `task ${id} was changed by others each time`);
+    return undefined;
+  }
+
+  /** Returns the numbers of tasks: all and those of an owner that have not ended, and those of the owner that are kept. */
+  async count(owner: string): Promise<{ readonly live: number; readonly own: number; readonly kept: number }> {
+    const { records } = this.#cluster;
+    const [live, own, kept] = await Promise.all([
+      records.count(LIVE),
+      records.count(liveOf(owner)),
+      records.count(keptOf(owner)),
+    ]);
+    return { live, own, kept };
+  }
+
+  /** Returns tasks of an owner in the order of their creation. `after` is the last one of the page before. */
+  async list(
+    owner: string,
+    after: Pick<TaskRecord, "id" | "createdAt"> | undefined,
+    limit: number,
+  ): Promise<readonly TaskRecord[]> {
+    const place = after && { score: after.createdAt, key: keyOf(after.id) };
+    const options = place === undefined ? { limit } : { after: place, limit };
+    const listed = await this.#cluster.records.list(keptOf(owner), options);
+    return listed.map(({ value }) => JSON.parse(value) as TaskRecord);
+  }
+
+  /** Yields all tasks that have not ended. */
+  async *live(limit = 100): AsyncIterable<TaskRecord> {
+    for (let after: { score: number; key: string } | undefined; ; ) {
+      const page = await this.#cluster.records.list(LIVE, after === undefined ? { limit } : { after, limit });
+      for (const { value } of page) yield JSON.parse(value) as TaskRecord;
+      const last = page.at(-1);
+      if (last === undefined || page.length < limit) return;
+      after = { score: last.score, key: last.key };
+    }
+  }
+
+  /** Stores a task if it has the version. Finds out whether a write with an unknown outcome was carried out. */
+  async #put(record: TaskRecord, ifVersion: string | null): Promise<string | undefined> {
+    const { createdAt, ttlMs } = record;
+    const leftMs = ttlMs === null ? undefined : Math.max(1, createdAt + ttlMs - timeOfDay(this.#clock));
+    const options = { ifVersion, index: await indexOf(record), ...(leftMs !== undefined && { ttlMs: leftMs }) };
+    try {
+      return await this.#cluster.records.put(keyOf(record.id), JSON.stringify(record), options);
+    } catch (error) {
+      if (!(error instanceof ClusterError) || error.failure !== "unknown_outcome") throw error;
+      const stored = await this.read(record.id);
+      return stored?.record.mark === record.mark ? stored.version : undefined;
+    }
+  }
+}
+
+const keyOf = (id: string) => `task:${id}`;
+
+async function indexOf(record: TaskRecord): Promise<readonly IndexEntry[]> {
+  const owner = await ownerOf(record.caller.principal);
+  const kept = { index: keptOf(owner), score: record.createdAt };
+  if (hasEnded(record)) return [kept];
+  return [kept, { index: LIVE, score: record.createdAt }, { index: liveOf(owner), score: record.createdAt }];
+}
+
+/** Returns a digest of the principal, which may be long or secret. Callers without a name share one. */
+export async function ownerOf(principal: string | undefined): Promise<string> {
+  if (principal === undefined) return "";
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(principal));
+  return Array.from(new Uint8Array(digest, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
