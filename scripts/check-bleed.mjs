@@ -147,6 +147,17 @@ const forbidden = {
     "dist/auth/",
     "node:",
   ],
+  "./tasks/server": [
+    "dist/postgres/",
+    "dist/redis/",
+    "dist/sqlite/",
+    "dist/client/",
+    "dist/tasks/client/",
+    "dist/skills/",
+    "dist/node/",
+    "dist/auth/",
+    "node:",
+  ],
   "./skills/client": [
     "dist/cluster/",
     "dist/nats/",

@@ -24,11 +24,11 @@ const INCLUDE_CONTEXT = {
 
 /** Builds the requests of a handler to its client, sends them by the strategy of the era, and validates the answers. */
 export class CheckedClientRequests implements ClientRequests {
-  readonly #asker: RequestStrategy;
+  readonly strategy: RequestStrategy;
   readonly #runtime: ServerRuntime;
 
-  constructor(asker: RequestStrategy, runtime: ServerRuntime) {
-    this.#asker = asker;
+  constructor(strategy: RequestStrategy, runtime: ServerRuntime) {
+    this.strategy = strategy;
     this.#runtime = runtime;
   }
 
@@ -82,19 +82,19 @@ export class CheckedClientRequests implements ClientRequests {
     params: Params | undefined,
     options: AskOptions & { readonly result?: StandardSchema },
   ): Promise<unknown> {
-    const result: Result = await this.#asker.push(method, params, options);
+    const result: Result = await this.strategy.push(method, params, options);
     return options.result === undefined ? result : toCustomResult(method, options.result, result);
   }
 
   step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    return this.#asker.step(name, work);
+    return this.strategy.step(name, work);
   }
 
   async #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
     const problem = questionProblem(request);
     if (problem !== undefined) throw problem;
     const check = options.check ?? ((answer: unknown) => findAnswerProblem(request, answer));
-    return this.#asker.ask(request, { ...options, check });
+    return this.strategy.ask(request, { ...options, check });
   }
 }
 

@@ -18,6 +18,8 @@ export type ElicitAnswer<T> =
 
 /** Requests that a handler may send to the client, and steps. */
 export interface ClientRequests {
+  /** Way in which the requests are sent. */
+  readonly strategy: RequestStrategy;
   elicit<const S extends FormSchema>(
     message: string,
     schema: S,

@@ -136,7 +136,7 @@ function refuse(server: MethodTables, call: Call, error: unknown): Outcome {
  * Converts an error to an outcome. An `RpcError` is sent to the client. Any other error is reported to the author, and
  * the client gets "Internal error". Nothing is sent after the call was aborted.
  */
-function toOutcome(runtime: ServerRuntime, call: Call, error: unknown): Outcome {
+export function toOutcome(runtime: ServerRuntime, call: Call, error: unknown): Outcome {
   const context = { where: "handler", method: call.method, id: call.id };
   if (call.end.aborted) {
     if (!(error instanceof RpcError) && !call.end.isEchoedBy(error)) runtime.report(error, context);

@@ -31,7 +31,7 @@ export interface ExecutionOptions {
  * One run of a task's handler. Recorded steps and answers resolve at once. New steps are recorded before and after they
  * run. The first questions without an answer end the run.
  */
-export class TaskExecution implements RequestStrategy {
+export class TaskExecution implements RequestStrategy, JournalKeeper {
   readonly #options: ExecutionOptions;
   /** Names of recorded steps and keys of recorded questions that the handler has not asked for in this run. */
   readonly #expected: Set<string>;
@@ -52,6 +52,14 @@ export class TaskExecution implements RequestStrategy {
     ]);
   }
 
+  get journal(): Journal {
+    return this.#options.keeper.journal;
+  }
+
+  keep(change: (journal: Journal) => Journal): Promise<void> {
+    return this.#options.keeper.keep(change);
+  }
+
   /** Open questions of this run by their keys on the wire. */
   get questions(): ReadonlyMap<string, OpenQuestion> {
     return this.#questions;
@@ -60,10 +68,8 @@ export class TaskExecution implements RequestStrategy {
   async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
     const missing = undeclaredFor(request, this.#options.capabilities);
     if (missing !== undefined) throw missingCapability(missing);
-    const key = options.key ?? `ask-${++this.#count}`;
-    if (this.#used.has(key)) throw this.#break(new Error(`two questions have the key "${key}"; give each its own`));
-    this.#used.add(key);
-    const { asked, answers } = this.#options.keeper.journal;
+    const key = this.keyOf(options);
+    const { asked, answers } = this.journal;
     const text = JSON.stringify(request);
     const before = Object.hasOwn(asked, key) ? asked[key] : undefined;
     this.#found(`question ${key}`);
@@ -76,10 +82,17 @@ export class TaskExecution implements RequestStrategy {
     throw new TaskSuspended(`the question "${key}" waits for an answer of the client`);
   }
 
+  /** Returns the key of a new question of the handler. */
+  protected keyOf({ key = `ask-${++this.#count}` }: AskOptions): string {
+    if (this.#used.has(key)) throw this.#break(new Error(`two questions have the key "${key}"; give each its own`));
+    this.#used.add(key);
+    return key;
+  }
+
   /** Adds a question that waits for an answer. Its key on the wire is new each time. */
   open(question: OpenQuestion): void {
     const { key } = question;
-    const { asked } = this.#options.keeper.journal;
+    const { asked } = this.journal;
     const times = (Object.hasOwn(asked, key) ? (asked[key]?.times ?? 0) : 0) + 1;
     this.#questions.set(times === 1 ? key : `${key}.${times}`, question);
   }
@@ -91,7 +104,7 @@ export class TaskExecution implements RequestStrategy {
   }
 
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    const { steps } = this.#options.keeper.journal;
+    const { steps } = this.journal;
     if (Object.hasOwn(steps, name)) {
       this.#found(`step ${name}`);
       return steps[name] as T;
@@ -120,10 +133,9 @@ export class TaskExecution implements RequestStrategy {
   async #run<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     await this.#replayed();
     if (this.#questions.size > 0) throw new TaskSuspended(`the step "${name}" waits for an answer of the client`);
-    const { keeper } = this.#options;
-    await keeper.keep((journal) => ({ ...journal, begun: [...journal.begun.filter((begun) => begun !== name), name] }));
+    await this.keep((journal) => ({ ...journal, begun: [...journal.begun.filter((begun) => begun !== name), name] }));
     const value = await work();
-    await keeper.keep((journal) => ({
+    await this.keep((journal) => ({
       ...journal,
       begun: journal.begun.filter((begun) => begun !== name),
       steps: { ...journal.steps, [name]: value === undefined ? null : value },

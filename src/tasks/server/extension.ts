@@ -16,7 +16,7 @@ import {
   type TasksOptions,
   toMode,
 } from "./options.js";
-import { toCreated, toTask } from "./record.js";
+import { type TaskRecord, toCreated, toTask } from "./record.js";
 import { TaskService } from "./service.js";
 
 type Next = (call: Call) => Promise<HandlerResult>;
@@ -53,7 +53,7 @@ export class TasksExtension extends ServerExtension {
 
   /** Number of tasks that run in this process. */
   get running(): number {
-    return this.#installed?.service.workers.running ?? 0;
+    return this.#installed?.service.running ?? 0;
   }
 
   /** Resolves when no task runs in this process. */
@@ -122,10 +122,18 @@ export class TasksExtension extends ServerExtension {
     const ctx = new Context(call, { open: () => Promise.reject(new Error("a check asked the client")) }, host);
     // A tool that the caller may not see is refused as it is without tasks.
     if ((await host.registry.tools.find(name as string, ctx)) === undefined) return next(call);
+    if (mode.promoteAfterMs !== undefined) {
+      const end = await service.promote(call, name as string, mode, mode.promoteAfterMs).run(next);
+      return end.task === undefined ? end.result : this.#created(end.task);
+    }
     const record = await service.create(call, name as string, mode);
-    if (record !== undefined) return { resultType: "task", ...toCreated(record, this.#pollIntervalMs) };
+    if (record !== undefined) return this.#created(record);
     if (this.#options.whenFull === "run" && mode.support === "optional") return next(call);
     throw host.busy(429, "maxTasks", "Too many tasks: wait until some have ended");
+  }
+
+  #created(record: TaskRecord): HandlerResult {
+    return { resultType: "task", ...toCreated(record, this.#pollIntervalMs) };
   }
 
   async #watch(wanted: unknown, call: Call) {

@@ -55,6 +55,8 @@ export interface TaskRecord {
   readonly round: number;
   /** Counts the runs that were started. Only the latest one may write. */
   readonly fence: number;
+  /** True while it runs in the process that took the call. Its lease, not a job, shows that this process is alive. */
+  readonly promoted?: true | undefined;
   /** Number of runs whose process was lost. */
   readonly losses: number;
   readonly journal: Journal;

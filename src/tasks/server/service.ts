@@ -1,15 +1,18 @@
 import type { Cluster } from "../../cluster/cluster.js";
+import { ClusterError } from "../../cluster/error.js";
 import type { Call } from "../../era/server-era.js";
 import { isObject } from "../../protocol/json.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import type { JsonObject } from "../../protocol/types/index.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
 import { answerProblem } from "./execution.js";
+import { HeldTask } from "./held-task.js";
 import { type TaskMode, type TasksLimits, timeOfDay } from "./options.js";
+import { type PromotedTask, Promotion } from "./promotion.js";
 import { ended, hasEnded, NO_JOURNAL, type TaskCaller, type TaskRecord } from "./record.js";
-import { ownerOf, type StoredTask, TaskStore } from "./store.js";
+import { ownerOf, TaskStore } from "./store.js";
 import { TaskWatchers } from "./watchers.js";
-import { jobOf, TaskOver, TaskWorkers } from "./workers.js";
+import { jobOf, leaseOf, TaskOver, TaskWorkers } from "./workers.js";
 
 const TOPIC = "tasks";
 const SWEEP_LEASE = "tasks:sweep";
@@ -28,6 +31,8 @@ export class TaskService {
   readonly workers: TaskWorkers;
   readonly #options: ServiceOptions;
   readonly #store: TaskStore;
+  /** Calls that became tasks while they were running. */
+  readonly #promoted = new Map<string, Call>();
   #joined: Promise<void> | undefined;
   #leave: (() => void)[] = [];
 
@@ -38,6 +43,11 @@ export class TaskService {
     this.watchers = new TaskWatchers(this.#store, (error) => host.report(error, { where: "tasks" }));
     const onChange = (record: TaskRecord) => this.#publish(record);
     this.workers = new TaskWorkers({ ...options, store: this.#store, onChange });
+  }
+
+  /** Number of tasks that run in this process. */
+  get running(): number {
+    return this.workers.running + this.#promoted.size;
   }
 
   /** Hears changes of other processes from now on. Idempotent. */
@@ -63,14 +73,60 @@ export class TaskService {
   }
 
   /** Creates a task for a call. Returns undefined if there are too many. */
-  async create(call: Call, tool: string, mode: TaskMode, begun?: Partial<TaskRecord>): Promise<TaskRecord | undefined> {
+  async create(call: Call, tool: string, mode: TaskMode): Promise<TaskRecord | undefined> {
     const { host, cluster } = this.#options;
-    const record = toRecord(call, tool, mode, timeOfDay(host.clock), begun);
+    const record = toRecord(call, tool, mode, timeOfDay(host.clock));
     this.#assertSize(record);
     if (await this.#isFull(record)) return undefined;
     await this.#store.add(record);
-    if (record.stage === "queued") await this.#enqueue(record, cluster);
+    await this.#enqueue(record, cluster);
     return record;
+  }
+
+  /** Runs a call, which becomes a task if it does not end in time. */
+  promote(call: Call, tool: string, mode: TaskMode, afterMs: number): Promotion {
+    const { host, limits } = this.#options;
+    return new Promotion(call, {
+      host,
+      limits,
+      afterMs,
+      create: (journal) => this.#createPromoted(call, tool, mode, journal),
+      onRun: (id, own) => this.#promoted.set(id, own),
+      onEnd: (id) => this.#promoted.delete(id),
+    });
+  }
+
+  /**
+   * Creates the task of a call that is running here. Its job is for other processes: they take the task over when the
+   * lease is free.
+   */
+  async #createPromoted(
+    call: Call,
+    tool: string,
+    mode: TaskMode,
+    journal: TaskRecord["journal"],
+  ): Promise<PromotedTask | undefined> {
+    const { host, cluster, limits } = this.#options;
+    const begun = { stage: "running", promoted: true, fence: 1, journal } as const;
+    const record: TaskRecord = { ...toRecord(call, tool, mode, timeOfDay(host.clock)), ...begun };
+    this.#assertSize(record);
+    if (this.#promoted.size >= limits.maxRunning || (await this.#isFull(record))) return undefined;
+    const lease = await cluster.leases.acquire(leaseOf(record.id), limits.leaseMs);
+    if (lease === undefined) throw new ClusterError("refused", `the lease of task ${record.id} is held`);
+    try {
+      await this.join();
+      const { id, job } = jobOf(record);
+      const stored = await this.#store.add(record);
+      await cluster.queue.add(id, job, { delayMs: limits.leaseMs });
+      const onChange = (changed: TaskRecord) => this.#publish(changed);
+      return {
+        held: new HeldTask(stored, { store: this.#store, clock: host.clock, lost: lease.lost, onChange }),
+        lease,
+      };
+    } catch (error) {
+      await lease.release();
+      throw error;
+    }
   }
 
   /** Returns the task of a caller. Other tasks do not exist for it. */
@@ -135,15 +191,21 @@ export class TaskService {
 
   #hear(text: string): void {
     const { id, stage } = JSON.parse(text) as Pick<TaskRecord, "id" | "stage">;
-    if (stage === "cancelled") this.workers.abort(id, new TaskOver(id));
+    if (stage === "cancelled") this.#abort(id);
     this.watchers.changed(id);
+  }
+
+  #abort(id: string): void {
+    const reason = new TaskOver(id);
+    this.workers.abort(id, reason);
+    this.#promoted.get(id)?.end.abort(reason);
   }
 
   /** Tells all processes that a task has changed. A lost message costs time only: clients poll. */
   #publish({ id, stage }: TaskRecord): void {
     const { cluster, host } = this.#options;
     const report = (error: unknown) => host.report(error, { where: "tasks" });
-    if (stage === "cancelled") this.workers.abort(id, new TaskOver(id));
+    if (stage === "cancelled") this.#abort(id);
     try {
       void Promise.resolve(cluster.bus.publish(TOPIC, JSON.stringify({ id, stage }))).catch(report);
     } catch (error) {
@@ -205,13 +267,7 @@ export class TaskService {
   }
 }
 
-function toRecord(
-  call: Call,
-  tool: string,
-  mode: TaskMode,
-  createdAt: number,
-  begun: Partial<TaskRecord> | undefined,
-): TaskRecord {
+function toRecord(call: Call, tool: string, mode: TaskMode, createdAt: number): TaskRecord {
   return {
     format: 1,
     id: crypto.randomUUID(),
@@ -229,7 +285,6 @@ function toRecord(
     journal: NO_JOURNAL,
     questions: {},
     mark: crypto.randomUUID(),
-    ...begun,
   };
 }
 
@@ -275,5 +330,3 @@ function unknownTask(): Refusal {
 function malformed(problem: string): Refusal {
   return new Refusal(INVALID_PARAMS, `Invalid params for tasks/update: ${problem}`);
 }
-
-export type { StoredTask };

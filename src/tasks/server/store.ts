@@ -29,9 +29,10 @@ export class TaskStore {
   }
 
   /** Stores a new task. */
-  async add(record: TaskRecord): Promise<void> {
-    if ((await this.#put(record, null)) === undefined)
-      throw new ClusterError("refused", `task ${record.id} exists already`);
+  async add(record: TaskRecord): Promise<StoredTask> {
+    const version = await this.#put(record, null);
+    if (version === undefined) throw new ClusterError("refused", `task ${record.id} exists already`);
+    return { record, version };
   }
 
   async read(id: string): Promise<StoredTask | undefined> {

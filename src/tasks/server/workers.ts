@@ -120,6 +120,7 @@ export class TaskWorkers {
     if (mode === undefined) return this.#fail(stored, job, "unknown_tool", `No process has the tool ${record.tool}`);
     const crowded = (this.#byOwner.get(owner) ?? 0) >= limits.maxRunningPerPrincipal || this.#runs.has(id);
     if (crowded) return job.later(CROWDED_MS + CROWDED_MS * Math.random());
+    if (record.promoted === true && !(await this.#isDead(id))) return job.later(limits.leaseMs);
     if (record.stage === "running") {
       const problem = lossProblem(record, mode);
       if (problem !== undefined) return this.#fail(stored, job, "worker_lost", problem);
@@ -127,6 +128,14 @@ export class TaskWorkers {
     const held = await this.#hold(stored, job);
     if (held === undefined) return job.done();
     await this.#run(held, mode, owner, job);
+  }
+
+  /** True if the process that runs a task without a job is gone. */
+  async #isDead(id: string): Promise<boolean> {
+    const { cluster, limits } = this.#options;
+    const lease = await cluster.leases.acquire(leaseOf(id), limits.leaseMs);
+    await lease?.release();
+    return lease !== undefined;
   }
 
   /** Marks the task as running here. Earlier runs cannot write any more. Returns undefined if the task has ended. */
@@ -137,7 +146,7 @@ export class TaskWorkers {
       (record) => {
         if (hasEnded(record) || record.round !== stored.record.round) return undefined;
         const losses = record.losses + (record.stage === "running" ? 1 : 0);
-        return { ...record, stage: "running", fence: record.fence + 1, losses };
+        return { ...record, stage: "running", promoted: undefined, fence: record.fence + 1, losses };
       },
       stored,
     );
@@ -234,6 +243,9 @@ function lossProblem({ losses }: TaskRecord, { restartable, attempts }: TaskMode
   if (!restartable) return `${gone}. The tool is not restartable, so it is not run again; it may have had effects`;
   return losses + 1 >= attempts ? `${gone}, for the ${losses + 1}. time. It is not run again` : undefined;
 }
+
+/** Name of the lease of a task that runs without a job. */
+export const leaseOf = (id: string) => `task:${id}`;
 
 /** Returns the job of a run. */
 export function jobOf({ id, round }: Pick<TaskRecord, "id" | "round">): { readonly id: string; readonly job: string } {

@@ -1,0 +1,72 @@
+import { isUrlElicitationRequired } from "../../era/request-strategy.js";
+import {
+  type Call,
+  type HandlerResult,
+  PreparedResult,
+  type Result,
+  type RunHandler,
+  type ServerRuntime,
+} from "../../era/server-era.js";
+import { McpError, RpcError, type UrlElicitationRequiredError } from "../../protocol/errors.js";
+import { INTERNAL_ERROR } from "../../protocol/jsonrpc/errors.js";
+import type { InputRequests } from "../../protocol/types/index.js";
+import { assertQuestions } from "../../schema/input-rules.js";
+import { askingThrough } from "../../server/detach-call.js";
+import type { TaskExecution } from "./execution.js";
+
+/** Result of a run that waits for answers. It is not sent. */
+const WAITING: HandlerResult = { content: [] };
+
+/** Runs the handler of a tool with the recorded steps and answers. Its open questions are those of the execution. */
+export async function handle(
+  execution: TaskExecution,
+  call: Call,
+  run: RunHandler,
+  runtime: ServerRuntime,
+): Promise<HandlerResult> {
+  const { authored } = execution.journal;
+  call.authoredState = authored?.state;
+  call.inputResponses = authored?.answers as typeof call.inputResponses;
+  try {
+    return await settle(execution, call, await run(askingThrough(execution, runtime)));
+  } catch (failure) {
+    if (execution.broken !== undefined) throw toRpcError(execution.broken);
+    if (execution.questions.size > 0) return WAITING;
+    if (isUrlElicitationRequired(failure)) return askAuthored(execution, toUrlRequests(failure));
+    throw failure;
+  }
+}
+
+/** Returns the result of a handler that has returned, or asks the questions in it. */
+export async function settle(execution: TaskExecution, call: Call, result: HandlerResult): Promise<HandlerResult> {
+  if (execution.broken !== undefined) throw execution.broken;
+  if (execution.questions.size > 0) return WAITING;
+  if (!(result instanceof PreparedResult) && result.resultType === "input_required")
+    return askAuthored(execution, result);
+  if (!call.end.aborted) execution.assertComplete();
+  return result;
+}
+
+/** Asks the questions that a handler has returned. */
+async function askAuthored(execution: TaskExecution, result: Result): Promise<HandlerResult> {
+  const requests = (result.inputRequests ?? {}) as InputRequests;
+  assertQuestions(requests);
+  if (Object.keys(requests).length === 0)
+    throw new Error("inputRequired of a task needs inputRequests: a client does not repeat the call of a task");
+  await execution.keep((journal) => ({ ...journal, authored: { state: result.requestState, answers: {} } }));
+  for (const [key, request] of Object.entries(requests)) execution.open({ key, request, authored: true });
+  return WAITING;
+}
+
+function toRpcError(error: Error): RpcError {
+  return new RpcError(INTERNAL_ERROR, error.message, error instanceof McpError ? { code: error.code } : undefined);
+}
+
+/** Converts the error of a handler whose user must visit URLs first to questions. */
+function toUrlRequests({ elicitations }: UrlElicitationRequiredError): Result {
+  const requests = elicitations.map(
+    ({ elicitationId, message, url }) =>
+      [elicitationId, { method: "elicitation/create", params: { mode: "url", message, url } }] as const,
+  );
+  return { resultType: "input_required", inputRequests: Object.fromEntries(requests) };
+}
