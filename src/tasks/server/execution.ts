@@ -1,8 +1,7 @@
 import { type Clock, pause } from "../../call/clock.js";
 import { missingCapability, undeclaredFor } from "../../era/capabilities.js";
 import type { AskOptions, RequestStrategy } from "../../era/request-strategy.js";
-import { HandlerSuspended, McpError } from "../../protocol/errors.js";
-import { inputShapes } from "../../protocol/shapes/input.js";
+import { DefinitionError, HandlerSuspended, McpError, toError } from "../../protocol/errors.js";
 import type { ClientCapabilities, InputRequest } from "../../protocol/types/index.js";
 import type { Journal, OpenQuestion } from "./record.js";
 
@@ -40,6 +39,8 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
   readonly #questions = new Map<string, OpenQuestion>();
   #onReplayed: (() => void)[] = [];
   #count = 0;
+  /** State of the handler with questions that it has returned. */
+  authored: { readonly state: unknown } | undefined;
   /** Mistake of the handler. It takes precedence over its outcome. */
   broken: Error | undefined;
 
@@ -84,7 +85,8 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
 
   /** Returns the key of a new question of the handler. */
   protected keyOf({ key = `ask-${++this.#count}` }: AskOptions): string {
-    if (this.#used.has(key)) throw this.#break(new Error(`two questions have the key "${key}"; give each its own`));
+    if (this.#used.has(key))
+      throw this.#break(new DefinitionError(`two questions have the key "${key}"; give each its own`));
     this.#used.add(key);
     return key;
   }
@@ -94,7 +96,7 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
     const { key } = question;
     const { asked } = this.journal;
     const times = (Object.hasOwn(asked, key) ? (asked[key]?.times ?? 0) : 0) + 1;
-    this.#questions.set(times === 1 ? key : `${key}.${times}`, question);
+    this.#questions.set(wireKeyOf(key, times), question);
   }
 
   push(method: string): Promise<never> {
@@ -133,14 +135,24 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
   async #run<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     await this.#replayed();
     if (this.#questions.size > 0) throw new TaskSuspended(`the step "${name}" waits for an answer of the client`);
-    await this.keep((journal) => ({ ...journal, begun: [...journal.begun.filter((begun) => begun !== name), name] }));
+    await this.#record((journal) => ({ ...journal, begun: [...others(journal, name), name] }));
     const value = await work();
-    await this.keep((journal) => ({
+    const kept = toJson(name, value);
+    await this.#record((journal) => ({
       ...journal,
-      begun: journal.begun.filter((begun) => begun !== name),
-      steps: { ...journal.steps, [name]: value === undefined ? null : value },
+      begun: others(journal, name),
+      steps: { ...journal.steps, [name]: kept },
     }));
     return value;
+  }
+
+  /** Changes the journal. A journal that cannot be kept ends the task, so that no handler goes on without it. */
+  async #record(change: (journal: Journal) => Journal): Promise<void> {
+    try {
+      await this.keep(change);
+    } catch (error) {
+      throw this.#break(toError(error));
+    }
   }
 
   #found(what: string): void {
@@ -177,7 +189,18 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
   }
 }
 
-/** Returns the problem of an answer to a question, if its shape is wrong. */
-export function answerProblem(request: InputRequest, answer: unknown) {
-  return inputShapes.get(request.method)?.result(answer);
+const others = ({ begun }: Journal, name: string) => begun.filter((other) => other !== name);
+
+/** Returns the value of a step as it is recorded. */
+function toJson(name: string, value: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value) ?? "null");
+  } catch (error) {
+    throw new DefinitionError(`the value of step "${name}" cannot be written as JSON`, { cause: error });
+  }
+}
+
+/** Returns the key on the wire, which is new each time that a question is asked and differs from all other keys. */
+function wireKeyOf(key: string, times: number): string {
+  return times === 1 && !/\.\d+$/.test(key) ? key : `${key}.${times}`;
 }

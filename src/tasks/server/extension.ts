@@ -42,7 +42,9 @@ export class TasksExtension extends ServerExtension {
     super(TASKS_EXTENSION, { results: { task: "tools/call" } });
     assertOptions("tasks", options, TASKS_OPTIONS);
     assertTtl("tasks", options.ttlMs);
-    const { pollIntervalMs = POLL_MS } = options;
+    const { pollIntervalMs = POLL_MS, whenFull = "refuse" } = options;
+    if (whenFull !== "refuse" && whenFull !== "run")
+      throw new DefinitionError(`tasks: whenFull must be "refuse" or "run", got ${JSON.stringify(whenFull)}`);
     if (!(Number.isSafeInteger(pollIntervalMs) && pollIntervalMs > 0))
       throw new DefinitionError(`tasks: pollIntervalMs must be a whole number above 0, got ${pollIntervalMs}`);
     this.#options = options;
@@ -58,13 +60,15 @@ export class TasksExtension extends ServerExtension {
 
   /** Resolves when no task runs in this process. */
   async idle(): Promise<void> {
-    await this.#installed?.service.workers.idle();
+    await this.#installed?.service.idle();
   }
 
   override installIn(host: ExtensionHost): void {
     if (this.#installed !== undefined)
       throw new DefinitionError("tasks: the extension is already installed; create one with tasks() for each server");
-    const cluster = this.#options.cluster ?? host.options.cluster ?? memoryCluster({ clock: host.clock });
+    const shared = this.#options.cluster ?? host.options.cluster;
+    const cluster = shared ?? memoryCluster({ clock: host.clock });
+    const report = (error: unknown) => host.report(error, { where: "tasks" });
     host.use((call, next) => this.#requireDeclaration(call, next));
     super.installIn(host);
     const service = new TaskService({
@@ -75,8 +79,11 @@ export class TasksExtension extends ServerExtension {
       onCall: (call) => this.#taskCalls.add(call),
     });
     this.#installed = { service, host };
-    host.onClosing(() => service.stop());
-    if (this.#options.work !== false) service.work().catch((error) => host.report(error, { where: "tasks" }));
+    host.onClosing(() => {
+      const stopped = service.stop();
+      (shared === undefined ? stopped.then(() => cluster.close()) : stopped).catch(report);
+    });
+    if (this.#options.work !== false) service.work().catch(report);
   }
 
   #define(): void {
@@ -145,20 +152,12 @@ export class TasksExtension extends ServerExtension {
       );
     const service = this.#service;
     await service.join();
-    const ids = [...new Set<string>(wanted)];
-    const found = await Promise.all(
-      ids.map((id) =>
-        service.find(id, call.origin).then(
-          () => true,
-          (error) => isRefusal(error),
-        ),
-      ),
-    );
-    const honoured = ids.filter((_, at) => found[at]);
+    const found = await Promise.all([...new Set<string>(wanted)].map((id) => findTask(service, id, call)));
+    const known = new Map(found.flatMap((record) => (record === undefined ? [] : [[record.id, record.updatedAt]])));
     return {
-      honoured,
+      honoured: [...known.keys()],
       start: (send: (method: string, params: object) => void | Promise<void>) =>
-        service.watchers.watch(honoured, (record) => void send(TASK_CHANGED, toTask(record, this.#pollIntervalMs))),
+        service.watchers.watch(known, (record) => send(TASK_CHANGED, toTask(record, this.#pollIntervalMs))),
     };
   }
 
@@ -174,8 +173,12 @@ export class TasksExtension extends ServerExtension {
   }
 }
 
-/** Returns false for the refusal of an unknown task. Throws any other error. */
-function isRefusal(error: unknown): false {
-  if (error instanceof Refusal) return false;
-  throw error;
+/** Returns the task of a caller, or undefined if it is unknown. */
+async function findTask(service: TaskService, id: string, { origin }: Call): Promise<TaskRecord | undefined> {
+  try {
+    return await service.find(id, origin);
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
 }

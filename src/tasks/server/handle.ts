@@ -28,17 +28,22 @@ export async function handle(
   call.authoredState = authored?.state;
   call.inputResponses = authored?.answers as typeof call.inputResponses;
   try {
-    return await settle(execution, call, await run(askingThrough(execution, runtime)));
+    return settle(execution, call, await run(askingThrough(execution, runtime)));
   } catch (failure) {
-    if (execution.broken !== undefined) throw toRpcError(execution.broken);
-    if (execution.questions.size > 0) return WAITING;
-    if (isUrlElicitationRequired(failure)) return askAuthored(execution, toUrlRequests(failure));
-    throw failure;
+    return settleFailure(execution, failure);
   }
 }
 
+/** Returns the result of a handler that has failed, if it only waits for answers. Throws its error otherwise. */
+export function settleFailure(execution: TaskExecution, failure: unknown): HandlerResult {
+  if (execution.broken !== undefined) throw toVisible(execution.broken);
+  if (execution.questions.size > 0) return WAITING;
+  if (isUrlElicitationRequired(failure)) return askAuthored(execution, toUrlRequests(failure));
+  throw failure;
+}
+
 /** Returns the result of a handler that has returned, or asks the questions in it. */
-export async function settle(execution: TaskExecution, call: Call, result: HandlerResult): Promise<HandlerResult> {
+export function settle(execution: TaskExecution, call: Call, result: HandlerResult): HandlerResult {
   if (execution.broken !== undefined) throw execution.broken;
   if (execution.questions.size > 0) return WAITING;
   if (!(result instanceof PreparedResult) && result.resultType === "input_required")
@@ -48,18 +53,22 @@ export async function settle(execution: TaskExecution, call: Call, result: Handl
 }
 
 /** Asks the questions that a handler has returned. */
-async function askAuthored(execution: TaskExecution, result: Result): Promise<HandlerResult> {
+function askAuthored(execution: TaskExecution, result: Result): HandlerResult {
   const requests = (result.inputRequests ?? {}) as InputRequests;
   assertQuestions(requests);
   if (Object.keys(requests).length === 0)
     throw new Error("inputRequired of a task needs inputRequests: a client does not repeat the call of a task");
-  await execution.keep((journal) => ({ ...journal, authored: { state: result.requestState, answers: {} } }));
+  execution.authored = { state: result.requestState };
   for (const [key, request] of Object.entries(requests)) execution.open({ key, request, authored: true });
   return WAITING;
 }
 
-function toRpcError(error: Error): RpcError {
-  return new RpcError(INTERNAL_ERROR, error.message, error instanceof McpError ? { code: error.code } : undefined);
+/** Codes of errors that the client of a failed task is told. */
+const VISIBLE: ReadonlySet<string> = new Set(["definition_changed", "definition_error", "task_too_large"]);
+
+function toVisible(error: Error): Error {
+  if (!(error instanceof McpError) || !VISIBLE.has(error.code)) return error;
+  return new RpcError(INTERNAL_ERROR, error.message, { code: error.code });
 }
 
 /** Converts the error of a handler whose user must visit URLs first to questions. */

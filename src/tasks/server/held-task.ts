@@ -22,7 +22,7 @@ export interface HeldTaskOptions {
   readonly clock: Clock;
   /** Aborts when the run has lost the task. */
   readonly lost: AbortSignal;
-  /** Called after each change that is stored. */
+  /** Called after each change that is stored, those of the journal aside. */
   readonly onChange: (record: TaskRecord) => void;
 }
 
@@ -51,21 +51,29 @@ export class HeldTask implements JournalKeeper {
   }
 
   keep(change: (journal: Journal) => Journal): Promise<void> {
-    return this.change((record) => ({ ...record, journal: change(record.journal) }));
+    return this.#queue((record) => ({ ...record, journal: change(record.journal) }), false);
   }
 
   /** Changes the task after all earlier changes of this run. Rejects with {@link TaskLost} if the run may not. */
   change(change: (record: TaskRecord) => TaskRecord): Promise<void> {
-    const changing = this.#last.then(() => this.#retry(change));
+    return this.#queue(change, true);
+  }
+
+  #queue(change: (record: TaskRecord) => TaskRecord, isSeen: boolean): Promise<void> {
+    const changing = this.#last.then(async () => {
+      await this.#retry(change);
+      if (isSeen) this.#options.onChange(this.record);
+    });
     this.#last = changing.catch(() => {});
     return changing;
   }
 
   async #retry(change: (record: TaskRecord) => TaskRecord): Promise<void> {
     const { clock, lost } = this.#options;
+    const mark = crypto.randomUUID();
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, MAX_WAIT_MS)) {
       try {
-        return await this.#change(change);
+        return await this.#change(change, mark);
       } catch (error) {
         if (!(error instanceof ClusterError) || error.failure === "refused") throw error;
         await pause(clock, waitMs, lost);
@@ -74,16 +82,15 @@ export class HeldTask implements JournalKeeper {
     }
   }
 
-  async #change(change: (record: TaskRecord) => TaskRecord): Promise<void> {
+  async #change(change: (record: TaskRecord) => TaskRecord, mark: string): Promise<void> {
     const { id } = this.record;
-    const { store, onChange } = this.#options;
+    const { store } = this.#options;
     const allowed = (record: TaskRecord) => {
       if (record.fence !== this.#fence || hasEnded(record)) throw new TaskLost(id);
       return change(record);
     };
-    const stored = await store.change(id, allowed, this.#stored);
+    const stored = await store.change(id, allowed, { known: this.#stored, mark });
     if (stored === undefined) throw new TaskLost(id);
     this.#stored = stored;
-    onChange(stored.record);
   }
 }

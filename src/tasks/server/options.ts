@@ -89,13 +89,14 @@ export interface TasksLimits {
    */
   readonly statusIntervalMs: number;
   /**
-   * Time that a new step or question waits until the handler has asked for the recorded ones again.
-   * @default 1_000
+   * Time that a new step or question waits until the handler has asked for the recorded ones again. Then the task fails
+   * with `definition_changed`.
+   * @default 10_000
    */
   readonly replayMs: number;
   /**
-   * Maximum number of tasks that a subscription watches.
-   * @default 1_000
+   * Maximum number of tasks that a subscription watches. The limit `maxClientChars` of the server applies too.
+   * @default 100
    */
   readonly maxWatchedTasks: number;
 }
@@ -110,8 +111,8 @@ export const TASKS_LIMITS: TasksLimits = {
   maxResultChars: 512 * 1024,
   leaseMs: 10_000,
   statusIntervalMs: 1_000,
-  replayMs: 1_000,
-  maxWatchedTasks: 1_000,
+  replayMs: 10_000,
+  maxWatchedTasks: 100,
 };
 
 export const TASKS_OPTIONS: Known<TasksOptions> = {

@@ -1,16 +1,52 @@
 import type { Outcome } from "../../era/server-era.js";
 import { INTERNAL_ERROR } from "../../protocol/jsonrpc/errors.js";
+import type { RpcErrorObject } from "../../protocol/jsonrpc/message.js";
+import { oneLine } from "../../protocol/text.js";
 import type { JsonObject } from "../../protocol/types/index.js";
-import { ended, type OpenQuestion, type TaskRecord } from "./record.js";
+import type { TaskExecution } from "./execution.js";
+import type { TasksLimits } from "./options.js";
+import { ended, type TaskRecord } from "./record.js";
+import { MAX_MESSAGE_CHARS } from "./status-messages.js";
 
-/** Returns the task with questions that wait for answers. */
-export function parked(record: TaskRecord, questions: ReadonlyMap<string, OpenQuestion>): TaskRecord {
+type Ended = Outcome & { readonly kind: "result" | "error" };
+
+/** True if a run has ended with questions that wait for answers. */
+export function isParked(outcome: Outcome, { questions }: Pick<TaskExecution, "questions">): boolean {
+  return outcome.kind === "result" && questions.size > 0;
+}
+
+/** Returns the task after a run: with its outcome, or with the questions that wait for answers. */
+export function concluded(
+  record: TaskRecord,
+  outcome: Ended,
+  execution: Pick<TaskExecution, "questions" | "authored">,
+  limits: TasksLimits,
+): TaskRecord {
+  const { maxTaskChars, maxResultChars } = limits;
+  if (isParked(outcome, execution)) {
+    const waiting = parked(record, execution);
+    const { length } = JSON.stringify(waiting);
+    return length <= maxTaskChars ? waiting : tooLarge(record, "The task", length, "maxTaskChars", maxTaskChars);
+  }
+  if (outcome.kind === "error") return failed(record, outcome.error, maxResultChars);
+  const { length } = outcome.result;
+  if (length > maxResultChars) return tooLarge(record, "The result", length, "maxResultChars", maxResultChars);
+  return ended(record, "completed", { result: JSON.parse(outcome.result) as JsonObject });
+}
+
+function parked(
+  record: TaskRecord,
+  { questions, authored }: Pick<TaskExecution, "questions" | "authored">,
+): TaskRecord {
   const { asked, answers, ...journal } = record.journal;
-  const keys = new Set([...questions.values()].map(({ key }) => key));
-  const again = [...questions.values()].map(({ key, request }) => {
-    const times = (Object.hasOwn(asked, key) ? (asked[key]?.times ?? 0) : 0) + 1;
-    return [key, { text: JSON.stringify(request), times }] as const;
-  });
+  const askedAgain = { ...asked };
+  const open = new Set<string>();
+  for (const { key, request, authored: isAuthored } of questions.values()) {
+    const before = Object.hasOwn(asked, key) ? asked[key] : undefined;
+    const text = isAuthored === true ? before?.text : JSON.stringify(request);
+    askedAgain[key] = { text, times: (before?.times ?? 0) + 1 };
+    if (isAuthored !== true) open.add(key);
+  }
   return {
     ...record,
     stage: "waiting",
@@ -18,24 +54,30 @@ export function parked(record: TaskRecord, questions: ReadonlyMap<string, OpenQu
     questions: Object.fromEntries(questions),
     journal: {
       ...journal,
-      asked: { ...asked, ...Object.fromEntries(again) },
-      answers: Object.fromEntries(Object.entries(answers).filter(([key]) => !keys.has(key))),
+      ...(authored !== undefined && { authored: { state: authored.state, answers: {} } }),
+      asked: askedAgain,
+      answers: Object.fromEntries(Object.entries(answers).filter(([key]) => !open.has(key))),
     },
   };
 }
 
-/** Returns the task with the outcome of its call. */
-export function settled(
+function failed(record: TaskRecord, { code, message, data }: RpcErrorObject, maxChars: number): TaskRecord {
+  const error = { code, message, ...(data !== undefined && { data }) };
+  const { length } = JSON.stringify(error);
+  if (length > maxChars) return tooLarge(record, "The error", length, "maxResultChars", maxChars);
+  return ended(record, "failed", { error, message: oneLine(message, MAX_MESSAGE_CHARS) });
+}
+
+function tooLarge(
   record: TaskRecord,
-  outcome: Outcome & { kind: "result" | "error" },
-  maxChars: number,
+  noun: string,
+  length: number,
+  limit: keyof TasksLimits,
+  most: number,
 ): TaskRecord {
-  if (outcome.kind === "error") {
-    const { code, message, data } = outcome.error;
-    return ended(record, "failed", { error: { code, message, ...(data !== undefined && { data }) }, message });
-  }
-  if (outcome.result.length <= maxChars)
-    return ended(record, "completed", { result: JSON.parse(outcome.result) as JsonObject });
-  const message = `The result has ${outcome.result.length} characters, more than ${maxChars} (limits.maxResultChars)`;
-  return ended(record, "failed", { error: { code: INTERNAL_ERROR, message }, message });
+  const message = `${noun} has ${length} characters, more than ${most} (limits.${limit})`;
+  return ended(record, "failed", {
+    error: { code: INTERNAL_ERROR, message, data: { code: "task_too_large" } },
+    message,
+  });
 }

@@ -8,11 +8,12 @@ import { askingThrough } from "../../server/detach-call.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
 import { toOutcome } from "../../server/serve-call.js";
 import { type ExecutionOptions, type JournalKeeper, TaskExecution } from "./execution.js";
-import { settle } from "./handle.js";
+import { settle, settleFailure } from "./handle.js";
 import { type HeldTask, TaskLost } from "./held-task.js";
 import type { TasksLimits } from "./options.js";
-import { parked, settled } from "./outcome.js";
+import { concluded } from "./outcome.js";
 import { type Journal, NO_JOURNAL, type TaskRecord } from "./record.js";
+import { TaskHandedOver } from "./running-tasks.js";
 import { StatusMessages } from "./status-messages.js";
 import { statusText } from "./task-call.js";
 
@@ -33,10 +34,13 @@ export interface PromotionOptions {
   readonly limits: TasksLimits;
   readonly afterMs: number;
   /** Creates the task. Returns undefined if there are too many; the call then goes on in its request. */
-  readonly create: (journal: Journal) => Promise<PromotedTask | undefined>;
-  /** Called when the task exists, and when its run has ended. */
-  readonly onRun: (id: string, call: Call) => void;
-  readonly onEnd: (id: string) => void;
+  readonly create: (journal: Journal, idempotencyKey: string) => Promise<PromotedTask | undefined>;
+  /** Called when the task exists. Returns a function that is called when its run has ended. */
+  readonly onRun: (record: TaskRecord, call: Call) => () => void;
+  /** Cancels a task whose client has gone before it was told of it. */
+  readonly cancel: (record: TaskRecord) => Promise<unknown>;
+  /** Leaves a task to other processes. */
+  readonly handOver: (held: HeldTask) => Promise<void>;
 }
 
 /** Execution that begins in a request: until it is promoted, the era asks its questions and keeps its steps. */
@@ -84,6 +88,7 @@ export class Promotion implements JournalKeeper {
   readonly #options: PromotionOptions;
   readonly #own: Call;
   readonly #execution: PromotableExecution;
+  readonly #key = crypto.randomUUID();
   #journal: Journal = NO_JOURNAL;
   #task: Promise<PromotedTask | undefined> | undefined;
   #promoted: PromotedTask | undefined;
@@ -131,31 +136,39 @@ export class Promotion implements JournalKeeper {
       const task = this.#execution.isSuspended ? undefined : await this.#promote();
       if (task === undefined) return { result: await running };
       void this.#finish(task, running);
+      await this.#assertWanted(task.held.record);
       return { task: task.held.record };
     } finally {
       host.clock.cancel(timer);
       this.#call.end.offAbort(abort);
+      if (this.#promoted === undefined) this.#own.close();
     }
   }
 
+  /** Cancels the task if the request was cancelled while it was created. */
+  async #assertWanted(record: TaskRecord): Promise<void> {
+    const { end } = this.#call;
+    if (!end.aborted) return;
+    await this.#options.cancel(record);
+    throw end.reason;
+  }
+
   async #promote(): Promise<PromotedTask | undefined> {
-    const { create, onRun, limits, host } = this.#options;
-    this.#task = create(this.#journal);
+    const { create, limits, host } = this.#options;
+    this.#task = create(this.#journal, this.#key);
     this.#execution.promoting = this.#task;
     try {
       const task = await this.#task;
       if (task === undefined) {
         this.#task = undefined;
         this.#execution.promoting = undefined;
+        if (this.#call.end.aborted) this.#own.end.abort(this.#call.end.reason);
         return undefined;
       }
       const onError = (error: unknown) => void this.#lose(error).catch(() => {});
       this.#messages = new StatusMessages(task.held, host.clock, limits.statusIntervalMs, onError);
       this.#promoted = task;
       this.#execution.inRequest = undefined;
-      this.#own.idempotencyKey = task.held.record.idempotencyKey;
-      task.lease.lost.addEventListener("abort", () => this.#own.end.abort(task.lease.lost.reason), { once: true });
-      onRun(task.held.record.id, this.#own);
       return task;
     } catch (error) {
       this.#own.end.abort(error);
@@ -165,24 +178,27 @@ export class Promotion implements JournalKeeper {
 
   /** Stores the outcome of the task. */
   async #finish({ held, lease }: PromotedTask, running: Promise<HandlerResult>): Promise<void> {
-    const { host, limits, onEnd } = this.#options;
+    const { host, limits, onRun, handOver } = this.#options;
+    const { end } = this.#own;
+    const report = (error: unknown) => host.report(error, { where: "task", id: held.record.id });
+    const onLost = () => end.abort(lease.lost.reason);
+    if (lease.lost.aborted) onLost();
+    lease.lost.addEventListener("abort", onLost, { once: true });
+    const onEnd = onRun(held.record, this.#own);
     try {
       const outcome = await this.#outcome(running);
       this.#messages?.stop();
       await this.#execution.settled();
-      if (outcome.kind === "dropped") return;
-      const { questions } = this.#execution;
-      await held.change((record) =>
-        outcome.kind === "result" && questions.size > 0
-          ? parked(record, questions)
-          : settled(record, outcome, limits.maxResultChars),
-      );
+      if (outcome.kind !== "dropped")
+        await held.change((record) => concluded(record, outcome, this.#execution, limits));
+      else if (end.reason instanceof TaskHandedOver) await handOver(held);
     } catch (error) {
-      if (!(error instanceof TaskLost)) host.report(error, { where: "task", id: held.record.id });
+      if (!(error instanceof TaskLost)) report(error);
     } finally {
       this.#own.close();
-      onEnd(held.record.id);
-      await lease.release();
+      lease.lost.removeEventListener("abort", onLost);
+      await (async () => lease.release())().catch(report);
+      onEnd();
     }
   }
 
@@ -232,6 +248,7 @@ export class Promotion implements JournalKeeper {
       logLevel: () => (this.#promoted === undefined ? call.logLevel() : "info"),
     });
     own.sealsState = call.sealsState;
+    own.idempotencyKey = this.#key;
     return own;
   }
 
@@ -253,10 +270,10 @@ export class Promotion implements JournalKeeper {
     try {
       const result = await run(opener);
       await this.#task;
-      return this.#promoted === undefined ? result : await settle(this.#execution, this.#own, result);
+      return this.#promoted === undefined ? result : settle(this.#execution, this.#own, result);
     } catch (error) {
-      if (this.#execution.questions.size > 0) return { content: [] };
-      throw error;
+      if (this.#promoted === undefined) throw error;
+      return settleFailure(this.#execution, error);
     }
   }
 }

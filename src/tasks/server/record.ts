@@ -20,8 +20,8 @@ export interface Journal {
   readonly steps: { readonly [name: string]: unknown };
   /** Names of steps that have begun and not completed. */
   readonly begun: readonly string[];
-  /** Questions by the key of the handler: the text, and the number of times that it was asked. */
-  readonly asked: { readonly [key: string]: { readonly text: string; readonly times: number } };
+  /** Questions by the key of the handler: the text of one that `ctx` asked, and the number of times. */
+  readonly asked: { readonly [key: string]: { readonly text?: string | undefined; readonly times: number } };
   readonly answers: { readonly [key: string]: unknown };
   /** State of a handler that returned `inputRequired`, and the answers to its questions. */
   readonly authored?: { readonly state?: unknown; readonly answers: { readonly [key: string]: unknown } } | undefined;
@@ -41,8 +41,12 @@ export interface TaskRecord {
   /** Version of this format. */
   readonly format: 1;
   readonly id: string;
+  /** Digest of the principal. */
+  readonly owner: string;
   readonly tool: string;
   readonly arguments?: JsonObject | undefined;
+  /** `_meta` of the request. */
+  readonly meta?: JsonObject | undefined;
   readonly caller: TaskCaller;
   readonly idempotencyKey: string;
   /** Times of day. */
@@ -57,6 +61,8 @@ export interface TaskRecord {
   readonly fence: number;
   /** True while it runs in the process that took the call. Its lease, not a job, shows that this process is alive. */
   readonly promoted?: true | undefined;
+  /** Time of day at which a process without its tool took the job. */
+  readonly missingSince?: number | undefined;
   /** Number of runs whose process was lost. */
   readonly losses: number;
   readonly journal: Journal;
@@ -115,6 +121,6 @@ export function ended(
   stage: "completed" | "failed" | "cancelled",
   outcome: Pick<TaskRecord, "result" | "error" | "message">,
 ): TaskRecord {
-  const { arguments: _arguments, message: _message, ...rest } = record;
+  const { arguments: _arguments, meta: _meta, message: _message, ...rest } = record;
   return { ...rest, stage, journal: NO_JOURNAL, questions: {}, ...outcome };
 }

@@ -4,7 +4,7 @@ import { type JournalKeeper, TaskExecution } from "./execution.js";
 import { handle } from "./handle.js";
 import { type HeldTask, TaskLost } from "./held-task.js";
 import type { TasksLimits } from "./options.js";
-import { parked, settled } from "./outcome.js";
+import { concluded, isParked } from "./outcome.js";
 import type { Journal } from "./record.js";
 import { StatusMessages } from "./status-messages.js";
 import { createTaskCall, statusText } from "./task-call.js";
@@ -104,12 +104,8 @@ export class TaskRun implements JournalKeeper {
   async #store(outcome: Outcome): Promise<RunEnd> {
     if (outcome.kind === "dropped") return "lost";
     if (outcome.kind === "error" && outcome.busy !== undefined) return "busy";
-    const { questions } = this.#execution;
-    const { maxResultChars } = this.#options.limits;
-    const isParked = outcome.kind === "result" && questions.size > 0;
-    await this.#task.change((record) =>
-      isParked ? parked(record, questions) : settled(record, outcome, maxResultChars),
-    );
-    return isParked ? "parked" : "ended";
+    const execution = this.#execution;
+    await this.#task.change((record) => concluded(record, outcome, execution, this.#options.limits));
+    return isParked(outcome, execution) ? "parked" : "ended";
   }
 }

@@ -1,21 +1,30 @@
+import { pause } from "../../call/clock.js";
 import type { Cluster } from "../../cluster/cluster.js";
 import { ClusterError } from "../../cluster/error.js";
 import type { Call } from "../../era/server-era.js";
 import { isObject } from "../../protocol/json.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
-import type { JsonObject } from "../../protocol/types/index.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
-import { answerProblem } from "./execution.js";
+import { malformed, withAnswers } from "./answers.js";
 import { HeldTask } from "./held-task.js";
+import { toRecord } from "./new-task.js";
 import { type TaskMode, type TasksLimits, timeOfDay } from "./options.js";
 import { type PromotedTask, Promotion } from "./promotion.js";
-import { ended, hasEnded, NO_JOURNAL, type TaskCaller, type TaskRecord } from "./record.js";
-import { ownerOf, TaskStore } from "./store.js";
+import { ended, hasEnded, type TaskRecord } from "./record.js";
+import { RunningTasks } from "./running-tasks.js";
+import { TaskStore } from "./store.js";
 import { TaskWatchers } from "./watchers.js";
-import { jobOf, leaseOf, TaskOver, TaskWorkers } from "./workers.js";
+import { jobOf, leaseOf, TaskWorkers } from "./workers.js";
 
 const TOPIC = "tasks";
 const SWEEP_LEASE = "tasks:sweep";
+/** Pause before the start is tried again while the engine is away. */
+const RETRY_MS = 1_000;
+/** Maximum number of characters of an id. Longer ones are unknown. */
+const MAX_ID_CHARS = 64;
+
+/** Caller of a method of tasks. */
+type Caller = { readonly principal?: string | undefined };
 
 export interface ServiceOptions {
   readonly cluster: Cluster;
@@ -31,8 +40,10 @@ export class TaskService {
   readonly workers: TaskWorkers;
   readonly #options: ServiceOptions;
   readonly #store: TaskStore;
-  /** Calls that became tasks while they were running. */
-  readonly #promoted = new Map<string, Call>();
+  readonly #running: RunningTasks;
+  readonly #stopped = new AbortController();
+  /** Number of calls that became tasks while they were running, or are about to. */
+  #promoted = 0;
   #joined: Promise<void> | undefined;
   #leave: (() => void)[] = [];
 
@@ -42,12 +53,18 @@ export class TaskService {
     this.#store = new TaskStore(cluster, host.clock);
     this.watchers = new TaskWatchers(this.#store, (error) => host.report(error, { where: "tasks" }));
     const onChange = (record: TaskRecord) => this.#publish(record);
-    this.workers = new TaskWorkers({ ...options, store: this.#store, onChange });
+    this.#running = new RunningTasks(host.clock);
+    this.workers = new TaskWorkers({ ...options, store: this.#store, running: this.#running, onChange });
   }
 
   /** Number of tasks that run in this process. */
   get running(): number {
-    return this.workers.running + this.#promoted.size;
+    return this.#running.size;
+  }
+
+  /** Resolves when no task runs in this process. */
+  async idle(): Promise<void> {
+    await Promise.all([this.workers.idle(), this.#running.idle()]);
   }
 
   /** Hears changes of other processes from now on. Idempotent. */
@@ -62,25 +79,53 @@ export class TaskService {
   /** Takes jobs from now on, also of tasks whose process ended before their job was added. */
   async work(): Promise<void> {
     const { host } = this.#options;
+    const { signal } = this.#stopped;
     void this.workers.start();
-    await this.join();
-    await this.#sweep().catch((error) => host.report(error, { where: "tasks" }));
+    while (!signal.aborted) {
+      try {
+        await this.join();
+        return await this.#sweep();
+      } catch (error) {
+        host.report(error, { where: "tasks" });
+      }
+      await pause(host.clock, RETRY_MS, signal);
+    }
   }
 
-  stop(): void {
+  /**
+   * Takes no more jobs. Tasks of restartable tools are left to other processes. Resolves when the other ones have ended.
+   */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
     this.workers.stop();
+    this.#running.stop();
+    await this.idle();
     for (const leave of this.#leave.splice(0)) leave();
   }
 
   /** Creates a task for a call. Returns undefined if there are too many. */
   async create(call: Call, tool: string, mode: TaskMode): Promise<TaskRecord | undefined> {
     const { host, cluster } = this.#options;
-    const record = toRecord(call, tool, mode, timeOfDay(host.clock));
+    const record = await toRecord(call, tool, mode, timeOfDay(host.clock));
     this.#assertSize(record);
     if (await this.#isFull(record)) return undefined;
-    await this.#store.add(record);
+    await this.#add(record);
     await this.#enqueue(record, cluster);
+    if (call.end.aborted) {
+      await this.#end(record.id);
+      throw call.end.reason;
+    }
     return record;
+  }
+
+  /** Stores a task. If that fails, no task stays as far as is possible. */
+  async #add(record: TaskRecord) {
+    try {
+      return await this.#store.add(record);
+    } catch (error) {
+      await this.#store.discard(record.id).catch(() => {});
+      throw error;
+    }
   }
 
   /** Runs a call, which becomes a task if it does not end in time. */
@@ -90,10 +135,23 @@ export class TaskService {
       host,
       limits,
       afterMs,
-      create: (journal) => this.#createPromoted(call, tool, mode, journal),
-      onRun: (id, own) => this.#promoted.set(id, own),
-      onEnd: (id) => this.#promoted.delete(id),
+      create: (journal, idempotencyKey) => this.#createPromoted(call, tool, mode, { journal, idempotencyKey }),
+      onRun: (record, own) => {
+        const leave = this.#running.begin(record, own, mode.restartable);
+        return () => {
+          this.#promoted--;
+          leave();
+        };
+      },
+      cancel: ({ id }) => this.#end(id),
+      handOver: (held) => this.#handOver(held),
     });
+  }
+
+  /** Leaves a task that runs without a job to other processes. */
+  async #handOver(held: HeldTask): Promise<void> {
+    await held.change((record) => ({ ...record, stage: "queued", promoted: undefined, round: record.round + 1 }));
+    await this.#addJob(held.record, this.#options.cluster);
   }
 
   /**
@@ -104,20 +162,31 @@ export class TaskService {
     call: Call,
     tool: string,
     mode: TaskMode,
-    journal: TaskRecord["journal"],
+    begun: Pick<TaskRecord, "journal" | "idempotencyKey">,
   ): Promise<PromotedTask | undefined> {
+    const { host, limits } = this.#options;
+    if (this.#promoted >= limits.maxRunning) return undefined;
+    this.#promoted++;
+    let task: PromotedTask | undefined;
+    try {
+      const record = await toRecord(call, tool, mode, timeOfDay(host.clock));
+      task = await this.#keepPromoted({ ...record, ...begun, stage: "running", promoted: true, fence: 1 });
+    } finally {
+      if (task === undefined) this.#promoted--;
+    }
+    return task;
+  }
+
+  async #keepPromoted(record: TaskRecord): Promise<PromotedTask | undefined> {
     const { host, cluster, limits } = this.#options;
-    const begun = { stage: "running", promoted: true, fence: 1, journal } as const;
-    const record: TaskRecord = { ...toRecord(call, tool, mode, timeOfDay(host.clock)), ...begun };
     this.#assertSize(record);
-    if (this.#promoted.size >= limits.maxRunning || (await this.#isFull(record))) return undefined;
+    if (await this.#isFull(record)) return undefined;
     const lease = await cluster.leases.acquire(leaseOf(record.id), limits.leaseMs);
     if (lease === undefined) throw new ClusterError("refused", `the lease of task ${record.id} is held`);
     try {
       await this.join();
-      const { id, job } = jobOf(record);
-      const stored = await this.#store.add(record);
-      await cluster.queue.add(id, job, { delayMs: limits.leaseMs });
+      const stored = await this.#add(record);
+      await this.#enqueue(record, cluster);
       const onChange = (changed: TaskRecord) => this.#publish(changed);
       return {
         held: new HeldTask(stored, { store: this.#store, clock: host.clock, lost: lease.lost, onChange }),
@@ -130,23 +199,24 @@ export class TaskService {
   }
 
   /** Returns the task of a caller. Other tasks do not exist for it. */
-  async find(id: unknown, { principal }: { readonly principal?: string | undefined }): Promise<TaskRecord> {
-    const stored = typeof id === "string" && id !== "" ? await this.#store.read(id) : undefined;
+  async find(id: unknown, { principal }: Caller): Promise<TaskRecord> {
+    const isId = typeof id === "string" && id !== "" && id.length <= MAX_ID_CHARS;
+    const stored = isId ? await this.#store.read(id) : undefined;
     if (stored === undefined || stored.record.caller.principal !== principal) throw unknownTask();
     return stored.record;
   }
 
   /** Returns the task of a caller. Adds its job again if its process may have ended before it was added. */
-  async get(id: unknown, caller: { readonly principal?: string | undefined }): Promise<TaskRecord> {
+  async get(id: unknown, caller: Caller): Promise<TaskRecord> {
     const { host, cluster, limits } = this.#options;
     const record = await this.find(id, caller);
-    const isOld = timeOfDay(host.clock) - record.updatedAt > limits.leaseMs;
-    if (record.stage === "queued" && isOld) await this.#addJob(record, cluster);
+    if (needsJob(record) && timeOfDay(host.clock) - record.updatedAt > limits.leaseMs)
+      await this.#addJob(record, cluster);
     return record;
   }
 
   /** Stores answers to open questions. Runs the task again when all are answered. */
-  async update(id: unknown, given: unknown, caller: { readonly principal?: string | undefined }): Promise<void> {
+  async update(id: unknown, given: unknown, caller: Caller): Promise<void> {
     const { cluster } = this.#options;
     const { id: known } = await this.find(id, caller);
     if (!isObject(given)) throw malformed("/inputResponses must be an object");
@@ -162,10 +232,14 @@ export class TaskService {
   }
 
   /** Ends a task. Does nothing if it has ended. */
-  async cancel(id: unknown, caller: { readonly principal?: string | undefined }): Promise<TaskRecord | undefined> {
+  async cancel(id: unknown, caller: Caller): Promise<TaskRecord | undefined> {
     const { id: known } = await this.find(id, caller);
+    return this.#end(known);
+  }
+
+  async #end(id: string): Promise<TaskRecord | undefined> {
     let cancelled = false;
-    const stored = await this.#store.change(known, (record) => {
+    const stored = await this.#store.change(id, (record) => {
       cancelled = !hasEnded(record);
       return cancelled ? ended(record, "cancelled", {}) : undefined;
     });
@@ -179,38 +253,37 @@ export class TaskService {
 
   async #subscribe(): Promise<void> {
     const { cluster, host } = this.#options;
+    const report = (error: unknown) => host.report(error, { where: "tasks" });
+    const leave = await cluster.bus.subscribe(TOPIC, (text) => this.#hear(text));
     this.#leave.push(
+      () => void (async () => leave())().catch(report),
       cluster.bus.onGap(() => {
         this.watchers.changedAll();
-        this.workers.check().catch((error) => host.report(error, { where: "tasks" }));
+        this.#check().catch(report);
       }),
     );
-    const leave = await cluster.bus.subscribe(TOPIC, (text) => this.#hear(text));
-    this.#leave.push(() => void leave());
+  }
+
+  /** Reads the tasks that run here again, since messages may have been lost. */
+  async #check(): Promise<void> {
+    for (const id of this.#running.ids()) {
+      const stored = await this.#store.read(id);
+      if (stored === undefined || hasEnded(stored.record)) this.#running.abort(id);
+    }
   }
 
   #hear(text: string): void {
     const { id, stage } = JSON.parse(text) as Pick<TaskRecord, "id" | "stage">;
-    if (stage === "cancelled") this.#abort(id);
+    if (stage === "cancelled") this.#running.abort(id);
     this.watchers.changed(id);
-  }
-
-  #abort(id: string): void {
-    const reason = new TaskOver(id);
-    this.workers.abort(id, reason);
-    this.#promoted.get(id)?.end.abort(reason);
   }
 
   /** Tells all processes that a task has changed. A lost message costs time only: clients poll. */
   #publish({ id, stage }: TaskRecord): void {
     const { cluster, host } = this.#options;
     const report = (error: unknown) => host.report(error, { where: "tasks" });
-    if (stage === "cancelled") this.#abort(id);
-    try {
-      void Promise.resolve(cluster.bus.publish(TOPIC, JSON.stringify({ id, stage }))).catch(report);
-    } catch (error) {
-      report(error);
-    }
+    if (stage === "cancelled") this.#running.abort(id);
+    void (async () => cluster.bus.publish(TOPIC, JSON.stringify({ id, stage })))().catch(report);
   }
 
   /** Adds the job of a new task. A task without a job does not stay. */
@@ -221,9 +294,7 @@ export class TaskService {
       const message = "The task could not be queued";
       await this.#store
         .change(record.id, (stored) =>
-          stored.stage === "queued"
-            ? ended(stored, "failed", { error: { code: -32603, message }, message })
-            : undefined,
+          needsJob(stored) ? ended(stored, "failed", { error: { code: -32603, message }, message }) : undefined,
         )
         .catch(() => undefined);
       throw error;
@@ -232,7 +303,9 @@ export class TaskService {
 
   async #addJob(record: TaskRecord, { queue }: Cluster): Promise<void> {
     const { id, job } = jobOf(record);
-    await queue.add(id, job);
+    await (record.promoted === true
+      ? queue.add(id, job, { delayMs: this.#options.limits.leaseMs })
+      : queue.add(id, job));
   }
 
   /** Adds the jobs of tasks that have none. One process of the cluster does so at a time. */
@@ -243,16 +316,16 @@ export class TaskService {
     try {
       for await (const record of this.#store.live()) {
         if (lease.lost.aborted) return;
-        if (record.stage === "queued") await this.#addJob(record, cluster);
+        if (needsJob(record)) await this.#addJob(record, cluster);
       }
     } finally {
       await lease.release();
     }
   }
 
-  async #isFull({ caller }: TaskRecord): Promise<boolean> {
+  async #isFull({ owner }: TaskRecord): Promise<boolean> {
     const { maxTasks, maxTasksPerPrincipal, maxKeptPerPrincipal } = this.#options.limits;
-    const { live, own, kept } = await this.#store.count(await ownerOf(caller.principal));
+    const { live, own, kept } = await this.#store.count(owner);
     return live >= maxTasks || own >= maxTasksPerPrincipal || kept >= maxKeptPerPrincipal;
   }
 
@@ -267,66 +340,12 @@ export class TaskService {
   }
 }
 
-function toRecord(call: Call, tool: string, mode: TaskMode, createdAt: number): TaskRecord {
-  return {
-    format: 1,
-    id: crypto.randomUUID(),
-    tool,
-    arguments: call.params.arguments as JsonObject | undefined,
-    caller: toCaller(call),
-    idempotencyKey: crypto.randomUUID(),
-    createdAt,
-    updatedAt: createdAt,
-    ttlMs: mode.ttlMs,
-    stage: "queued",
-    round: 1,
-    fence: 0,
-    losses: 0,
-    journal: NO_JOURNAL,
-    questions: {},
-    mark: crypto.randomUUID(),
-  };
-}
-
-/** Returns the data of the caller that a task keeps: never the token. */
-function toCaller({ client, origin }: Call): TaskCaller {
-  const { principal, auth } = origin;
-  const { token: _token, ...rest } = isObject(auth) ? auth : { token: undefined };
-  return {
-    principal,
-    auth: isObject(auth) ? rest : undefined,
-    version: client.version,
-    capabilities: client.capabilities,
-    info: client.info,
-  };
-}
-
-/** Returns the task with answers to its open questions, or undefined if none of the answers has a question. */
-function withAnswers(record: TaskRecord, given: { readonly [key: string]: unknown }): TaskRecord | undefined {
-  const open = Object.entries(record.questions);
-  const answered = record.stage === "waiting" ? open.filter(([wireKey]) => Object.hasOwn(given, wireKey)) : [];
-  if (answered.length === 0) return undefined;
-  let { journal } = record;
-  for (const [wireKey, { key, request, authored }] of answered) {
-    const answer = given[wireKey];
-    const problem = answerProblem(request, answer);
-    if (problem !== undefined) throw malformed(`/inputResponses/${wireKey}${problem.path} must be ${problem.expected}`);
-    if (authored === true) {
-      const { state, answers = {} } = journal.authored ?? {};
-      journal = { ...journal, authored: { state, answers: { ...answers, [key]: answer } } };
-    } else journal = { ...journal, answers: { ...journal.answers, [key]: answer } };
-  }
-  const keys = new Set(answered.map(([wireKey]) => wireKey));
-  const questions = Object.fromEntries(open.filter(([wireKey]) => !keys.has(wireKey)));
-  if (Object.keys(questions).length > 0) return { ...record, journal, questions };
-  return { ...record, journal, questions, stage: "queued", round: record.round + 1 };
+/** True if a task stays as it is until its job is taken. */
+function needsJob({ stage, promoted }: TaskRecord): boolean {
+  return stage === "queued" || promoted === true;
 }
 
 /** Error for a task that does not exist, has expired, or belongs to another caller. */
 function unknownTask(): Refusal {
   return new Refusal(INVALID_PARAMS, "Unknown task: it does not exist for this caller, or it has expired");
-}
-
-function malformed(problem: string): Refusal {
-  return new Refusal(INVALID_PARAMS, `Invalid params for tasks/update: ${problem}`);
 }

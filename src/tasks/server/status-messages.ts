@@ -2,7 +2,8 @@ import type { Clock } from "../../call/clock.js";
 import { oneLine } from "../../protocol/text.js";
 import type { HeldTask } from "./held-task.js";
 
-const MAX_CHARS = 1_000;
+/** Maximum number of characters of a status message. */
+export const MAX_MESSAGE_CHARS = 1_000;
 
 /** Stores the status messages of a running task, at most one per interval. Of the others, the latest is stored. */
 export class StatusMessages {
@@ -23,7 +24,7 @@ export class StatusMessages {
 
   show(text: string): void {
     if (this.#isStopped) return;
-    this.#next = oneLine(text, MAX_CHARS);
+    this.#next = oneLine(text, MAX_MESSAGE_CHARS);
     if (this.#timer === undefined) this.#store();
   }
 

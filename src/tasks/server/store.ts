@@ -35,6 +35,11 @@ export class TaskStore {
     return { record, version };
   }
 
+  /** Deletes a task whose creation may not have been carried out. */
+  async discard(id: string): Promise<void> {
+    await this.#cluster.records.delete(keyOf(id));
+  }
+
   async read(id: string): Promise<StoredTask | undefined> {
     const stored = await this.#cluster.records.get(keyOf(id));
     return stored && { record: JSON.parse(stored.value) as TaskRecord, version: stored.version };
@@ -42,19 +47,21 @@ export class TaskStore {
 
   /**
    * Changes a task. `change` returns the new task, or undefined if nothing is to be changed; it is called again if another
-   * process has changed the task meanwhile. Returns the task as it is then, or undefined if there is none.
+   * process has changed the task meanwhile. Returns the task as it is then, or undefined if there is none. `known` is the
+   * task as it was read before. A change that is repeated with the same `mark` is carried out once.
    */
   async change(
     id: string,
     change: (record: TaskRecord) => TaskRecord | undefined,
-    known?: StoredTask,
+    { known, mark = crypto.randomUUID() }: { readonly known?: StoredTask; readonly mark?: string } = {},
   ): Promise<StoredTask | undefined> {
     let stored = known ?? (await this.read(id));
     for (let attempt = 0; stored !== undefined && attempt < MAX_CONFLICTS; attempt++) {
+      if (stored.record.mark === mark) return stored;
       const changed = change(stored.record);
       if (changed === undefined) return stored;
       const updatedAt = Math.max(timeOfDay(this.#clock), stored.record.updatedAt + 1);
-      const record = { ...changed, updatedAt, mark: crypto.randomUUID() };
+      const record = { ...changed, updatedAt, mark };
       const version = await this.#put(record, stored.version);
       if (version !== undefined) return { record, version };
       stored = await this.read(id);
@@ -101,7 +108,7 @@ export class TaskStore {
   async #put(record: TaskRecord, ifVersion: string | null): Promise<string | undefined> {
     const { createdAt, ttlMs } = record;
     const leftMs = ttlMs === null ? undefined : Math.max(1, createdAt + ttlMs - timeOfDay(this.#clock));
-    const options = { ifVersion, index: await indexOf(record), ...(leftMs !== undefined && { ttlMs: leftMs }) };
+    const options = { ifVersion, index: indexOf(record), ...(leftMs !== undefined && { ttlMs: leftMs }) };
     try {
       return await this.#cluster.records.put(keyOf(record.id), JSON.stringify(record), options);
     } catch (error) {
@@ -114,8 +121,8 @@ export class TaskStore {
 
 const keyOf = (id: string) => `task:${id}`;
 
-async function indexOf(record: TaskRecord): Promise<readonly IndexEntry[]> {
-  const owner = await ownerOf(record.caller.principal);
+function indexOf(record: TaskRecord): readonly IndexEntry[] {
+  const { owner } = record;
   const kept = { index: keptOf(owner), score: record.createdAt };
   if (hasEnded(record)) return [kept];
   return [kept, { index: LIVE, score: record.createdAt }, { index: liveOf(owner), score: record.createdAt }];

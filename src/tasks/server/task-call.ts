@@ -17,7 +17,11 @@ export function createTaskCall(
     session: undefined,
     id,
     method: "tools/call",
-    params: { name: tool, ...(record.arguments !== undefined && { arguments: record.arguments }) },
+    params: {
+      name: tool,
+      ...(record.arguments !== undefined && { arguments: record.arguments }),
+      ...(record.meta !== undefined && { _meta: record.meta }),
+    },
     client: { version, capabilities, info },
     origin: { principal, auth },
     wire: {

@@ -1,44 +1,85 @@
 import type { TaskRecord } from "./record.js";
 import type { TaskStore } from "./store.js";
 
-type Listener = (record: TaskRecord) => void;
+/** Sends a task. Returns a promise if the client reads too slowly, which settles when there is room again. */
+type Send = (record: TaskRecord) => void | Promise<void>;
+
+/** Subscription to tasks. While its client reads too slowly, changes are only noted. */
+class Watch {
+  readonly #send: Send;
+  readonly #changed: (id: string) => void;
+  /** Times of the states that the client knows. */
+  readonly #known: Map<string, number>;
+  readonly #missed = new Set<string>();
+  #isFull = false;
+  isOver = false;
+
+  constructor(known: ReadonlyMap<string, number>, send: Send, changed: (id: string) => void) {
+    this.#known = new Map(known);
+    this.#send = send;
+    this.#changed = changed;
+  }
+
+  /** Sends a task unless the client knows this state. */
+  tell(record: TaskRecord): void {
+    const { id, updatedAt } = record;
+    if (this.isOver || updatedAt <= (this.#known.get(id) ?? 0)) return;
+    if (this.#isFull) return void this.#missed.add(id);
+    this.#known.set(id, updatedAt);
+    const written = this.#send(record);
+    if (written === undefined) return;
+    this.#isFull = true;
+    const onRoom = () => {
+      this.#isFull = false;
+      const missed = [...this.#missed];
+      this.#missed.clear();
+      if (!this.isOver) for (const id of missed) this.#changed(id);
+    };
+    written.then(onRoom, onRoom);
+  }
+}
 
 /** Subscriptions to tasks in this process. A task is read once for all of them, and again if it changes meanwhile. */
 export class TaskWatchers {
-  readonly #store: TaskStore;
-  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #store: Pick<TaskStore, "read">;
+  readonly #watches = new Map<string, Set<Watch>>();
   /** Tasks that are being read. True if they have changed since. */
   readonly #reading = new Map<string, boolean>();
   readonly #onError: (error: unknown) => void;
 
-  constructor(store: TaskStore, onError: (error: unknown) => void) {
+  constructor(store: Pick<TaskStore, "read">, onError: (error: unknown) => void) {
     this.#store = store;
     this.#onError = onError;
   }
 
   /** Number of tasks that are watched. */
   get size(): number {
-    return this.#listeners.size;
+    return this.#watches.size;
   }
 
-  /** Calls the listener with each task that has changed. Returns a function that ends this. */
-  watch(ids: readonly string[], listener: Listener): () => void {
-    for (const id of ids) {
-      const listeners = this.#listeners.get(id) ?? new Set();
-      this.#listeners.set(id, listeners.add(listener));
+  /**
+   * Sends each task that has changed since its known time, now and later. Returns a function that ends this.
+   */
+  watch(known: ReadonlyMap<string, number>, send: Send): () => void {
+    const watch = new Watch(known, send, (id) => this.changed(id));
+    for (const id of known.keys()) {
+      const watches = this.#watches.get(id) ?? new Set();
+      this.#watches.set(id, watches.add(watch));
+      this.changed(id);
     }
     return () => {
-      for (const id of ids) {
-        const listeners = this.#listeners.get(id);
-        listeners?.delete(listener);
-        if (listeners?.size === 0) this.#listeners.delete(id);
+      watch.isOver = true;
+      for (const id of known.keys()) {
+        const watches = this.#watches.get(id);
+        watches?.delete(watch);
+        if (watches?.size === 0) this.#watches.delete(id);
       }
     };
   }
 
   /** Reads a task that has changed, if it is watched. */
   changed(id: string): void {
-    if (!this.#listeners.has(id)) return;
+    if (!this.#watches.has(id)) return;
     const isReading = this.#reading.has(id);
     this.#reading.set(id, isReading);
     if (!isReading) void this.#read(id);
@@ -46,7 +87,7 @@ export class TaskWatchers {
 
   /** Reads all watched tasks, since messages may have been lost. */
   changedAll(): void {
-    for (const id of this.#listeners.keys()) this.changed(id);
+    for (const id of this.#watches.keys()) this.changed(id);
   }
 
   async #read(id: string): Promise<void> {
@@ -54,7 +95,7 @@ export class TaskWatchers {
       do {
         this.#reading.set(id, false);
         const stored = await this.#store.read(id);
-        if (stored !== undefined) for (const listener of [...(this.#listeners.get(id) ?? [])]) listener(stored.record);
+        if (stored !== undefined) for (const watch of [...(this.#watches.get(id) ?? [])]) watch.tell(stored.record);
       } while (this.#reading.get(id) === true);
     } catch (error) {
       this.#onError(error);

@@ -1,25 +1,31 @@
-import { pause, unref } from "../../call/clock.js";
+import { pause } from "../../call/clock.js";
 import type { Cluster, Job } from "../../cluster/cluster.js";
-import { McpError } from "../../protocol/errors.js";
+import { ClusterError } from "../../cluster/error.js";
+import type { ServerEra } from "../../era/server-era.js";
 import { INTERNAL_ERROR } from "../../protocol/jsonrpc/errors.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
 import { HeldTask, TaskLost } from "./held-task.js";
 import { type TaskMode, type TasksLimits, timeOfDay } from "./options.js";
+import { OwnerSlots } from "./owner-slots.js";
 import { ended, hasEnded, type TaskRecord } from "./record.js";
-import { type RunEnd, TaskRun } from "./run.js";
+import { TaskRun } from "./run.js";
+import { type RunningTasks, TaskHandedOver } from "./running-tasks.js";
 import type { StoredTask, TaskStore } from "./store.js";
 
 /** Pause before jobs are taken again after an error, and before a job that cannot be run now is offered again. */
 const RETRY_MS = 1_000;
-const CROWDED_MS = 200;
-/** Number of attempts after which a task fails whose tool no process has. */
-const MAX_UNKNOWN = 30;
+/** Time after which a task fails that no process has been able to run. */
+const MISSING_MS = 60_000;
+
+/** Time after which a job is offered again. Undefined if it is done. */
+type Delay = number | undefined;
 
 export interface WorkersOptions {
   readonly cluster: Cluster;
   readonly store: TaskStore;
   readonly host: ExtensionHost;
   readonly limits: TasksLimits;
+  readonly running: RunningTasks;
   /** Returns the mode of a tool, or undefined if this process does not have it. */
   readonly modeOf: (tool: string) => TaskMode | undefined;
   /** Called after each change of a task. */
@@ -31,9 +37,10 @@ export interface WorkersOptions {
 /** Runs the tasks in the queue. A job has the name of its task and the number of the run. */
 export class TaskWorkers {
   readonly #options: WorkersOptions;
+  readonly #slots: OwnerSlots;
   readonly #stopped = new AbortController();
-  readonly #runs = new Map<string, { readonly run: TaskRun; readonly mode: TaskMode }>();
-  readonly #byOwner = new Map<string, number>();
+  /** Tasks whose jobs are in work here. */
+  readonly #taken = new Set<string>();
   /** Number of jobs that were taken and are not finished. */
   #active = 0;
   #onRoom: (() => void) | undefined;
@@ -41,14 +48,10 @@ export class TaskWorkers {
 
   constructor(options: WorkersOptions) {
     this.#options = options;
+    this.#slots = new OwnerSlots(options.limits.maxRunningPerPrincipal, options.host.clock);
   }
 
-  /** Number of tasks that run in this process. */
-  get running(): number {
-    return this.#runs.size;
-  }
-
-  /** Takes jobs until `stop`. */
+  /** Takes jobs until `stop`, or until the cluster is closed. */
   async start(): Promise<void> {
     const { cluster, host, limits } = this.#options;
     const { signal } = this.#stopped;
@@ -58,6 +61,7 @@ export class TaskWorkers {
           void this.#work(job);
           while (this.#active >= limits.maxRunning && !signal.aborted) await this.#room();
         }
+        return;
       } catch (error) {
         host.report(error, { where: "tasks" });
       }
@@ -65,69 +69,129 @@ export class TaskWorkers {
     }
   }
 
-  /**
-   * Takes no more jobs. Tasks of restartable tools are returned to the queue at once. Other ones run on; `idle` waits for
-   * them.
-   */
+  /** Takes no more jobs. */
   stop(): void {
     this.#stopped.abort();
     this.#onRoom?.();
-    for (const { run, mode } of [...this.#runs.values()]) if (mode.restartable) run.call.end.abort(new Stopped());
   }
 
-  /** Resolves when no task runs. */
+  /** Resolves when no job is in work. */
   idle(): Promise<void> {
     if (this.#active === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onIdle.push(resolve));
   }
 
-  /** Ends the run of a task in this process. */
-  abort(id: string, reason: Error): void {
-    this.#runs.get(id)?.run.call.end.abort(reason);
-  }
-
-  /** Reads the tasks that run here again, since messages may have been lost. */
-  async check(): Promise<void> {
-    const { store } = this.#options;
-    for (const id of [...this.#runs.keys()]) {
-      const stored = await store.read(id);
-      if (stored === undefined || hasEnded(stored.record)) this.abort(id, new TaskOver(id));
-    }
-  }
-
+  /** Works on a job. It never stays with this process: it is removed, or returned to the queue. */
   async #work(job: Job): Promise<void> {
     this.#active++;
+    let delay: Delay = RETRY_MS;
     try {
-      await this.#take(job);
+      delay = this.#stopped.signal.aborted ? 0 : await this.#take(job);
     } catch (error) {
       if (!(error instanceof TaskLost)) this.#options.host.report(error, { where: "task", id: job.id });
-    } finally {
-      this.#active--;
-      this.#onRoom?.();
-      if (this.#active === 0) for (const idle of this.#onIdle.splice(0)) idle();
+    }
+    await this.#settle(job, delay);
+    this.#active--;
+    this.#onRoom?.();
+    if (this.#active === 0) for (const idle of this.#onIdle.splice(0)) idle();
+  }
+
+  /** Removes a job or returns it. Tries again while the engine is away, until the job belongs to another process. */
+  async #settle(job: Job, delay: Delay): Promise<void> {
+    const { clock } = this.#options.host;
+    while (!job.lost.aborted) {
+      try {
+        return await (delay === undefined ? job.done() : job.later(delay));
+      } catch (error) {
+        if (error instanceof ClusterError && error.failure === "fenced") return;
+        await pause(clock, RETRY_MS, job.lost);
+      }
     }
   }
 
-  async #take(job: Job): Promise<void> {
-    const { store, limits, modeOf } = this.#options;
+  /** Runs the task of a job, if it can be run here and now. */
+  async #take(job: Job): Promise<Delay> {
     const { id, round } = parseJob(job.job);
-    const stored = await store.read(id);
-    if (stored === undefined || hasEnded(stored.record) || stored.record.round !== round) return job.done();
+    if (this.#taken.has(id) || this.#options.running.has(id)) return RETRY_MS;
+    this.#taken.add(id);
+    try {
+      const stored = await this.#options.store.read(id);
+      if (stored === undefined || hasEnded(stored.record) || stored.record.round !== round) return undefined;
+      return await this.#runHere(stored, job);
+    } finally {
+      this.#taken.delete(id);
+    }
+  }
+
+  async #runHere(stored: StoredTask, job: Job): Promise<Delay> {
+    const { limits, modeOf } = this.#options;
     const { record } = stored;
     const mode = modeOf(record.tool);
-    const owner = record.caller.principal ?? "";
-    if (mode === undefined && job.attempt < MAX_UNKNOWN) return job.later(RETRY_MS);
-    if (mode === undefined) return this.#fail(stored, job, "unknown_tool", `No process has the tool ${record.tool}`);
-    const crowded = (this.#byOwner.get(owner) ?? 0) >= limits.maxRunningPerPrincipal || this.#runs.has(id);
-    if (crowded) return job.later(CROWDED_MS + CROWDED_MS * Math.random());
-    if (record.promoted === true && !(await this.#isDead(id))) return job.later(limits.leaseMs);
-    if (record.stage === "running") {
-      const problem = lossProblem(record, mode);
-      if (problem !== undefined) return this.#fail(stored, job, "worker_lost", problem);
+    const era = mode && (await this.#eraOf(record.caller.version));
+    if (mode === undefined || era === undefined) return this.#wait(stored);
+    if (record.promoted === true && !(await this.#isDead(record.id))) return limits.leaseMs;
+    const problem = record.stage === "running" ? lossProblem(record, mode) : undefined;
+    if (problem !== undefined) return this.#fail(record, "worker_lost", problem);
+    const crowdedMs = this.#slots.enter(record.owner);
+    if (crowdedMs !== undefined) {
+      if (record.missingSince !== undefined) await this.#found(stored);
+      return crowdedMs;
     }
-    const held = await this.#hold(stored, job);
-    if (held === undefined) return job.done();
-    await this.#run(held, mode, owner, job);
+    try {
+      const held = await this.#hold(stored, job);
+      return held === undefined ? undefined : await this.#run(held, mode, era, job);
+    } finally {
+      this.#slots.leave(record.owner);
+    }
+  }
+
+  async #run(held: HeldTask, mode: TaskMode, era: ServerEra, job: Job): Promise<Delay> {
+    const { host, limits, onCall, running } = this.#options;
+    const run = new TaskRun(held, { runtime: host, limits, era });
+    const { end } = run.call;
+    onCall(run.call);
+    const leave = running.begin(held.record, run.call, mode.restartable);
+    const onLost = () => end.abort(job.lost.reason);
+    if (job.lost.aborted) onLost();
+    job.lost.addEventListener("abort", onLost, { once: true });
+    try {
+      const ending = await run.run();
+      const isHandedOver = ending === "lost" && end.reason instanceof TaskHandedOver;
+      if (ending === "busy" || isHandedOver) {
+        await held.change((record) => ({ ...record, stage: "queued" }));
+        return isHandedOver ? 0 : RETRY_MS;
+      }
+      // If the task has not ended, the job shows that its run was lost.
+      return ending === "lost" ? 0 : undefined;
+    } finally {
+      job.lost.removeEventListener("abort", onLost);
+      leave();
+    }
+  }
+
+  /** Loads the era of a task. Undefined if this server does not serve the version of its caller. */
+  async #eraOf(version: string): Promise<ServerEra | undefined> {
+    const offered = this.#options.host.eras.find(({ versions }) => versions.includes(version));
+    return await offered?.load();
+  }
+
+  /** Leaves a task that this process does not know to others. Fails it if none has run it for long. */
+  async #wait({ record }: StoredTask): Promise<Delay> {
+    const { store, host } = this.#options;
+    const now = timeOfDay(host.clock);
+    const { id, tool, missingSince } = record;
+    if (missingSince === undefined) {
+      await store.change(id, (record) => (hasEnded(record) ? undefined : { ...record, missingSince: now }));
+    } else if (now - missingSince >= MISSING_MS) {
+      return this.#fail(record, "unknown_tool", `No process of this server has the tool ${tool} for this caller`);
+    }
+    return RETRY_MS;
+  }
+
+  /** Notes that a process has the tool of a task. */
+  async #found({ record }: StoredTask): Promise<void> {
+    const { store } = this.#options;
+    await store.change(record.id, (record) => (hasEnded(record) ? undefined : { ...record, missingSince: undefined }));
   }
 
   /** True if the process that runs a task without a job is gone. */
@@ -141,62 +205,20 @@ export class TaskWorkers {
   /** Marks the task as running here. Earlier runs cannot write any more. Returns undefined if the task has ended. */
   async #hold(stored: StoredTask, job: Job): Promise<HeldTask | undefined> {
     const { store, host, onChange } = this.#options;
+    let isHeld = false;
     const begun = await store.change(
       stored.record.id,
       (record) => {
-        if (hasEnded(record) || record.round !== stored.record.round) return undefined;
+        isHeld = !hasEnded(record) && record.round === stored.record.round && record.fence === stored.record.fence;
+        if (!isHeld) return undefined;
         const losses = record.losses + (record.stage === "running" ? 1 : 0);
-        return { ...record, stage: "running", promoted: undefined, fence: record.fence + 1, losses };
+        const fence = record.fence + 1;
+        return { ...record, stage: "running", promoted: undefined, missingSince: undefined, fence, losses };
       },
-      stored,
+      { known: stored },
     );
-    if (begun?.record.stage !== "running") return undefined;
+    if (begun === undefined || !isHeld) return undefined;
     return new HeldTask(begun, { store, clock: host.clock, lost: job.lost, onChange });
-  }
-
-  async #run(held: HeldTask, mode: TaskMode, owner: string, job: Job): Promise<void> {
-    const { host, limits, onCall } = this.#options;
-    const { record } = held;
-    const era = await eraOf(host, record.caller.version);
-    const run = new TaskRun(held, { runtime: host, limits, era });
-    onCall(run.call);
-    this.#runs.set(record.id, { run, mode });
-    this.#byOwner.set(owner, (this.#byOwner.get(owner) ?? 0) + 1);
-    const onLost = () => run.call.end.abort(job.lost.reason);
-    job.lost.addEventListener("abort", onLost, { once: true });
-    const timer = this.#expireAt(run, record);
-    try {
-      await this.#finish(await run.run(), run, held, job);
-    } finally {
-      host.clock.cancel(timer);
-      job.lost.removeEventListener("abort", onLost);
-      this.#leave(record.id, owner);
-    }
-  }
-
-  /** Removes the job of a run that has ended, or returns it to the queue. */
-  async #finish(end: RunEnd, run: TaskRun, held: HeldTask, job: Job): Promise<void> {
-    const isStopped = end === "lost" && run.call.end.reason instanceof Stopped;
-    if (end === "busy" || isStopped) {
-      await held.change((record) => ({ ...record, stage: "queued" }));
-      return job.later(isStopped ? 0 : RETRY_MS);
-    }
-    if (!job.lost.aborted) await job.done();
-  }
-
-  #expireAt(run: TaskRun, { id, createdAt, ttlMs }: TaskRecord): unknown {
-    const { clock } = this.#options.host;
-    if (ttlMs === null) return undefined;
-    const timer = clock.schedule(() => run.call.end.abort(new TaskOver(id)), createdAt + ttlMs - timeOfDay(clock));
-    unref(timer);
-    return timer;
-  }
-
-  #leave(id: string, owner: string): void {
-    this.#runs.delete(id);
-    const others = (this.#byOwner.get(owner) ?? 1) - 1;
-    if (others === 0) this.#byOwner.delete(owner);
-    else this.#byOwner.set(owner, others);
   }
 
   #room(): Promise<void> {
@@ -206,34 +228,16 @@ export class TaskWorkers {
   }
 
   /** Ends a task that cannot run. */
-  async #fail({ record }: StoredTask, job: Job, code: string, message: string): Promise<void> {
+  async #fail({ id, fence }: TaskRecord, code: string, message: string): Promise<Delay> {
     const { store, onChange } = this.#options;
-    const stored = await store.change(record.id, (record) =>
-      hasEnded(record)
+    const error = { code: INTERNAL_ERROR, message, data: { code } };
+    const stored = await store.change(id, (record) =>
+      hasEnded(record) || record.fence !== fence
         ? undefined
-        : ended({ ...record, fence: record.fence + 1 }, "failed", {
-            error: { code: INTERNAL_ERROR, message, data: { code } },
-            message,
-          }),
+        : ended({ ...record, fence: fence + 1 }, "failed", { error, message }),
     );
     if (stored !== undefined) onChange(stored.record);
-    await job.done();
-  }
-}
-
-/** Reason of the end of a run that goes on in another process. */
-class Stopped extends Error {
-  override readonly name = "Stopped";
-  constructor() {
-    super("the server is closing; the task goes on elsewhere");
-  }
-}
-
-/** Reason of the end of a run whose task was cancelled or has expired. */
-export class TaskOver extends McpError {
-  override readonly name = "TaskOver";
-  constructor(id: string) {
-    super("task_over", `task ${id} was cancelled or has expired`);
+    return undefined;
   }
 }
 
@@ -254,10 +258,4 @@ export function jobOf({ id, round }: Pick<TaskRecord, "id" | "round">): { readon
 
 function parseJob(job: string): { readonly id: string; readonly round: number } {
   return JSON.parse(job);
-}
-
-async function eraOf(host: ExtensionHost, version: string) {
-  const offered = host.eras.find(({ versions }) => versions.includes(version));
-  if (offered === undefined) throw new McpError("unknown_version", `No protocol version ${version} for a task`);
-  return offered.load();
 }

@@ -14,24 +14,28 @@ const FORM = { type: "object", properties: { city: { type: "string" } }, require
 const FIELDS = ["taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs"];
 
 verifies("tasks-ext:create:requires-declaration", modernWires, async (world, t) => {
-  const client = await taskClient(world, new McpServer(me).tool("t", { task: "optional" }, () => "x").extend(tasks()), t);
+  const client = await taskClient(
+    world,
+    new McpServer(me).tool("t", { task: "optional" }, () => "x").extend(tasks()),
+    t,
+  );
   await client.start("t");
   const { result } = await client.plain("t");
   equal(result?.resultType, "complete");
 });
 
-verifies(
-  ["tasks-ext:create:per-request-opt-in", "tasks-ext:create:sync-fallback"],
-  modernWires,
-  async (world, t) => {
-    const client = await taskClient(world, new McpServer(me).tool("t", { task: "optional" }, () => "x").extend(tasks()), t);
-    const { result } = await client.plain("t");
-    equal(result?.resultType, "complete");
-    deepEqual(result?.content, [{ type: "text", text: "x" }]);
-    for (const field of FIELDS) equal(field in (result ?? {}), false, field);
-    equal(await client.text(await client.start("t")), "x");
-  },
-);
+verifies(["tasks-ext:create:per-request-opt-in", "tasks-ext:create:sync-fallback"], modernWires, async (world, t) => {
+  const client = await taskClient(
+    world,
+    new McpServer(me).tool("t", { task: "optional" }, () => "x").extend(tasks()),
+    t,
+  );
+  const { result } = await client.plain("t");
+  equal(result?.resultType, "complete");
+  deepEqual(result?.content, [{ type: "text", text: "x" }]);
+  for (const field of FIELDS) equal(field in (result ?? {}), false, field);
+  equal(await client.text(await client.start("t")), "x");
+});
 
 verifies("tasks-ext:create:required-32021", modernWires, async (world, t) => {
   let ran = 0;
@@ -95,7 +99,11 @@ verifies("tasks-ext:create:supported-methods", modernWires, async (world, t) => 
 });
 
 verifies(["tasks-ext:create:flat-shape", "tasks-ext:create:any-initial-status"], modernWires, async (world, t) => {
-  const client = await taskClient(world, new McpServer(me).tool("t", { task: "optional" }, () => "x").extend(tasks()), t);
+  const client = await taskClient(
+    world,
+    new McpServer(me).tool("t", { task: "optional" }, () => "x").extend(tasks()),
+    t,
+  );
   const { result } = await client.call("t");
   const { _meta, resultType, ...task } = result ?? {};
   equal(resultType, "task");
@@ -234,23 +242,28 @@ verifies("tasks-ext:fields:durations", modernWires, async (world, t) => {
   equal((await client.call("part")).error?.code, -32603);
 });
 
-proves("tasks-ext:fields:durations", { wire: "modern-memory" }, "options that are no durations are refused", async (t) => {
-  const wrong: TasksOptions[] = [
-    { ttlMs: 0 },
-    { ttlMs: 1.5 },
-    { pollIntervalMs: 0 },
-    { pollIntervalMs: 0.5 },
-    { pollIntervalMs: Number.POSITIVE_INFINITY },
-  ];
-  for (const options of wrong) throws(() => tasks(options), /must be a whole number/, JSON.stringify(options));
-  const server = new McpServer(me)
-    .tool("t", { task: "optional" }, () => "x")
-    .extend(tasks({ ttlMs: Number.POSITIVE_INFINITY }));
-  const world = await modernWires[0]?.open(t);
-  ok(world !== undefined);
-  const client = await taskClient(world, server, t);
-  equal((await client.call("t")).result?.ttlMs, null);
-});
+proves(
+  "tasks-ext:fields:durations",
+  { wire: "modern-memory" },
+  "options that are no durations are refused",
+  async (t) => {
+    const wrong: TasksOptions[] = [
+      { ttlMs: 0 },
+      { ttlMs: 1.5 },
+      { pollIntervalMs: 0 },
+      { pollIntervalMs: 0.5 },
+      { pollIntervalMs: Number.POSITIVE_INFINITY },
+    ];
+    for (const options of wrong) throws(() => tasks(options), /must be a whole number/, JSON.stringify(options));
+    const server = new McpServer(me)
+      .tool("t", { task: "optional" }, () => "x")
+      .extend(tasks({ ttlMs: Number.POSITIVE_INFINITY }));
+    const world = await modernWires[0]?.open(t);
+    ok(world !== undefined);
+    const client = await taskClient(world, server, t);
+    equal((await client.call("t")).result?.ttlMs, null);
+  },
+);
 
 verifies("tasks-ext:fields:timestamps", modernWires, async (world, t) => {
   const clock = new FakeClock();

@@ -119,8 +119,7 @@ verifies("tasks-ext:legacy:not-enabled-2025", legacyWires, async (world, t) => {
   const capabilities = { extensions: { [TASKS]: {} } };
   const { result } = await raw.ask(initialize(1, "2025-11-25", { capabilities }));
   raw.send({ method: "notifications/initialized" });
-  const announced = (result?.capabilities as { extensions?: object }).extensions ?? {};
-  equal(TASKS in announced, false);
+  equal(JSON.stringify(result?.capabilities).includes(TASKS), false);
   for (const name of ["either", "sync"]) {
     const { result: called } = await raw.ask({ id: name, method: "tools/call", params: { name, arguments: {} } });
     deepEqual(called, { content: [{ type: "text", text: name }] });
@@ -144,7 +143,7 @@ verifies("tasks:legacy:not-advertised", "a server", legacyWires, async (world, t
   const raw = await rawClient(world, define(), t);
   const { result } = await raw.ask(initialize(1, "2025-11-25", { capabilities: { tasks: { list: {} } } }));
   raw.send({ method: "notifications/initialized" });
-  equal("tasks" in (result?.capabilities as object), false);
+  equal("tasks" in (result?.capabilities ?? {}), false);
   for (const method of ["tasks/get", "tasks/list", "tasks/result", "tasks/cancel"]) {
     const { error } = await raw.ask({ id: method, method, params: { taskId: "x" } });
     equal(error?.code, -32601, method);
@@ -163,7 +162,11 @@ verifies("protocol:meta:related-task", "a server", legacyWires, async (world, t)
   const raw = await rawClient(world, server, t);
   await raw.ask(initialize(1));
   raw.send({ method: "notifications/initialized" });
-  const { result } = await raw.ask({ id: 2, method: "tools/call", params: { name: "echo", arguments: {}, _meta: related } });
+  const { result } = await raw.ask({
+    id: 2,
+    method: "tools/call",
+    params: { name: "echo", arguments: {}, _meta: related },
+  });
   deepEqual(seen, [{ taskId: "t-1" }]);
   deepEqual(result?._meta, related);
   await raw.until((heard) => heard.some(({ method }) => method === "notifications/message"));

@@ -1,0 +1,43 @@
+import type { Call } from "../../era/server-era.js";
+import { isObject } from "../../protocol/json.js";
+import type { JsonObject } from "../../protocol/types/index.js";
+import type { TaskMode } from "./options.js";
+import { NO_JOURNAL, type TaskCaller, type TaskRecord } from "./record.js";
+import { ownerOf } from "./store.js";
+
+/** Returns the task of a call, before it runs. */
+export async function toRecord(call: Call, tool: string, mode: TaskMode, createdAt: number): Promise<TaskRecord> {
+  return {
+    format: 1,
+    id: crypto.randomUUID(),
+    owner: await ownerOf(call.origin.principal),
+    tool,
+    arguments: call.params.arguments as JsonObject | undefined,
+    meta: call.params._meta as JsonObject | undefined,
+    caller: toCaller(call),
+    idempotencyKey: crypto.randomUUID(),
+    createdAt,
+    updatedAt: createdAt,
+    ttlMs: mode.ttlMs,
+    stage: "queued",
+    round: 1,
+    fence: 0,
+    losses: 0,
+    journal: NO_JOURNAL,
+    questions: {},
+    mark: crypto.randomUUID(),
+  };
+}
+
+/** Returns the data of the caller that a task keeps: never the token. */
+function toCaller({ client, origin }: Call): TaskCaller {
+  const { principal, auth } = origin;
+  const { token: _token, ...rest } = isObject(auth) ? auth : { token: undefined };
+  return {
+    principal,
+    auth: isObject(auth) ? rest : undefined,
+    version: client.version,
+    capabilities: client.capabilities,
+    info: client.info,
+  };
+}
