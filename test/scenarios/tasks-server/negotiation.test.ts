@@ -143,7 +143,7 @@ verifies("tasks:legacy:not-advertised", "a server", legacyWires, async (world, t
   const raw = await rawClient(world, define(), t);
   const { result } = await raw.ask(initialize(1, "2025-11-25", { capabilities: { tasks: { list: {} } } }));
   raw.send({ method: "notifications/initialized" });
-  equal("tasks" in (result?.capabilities ?? {}), false);
+  equal(JSON.stringify(result?.capabilities).includes("tasks"), false);
   for (const method of ["tasks/get", "tasks/list", "tasks/result", "tasks/cancel"]) {
     const { error } = await raw.ask({ id: method, method, params: { taskId: "x" } });
     equal(error?.code, -32601, method);
