@@ -1,0 +1,280 @@
+import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
+import type { Context, McpServer } from "bowline/server";
+import { aborted, gate } from "../../support/gate.js";
+import { accept } from "../../support/task-client.js";
+import { TaskNodes } from "../../support/task-nodes.js";
+import { proves } from "../../support/verifies.js";
+
+const FORM = { type: "object", properties: { city: { type: "string" } }, required: ["city"] } as const;
+const LEASE_MS = 10_000;
+const idle = { tasks: { work: false } };
+
+proves(
+  "tasks-ext:lifecycle:any-connection",
+  {},
+  "a task runs, is polled, answered and watched elsewhere",
+  async (t) => {
+    const world = new TaskNodes(t);
+    const ran: string[] = [];
+    const turn = gate();
+    const define = (name: string) => (server: McpServer) =>
+      void server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
+        ran.push(name);
+        await turn.opened;
+        const { content } = await ctx.elicit("Where?", FORM);
+        return String(content?.city);
+      });
+    const front = world.node(define("front"), idle);
+    const worker = world.node(define("worker"));
+    const taskId = await front.client.start("t");
+    const heard = await front.listen([taskId]);
+    turn.open();
+    await world.until(
+      "the question is open",
+      async () => (await worker.client.get(taskId)).status === "input_required",
+    );
+    await front.client.update(taskId, { "ask-1": accept({ city: "Oslo" }) });
+    equal(await worker.client.text(taskId), "Oslo");
+    equal(await front.client.text(taskId), "Oslo");
+    deepEqual(ran, ["worker", "worker"]);
+    await world.until("the end is told", () => heard.some(({ params }) => params?.status === "completed"));
+    ok(heard.some(({ params }) => params?.status === "input_required"));
+    equal(front.extension.running, 0);
+  },
+);
+
+proves("tasks-ext:lifecycle:any-connection", {}, "a cancellation reaches the worker of another node", async (t) => {
+  const world = new TaskNodes(t);
+  const reached = gate<AbortSignal>();
+  const define = (server: McpServer) =>
+    void server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
+      reached.open(ctx.signal);
+      throw await aborted(ctx.signal);
+    });
+  const front = world.node(define, idle);
+  const worker = world.node(define);
+  const taskId = await front.client.start("t");
+  const signal = await reached.opened;
+  await front.client.cancel(taskId);
+  await aborted(signal);
+  await worker.extension.idle();
+  equal((await worker.client.get(taskId)).status, "cancelled");
+  deepEqual(worker.errors, []);
+});
+
+proves("tasks-ext:lifecycle:any-connection", {}, "a cancellation that was missed is found after the gap", async (t) => {
+  const world = new TaskNodes(t);
+  const reached = gate<AbortSignal>();
+  const define = (server: McpServer) =>
+    void server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
+      reached.open(ctx.signal);
+      throw await aborted(ctx.signal);
+    });
+  const worker = world.node(define);
+  const front = world.node(define, idle);
+  const taskId = await worker.client.start("t");
+  const signal = await reached.opened;
+  world.state.cut(worker.cluster);
+  await front.client.cancel(taskId);
+  equal(signal.aborted, false);
+  world.state.mend(worker.cluster);
+  await aborted(signal);
+  equal((await front.client.get(taskId)).status, "cancelled");
+});
+
+proves(
+  ["tasks-ext:lifecycle:worker-lost", "tasks-ext:lifecycle:steps-once"],
+  {},
+  "a task goes on elsewhere after its last step",
+  async (t) => {
+    const world = new TaskNodes(t);
+    const ran: string[] = [];
+    const keys = new Set<string | undefined>();
+    const stuck = gate();
+    const define = (name: string) => (server: McpServer) =>
+      void server.tool("t", { task: { restartable: true } }, async (_: unknown, ctx: Context) => {
+        keys.add(ctx.idempotencyKey);
+        const first = await ctx.step("first", () => {
+          ran.push(`${name} first`);
+          return "1";
+        });
+        const second = await ctx.step("second", async () => {
+          ran.push(`${name} second`);
+          if (name === "one") await stuck.opened;
+          return name;
+        });
+        return `${first} ${second}`;
+      });
+    const one = world.node(define("one"));
+    const taskId = await one.client.start("t");
+    await world.until("the second step has begun", () => ran.length === 2);
+    const two = world.node(define("two"));
+    await world.pass(2 * LEASE_MS);
+    deepEqual(ran, ["one first", "one second"], "a living worker keeps its task");
+    world.state.cut(one.cluster);
+    await world.until("the task has ended", async () => (await two.client.get(taskId)).status === "completed");
+    equal(await two.client.text(taskId), "1 two");
+    deepEqual(ran, ["one first", "one second", "two second"]);
+    equal(keys.size, 1);
+    notEqual([...keys][0], undefined);
+    world.state.mend(one.cluster);
+    stuck.open();
+    await one.extension.idle();
+    await world.pass(LEASE_MS);
+    equal(await one.client.text(taskId), "1 two", "the old run cannot write any more");
+    deepEqual(ran, ["one first", "one second", "two second"]);
+  },
+);
+
+proves("tasks-ext:lifecycle:worker-lost", {}, "the old run ends while it still has the engine", async (t) => {
+  const world = new TaskNodes(t);
+  const stuck = gate();
+  const define = (name: string) => (server: McpServer) =>
+    void server.tool("t", { task: { restartable: true } }, async (_: unknown, ctx: Context) => {
+      if (name === "one") await stuck.opened;
+      return ctx.step("late", () => name);
+    });
+  const one = world.node(define("one"));
+  const taskId = await one.client.start("t");
+  await world.until("it runs", () => one.extension.running === 1);
+  const two = world.node(define("two"), { tasks: { work: false } });
+  world.state.cut(one.cluster);
+  await world.pass(LEASE_MS + 100);
+  world.state.mend(one.cluster);
+  await world.pass(3_000);
+  equal((await two.client.get(taskId)).status, "working", "one node does not run a task twice at a time");
+  stuck.open();
+  await world.until("the task has ended", async () => (await two.client.get(taskId)).status === "completed");
+  equal(await two.client.text(taskId), "one");
+});
+
+proves(
+  ["tasks-ext:lifecycle:not-restartable", "tasks-ext:lifecycle:worker-lost"],
+  {},
+  "a tool that is not restartable fails and is not run again",
+  async (t) => {
+    const world = new TaskNodes(t);
+    let ran = 0;
+    const stuck = gate();
+    const define = (server: McpServer) =>
+      void server.tool("t", { task: "optional" }, async () => {
+        ran++;
+        await stuck.opened;
+        return "late";
+      });
+    const one = world.node(define);
+    const taskId = await one.client.start("t");
+    await world.until("it runs", () => ran === 1);
+    const two = world.node(define);
+    world.state.cut(one.cluster);
+    await world.until("the task has failed", async () => (await two.client.get(taskId)).status === "failed");
+    const { error, statusMessage } = await two.client.get(taskId);
+    deepEqual(error?.data, { code: "worker_lost" });
+    match(String(statusMessage), /not restartable/);
+    equal(ran, 1);
+    world.state.mend(one.cluster);
+    stuck.open();
+    await one.extension.idle();
+    equal((await one.client.get(taskId)).status, "failed");
+  },
+);
+
+proves("tasks-ext:lifecycle:worker-lost", {}, "a task fails after its attempts", async (t) => {
+  const world = new TaskNodes(t);
+  const ran: string[] = [];
+  const define = (name: string) => (server: McpServer) =>
+    void server.tool("t", { task: { restartable: true, attempts: 2 } }, async (_: unknown, ctx: Context) => {
+      ran.push(name);
+      throw await aborted(ctx.signal);
+    });
+  const nodes = ["one", "two"].map((name) => world.node(define(name)));
+  const front = world.node(define("front"), idle);
+  const taskId = await front.client.start("t");
+  await world.until("it runs", () => ran.length === 1);
+  const of = (name: string | undefined) => nodes[name === "one" ? 0 : 1] as (typeof nodes)[number];
+  world.state.cut(of(ran[0]).cluster);
+  await world.until("it runs elsewhere", () => ran.length === 2);
+  world.node(define("three"));
+  world.state.cut(of(ran[1]).cluster);
+  await world.until("the task has failed", async () => (await front.client.get(taskId)).status === "failed");
+  const { error } = await front.client.get(taskId);
+  deepEqual(error?.data, { code: "worker_lost" });
+  match(String(error?.message), /2\. time/);
+  deepEqual(ran.toSorted(), ["one", "two"]);
+});
+
+proves("tasks-ext:lifecycle:worker-lost", {}, "an answered question is not asked again after a takeover", async (t) => {
+  const world = new TaskNodes(t);
+  const stuck = gate();
+  const define = (name: string) => (server: McpServer) =>
+    void server.tool("t", { task: { restartable: true } }, async (_: unknown, ctx: Context) => {
+      const { content } = await ctx.elicit("Where?", FORM);
+      if (name === "one") await stuck.opened;
+      return `${content?.city} ${name}`;
+    });
+  const one = world.node(define("one"));
+  const taskId = await one.client.start("t");
+  await world.until("the question is open", async () => (await one.client.get(taskId)).status === "input_required");
+  await one.client.update(taskId, { "ask-1": accept({ city: "Oslo" }) });
+  await world.until("it runs again", () => one.extension.running === 1);
+  const two = world.node(define("two"));
+  world.state.cut(one.cluster);
+  await world.until("the task has ended", async () => (await two.client.get(taskId)).status === "completed");
+  equal(await two.client.text(taskId), "Oslo two");
+  stuck.open();
+});
+
+proves("tasks-ext:lifecycle:worker-lost", {}, "the engine is away for less than a lease", async (t) => {
+  const world = new TaskNodes(t);
+  const turn = gate();
+  let ran = 0;
+  const define = (server: McpServer) =>
+    void server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
+      ran++;
+      await turn.opened;
+      return ctx.step("make", () => "made");
+    });
+  const one = world.node(define);
+  const two = world.node(define);
+  const taskId = await one.client.start("t");
+  await world.until("it runs", () => ran === 1);
+  world.state.cut(one.cluster);
+  world.state.cut(two.cluster);
+  turn.open();
+  await world.pass(LEASE_MS / 2);
+  world.state.mend(one.cluster);
+  world.state.mend(two.cluster);
+  await world.until("the task has ended", async () => (await two.client.get(taskId)).status === "completed");
+  equal(await two.client.text(taskId), "made");
+  equal(ran, 1);
+});
+
+proves("tasks-ext:lifecycle:worker-lost", {}, "the engine is away when a node starts", async (t) => {
+  const world = new TaskNodes(t);
+  const reached = gate<AbortSignal>();
+  const define = (server: McpServer) =>
+    void server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
+      reached.open(ctx.signal);
+      throw await aborted(ctx.signal);
+    });
+  const front = world.node(define, idle);
+  let isAway = true;
+  const worker = world.node(define, {
+    wrap: (cluster) => ({
+      bus: new Proxy(cluster.bus, {
+        get: (bus, name) => {
+          if (name === "subscribe" && isAway) throw new Error("away");
+          const value = bus[name as keyof typeof bus];
+          return typeof value === "function" ? value.bind(bus) : value;
+        },
+      }),
+    }),
+  });
+  const taskId = await front.client.start("t");
+  const signal = await reached.opened;
+  isAway = false;
+  await world.pass(2_000);
+  await front.client.cancel(taskId);
+  await aborted(signal);
+  await worker.extension.idle();
+});
