@@ -121,8 +121,14 @@ export class MemoryQueue implements Queue {
     try {
       while (waiter.goesOn) {
         const job = this.#link.isUp ? this.takeNow(options?.leaseMs ?? LEASE_MS) : undefined;
-        if (job === undefined) await waiter.wait();
-        else yield job;
+        if (job === undefined) {
+          await waiter.wait();
+          continue;
+        }
+        // The other nodes come first next time.
+        this.#table.takers.delete(waiter);
+        this.#table.takers.add(waiter);
+        yield job;
       }
     } finally {
       waiter.leave();

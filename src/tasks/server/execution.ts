@@ -129,7 +129,7 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
 
   /** Throws if the handler has ended without asking for all that is recorded. */
   assertComplete(): void {
-    if (this.#expected.size > 0) throw this.#changed();
+    if (this.#expected.size > 0) throw this.#break(this.#changed());
   }
 
   async #run<T>(name: string, work: () => T | Promise<T>): Promise<T> {
