@@ -254,8 +254,8 @@ export interface ServerRuntime {
   readonly run: (call: Call) => MaybePromise<Outcome>;
   /** True if the author defined this method. */
   knows(method: string): boolean;
-  /** Returns the params member of a custom method that is mirrored in the Mcp-Name header, if it must be. */
-  nameFrom?(method: string, isSent: boolean): string | undefined;
+  /** Returns the params member of a custom method that is mirrored in the Mcp-Name header. */
+  nameFrom?(method: string): string | undefined;
   /** True if a tool mirrors arguments in headers. */
   readonly mirrorsArguments: boolean;
   /** Returns the arguments of a tool that are mirrored in headers. Returns undefined for an unknown tool. */

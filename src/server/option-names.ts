@@ -91,5 +91,4 @@ export const METHOD: Known<MethodOptions<AnySchema>> = {
   requires: 1,
   sealState: "boolean",
   nameFrom: "string",
-  nameOptional: "boolean",
 };

@@ -113,9 +113,8 @@ export class ServerCore implements ServerRuntime {
     return this.registry.methods.has(method);
   }
 
-  nameFrom(method: string, isSent: boolean): string | undefined {
-    const custom = this.registry.methods.get(method);
-    return isSent || custom?.nameOptional !== true ? custom?.nameFrom : undefined;
+  nameFrom(method: string): string | undefined {
+    return this.registry.methods.get(method)?.nameFrom;
   }
 
   /** True if an era of this server specifies the method. */
@@ -210,7 +209,7 @@ export class ServerCore implements ServerRuntime {
 
 function assertInterceptor(where: string, interceptor: unknown): void {
   if (typeof interceptor !== "function")
-    throw new DefinitionError(`${where}: an interceptor must be a function (call, next) => next(call)`);
+    throw new DefinitionError(`${where}: an interceptor must be a function (call, next)`);
 }
 
 function supportedVersions(eras: readonly OfferedEra[], wanted: readonly string[] | undefined): readonly string[] {

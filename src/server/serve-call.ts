@@ -151,7 +151,7 @@ export function toOutcome(runtime: ServerRuntime, call: Call, error: unknown): O
   const encoded = call.era.encodeError(error, call);
   if (error instanceof Busy) return { kind: "error", error: encoded, refused: true, busy: error };
   if (isWritable(encoded.data)) return { kind: "error", error: encoded, refused: error instanceof Refusal };
-  runtime.report(new Error(`The data of error ${error.rpcCode} cannot be written as JSON`, { cause: error }), context);
+  runtime.report(new Error(`The data of error ${error.rpcCode} is not JSON`, { cause: error }), context);
   return { kind: "error", error: INTERNAL, refused: false };
 }
 

@@ -18,11 +18,6 @@ export interface MethodOptions<P extends AnySchema | undefined = undefined> {
   readonly sealState?: boolean;
   /** Member of params that names the target of a request. HTTP clients also send it in the header `Mcp-Name`. */
   readonly nameFrom?: string;
-  /**
-   * Serves requests over HTTP without the header `Mcp-Name` too. A header that differs is refused in any case.
-   * @default false
-   */
-  readonly nameOptional?: boolean;
 }
 
 export type MethodParams<P> = P extends AnySchema ? OutputOf<P> : Record<string, unknown>;
@@ -42,7 +37,6 @@ export class CustomMethod {
   readonly requires: ClientCapabilities | undefined;
   readonly sealState: boolean;
   readonly nameFrom: string | undefined;
-  readonly nameOptional: boolean | undefined;
   readonly params: UsableSchema | undefined;
 
   constructor(
@@ -54,7 +48,6 @@ export class CustomMethod {
     this.requires = options.requires;
     this.sealState = options.sealState ?? false;
     this.nameFrom = options.nameFrom;
-    this.nameOptional = options.nameOptional;
     const schema = options.params;
     this.params =
       schema === undefined ? undefined : compileSchema(schema, `method "${name}" params`, "input", validator);

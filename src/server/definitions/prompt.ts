@@ -99,7 +99,7 @@ export function assertStringArguments(where: string, schema: UsableSchema, coerc
   for (const [name, { type = "string" }] of Object.entries(properties)) {
     if (type.includes("string") || (coerces && takes(schema, name, type))) continue;
     throw new DefinitionError(
-      `${where}: /${name} accepts no string, but arguments of prompts are strings; use a string or z.coerce`,
+      `${where}: /${name} must accept strings, as arguments of prompts are strings; use z.coerce`,
     );
   }
 }

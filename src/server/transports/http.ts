@@ -223,4 +223,4 @@ const CLOSING: HttpRefusal = {
   ...toRefusal(503, INTERNAL_ERROR, "The server is shutting down"),
   headers: { "retry-after": "1" },
 };
-const NOT_JSON = toRefusal(415, INVALID_REQUEST, "Unsupported media type: Content-Type must be application/json");
+const NOT_JSON = toRefusal(415, INVALID_REQUEST, "Content-Type must be application/json");

@@ -5,6 +5,7 @@ import { DefinitionError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import { assertOptions, resolveLimits } from "../../protocol/known-options.js";
 import { Context } from "../../server/context.js";
+import type { MethodHandler } from "../../server/definitions/custom-method.js";
 import { type ExtensionHost, ServerExtension } from "../../server/extensions/extension.js";
 import { CANCEL_TASK, GET_TASK, TASK_CHANGED, TASKS_EXTENSION, UPDATE_TASK } from "../types.js";
 import {
@@ -22,6 +23,8 @@ import { TaskService } from "./service.js";
 type Next = (call: Call) => Promise<HandlerResult>;
 
 const POLL_MS = 1_000;
+/** Code of a header that differs from the body. */
+const HEADER_MISMATCH = -32020;
 
 /** Creates the extension that runs tools as tasks: `server.extend(tasks())`. */
 export function tasks(options: TasksOptions = {}): TasksExtension {
@@ -87,20 +90,30 @@ export class TasksExtension extends ServerExtension {
   }
 
   #define(): void {
-    const named = { nameFrom: "taskId", nameOptional: this.#options.requireName === false };
-    this.method(GET_TASK, named, async ({ taskId }, ctx) =>
+    this.#method(GET_TASK, async ({ taskId }, ctx) =>
       toTask(await this.#service.get(taskId, ctx), this.#pollIntervalMs),
     );
-    this.method(UPDATE_TASK, named, async ({ taskId, inputResponses }, ctx) => {
+    this.#method(UPDATE_TASK, async ({ taskId, inputResponses }, ctx) => {
       await this.#service.update(taskId, inputResponses, ctx);
       return {};
     });
-    this.method(CANCEL_TASK, named, async ({ taskId }, ctx) => {
+    this.#method(CANCEL_TASK, async ({ taskId }, ctx) => {
       await this.#service.cancel(taskId, ctx);
       return {};
     });
     this.topic("taskIds", (wanted, call) => this.#watch(wanted, call));
     this.use((call, next) => this.#call(call, next));
+  }
+
+  /** Handles a method of tasks. Over HTTP it has the id in the header `Mcp-Name`, by option only if there is one. */
+  #method(method: string, handler: MethodHandler<undefined>): void {
+    if (this.#options.requireName !== false) return void this.method(method, { nameFrom: "taskId" }, handler);
+    this.method(method, {}, (params, ctx) => {
+      const given = ctx.header("mcp-name");
+      if (given !== undefined && given !== params.taskId)
+        throw new Refusal(HEADER_MISMATCH, "Header mismatch: Mcp-Name is not the taskId of the body");
+      return handler(params, ctx);
+    });
   }
 
   get #service(): TaskService {

@@ -209,7 +209,7 @@ describe("the arguments of a prompt come as texts", () => {
 
   it("so that what cannot be one is refused with its place", () => {
     const says = (name: string) =>
-      `prompt "p" arguments: /${name} accepts no string, but arguments of prompts are strings; use a string or z.coerce`;
+      `prompt "p" arguments: /${name} must accept strings, as arguments of prompts are strings; use z.coerce`;
     refuses(prompt(z.object({ city: z.string(), days: z.number() })), says("days"));
     refuses(prompt(z.object({ days: z.number().optional() })), says("days"));
     refuses(prompt(z.object({ tags: z.array(z.string()) })), says("tags"));
@@ -248,7 +248,7 @@ describe("an option of a wrong kind is refused where it is written", () => {
       [{ stateCodec: handler }, "McpServer: stateCodec must be of type object, got function"],
       [{ acceptState: true }, "McpServer: acceptState must be of type function, got boolean"],
       [{ interceptors: handler }, "McpServer: interceptors must be of type array, got function"],
-      [{ interceptors: [1] }, "interceptors: an interceptor must be a function (call, next) => next(call)"],
+      [{ interceptors: [1] }, "interceptors: an interceptor must be a function (call, next)"],
       [{ versions: "2026-07-28" }, "McpServer: versions must be of type array, got string"],
       [{ onError: console }, "McpServer: onError must be of type function, got object"],
       [{ limits: 5 }, "McpServer: limits must be of type object, got number"],

@@ -147,7 +147,7 @@ export class SseEndpoint {
   }
 }
 
-const notJson = refusal(415, "Unsupported media type: Content-Type must be application/json");
+const notJson = refusal(415, "Content-Type must be application/json");
 
 const notOpenYet = refusal(503, "The session is still being opened", { "retry-after": "1" });
 

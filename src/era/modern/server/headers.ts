@@ -23,8 +23,7 @@ export function headerRefusal(
   params: Params,
   version: string,
 ): Refusal | undefined {
-  const given = exchange.header("mcp-name");
-  const nameFrom = era.methods.get(method)?.nameFrom ?? runtime.nameFrom?.(method, given !== undefined);
+  const nameFrom = era.methods.get(method)?.nameFrom ?? runtime.nameFrom?.(method);
   const named = nameFrom === undefined ? undefined : params[nameFrom];
   // A name that is not a string is an error of the body, which is refused later.
   const name = typeof named === "string" ? named : undefined;
@@ -32,10 +31,13 @@ export function headerRefusal(
   const mirrored = mirrors ? runtime.paramHeaders(name) : undefined;
   const versionHeader = exchange.header("mcp-protocol-version");
   const methodHeader = exchange.header("mcp-method");
+  const nameHeader = name === undefined ? undefined : exchange.header("mcp-name");
   return (
     (versionHeader === version ? undefined : plainHeaderRefusal("MCP-Protocol-Version", versionHeader, version)) ??
     (methodHeader === method ? undefined : plainHeaderRefusal("Mcp-Method", methodHeader, method)) ??
-    (name === undefined || (given === name && PLAIN.test(name)) ? undefined : nameHeaderRefusal(given, name)) ??
+    (name === undefined || (nameHeader === name && PLAIN.test(name))
+      ? undefined
+      : nameHeaderRefusal(nameHeader, name)) ??
     (mirrored?.length
       ? mismatch(checkParamHeaders(mirrored, params.arguments, (header) => exchange.header(header.toLowerCase())))
       : undefined)

@@ -136,7 +136,7 @@ export class ModernReply implements ServerWire, Quiet {
 
 /** Rejects a request to the client. */
 export function rejectRequest(): Promise<never> {
-  return Promise.reject(new Error("This protocol version has no requests from the server to the client"));
+  return Promise.reject(new Error("Servers send no requests in this protocol version"));
 }
 
 /**
