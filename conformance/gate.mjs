@@ -3,19 +3,16 @@ import { at, readJson } from "../scripts/lib/project.mjs";
 const expected = readJson(at("conformance/expected.json"));
 
 /**
- * Returns the scenarios that must pass: `[{ role, revision, scenario, least }]`, with those of the given pending areas.
- * `least` is the number of checks that must succeed, so that a check that disappears is noticed. `extension` is true if
- * the scenario is about an extension: no version requires it, and the suite runs it only by its name.
+ * Returns the scenarios that must pass: `[{ role, revision, scenario, least }]`. `least` is the number of checks that
+ * must succeed, so that a check that disappears is noticed. `extension` is true if the scenario is about an extension: no
+ * version requires it, and the suite runs it only by its name.
  */
-export function readExpected(areas) {
+export function readExpected() {
   const found = [];
-  for (const [role, revision, { run, extensions, pending }] of legs()) {
+  for (const [role, revision, { run, extensions }] of legs()) {
     for (const [scenario, least] of Object.entries(run)) found.push({ role, revision, scenario, least });
     for (const [scenario, least] of Object.entries(extensions))
       found.push({ role, revision, scenario, least, extension: true });
-    for (const scenario of areas.flatMap((area) => pending[area] ?? [])) {
-      found.push({ role, revision, scenario, least: expected.withoutSuccess.includes(scenario) ? 0 : 1 });
-    }
   }
   return found;
 }
@@ -23,7 +20,7 @@ export function readExpected(areas) {
 function* legs() {
   for (const role of ["server", "client", "authorization"]) {
     for (const [revision, lists] of Object.entries(expected[role]))
-      yield [role, revision, { extensions: {}, pending: {}, ...lists }];
+      yield [role, revision, { extensions: {}, ...lists }];
   }
 }
 
@@ -37,9 +34,8 @@ export function judge(chosen, outcomes, { complete }) {
   const verdicts = chosen.map((wanted) => verdict(wanted, byKey.get(key(wanted))));
   if (!complete) return verdicts;
   const known = new Set();
-  for (const [role, revision, { run, extensions, pending }] of legs()) {
-    for (const scenario of [...Object.keys({ ...run, ...extensions }), ...Object.values(pending).flat()])
-      known.add(key({ role, revision, scenario }));
+  for (const [role, revision, { run, extensions }] of legs()) {
+    for (const scenario of Object.keys({ ...run, ...extensions })) known.add(key({ role, revision, scenario }));
   }
   const unknown = outcomes.filter((outcome) => !known.has(key(outcome)));
   return [...verdicts, ...unknown.map((outcome) => verdict(outcome, { ...outcome, error: "not in expected.json" }))];

@@ -6,14 +6,12 @@ import { reports, runClientScenario, runIssuerLeg, runServerLeg, runServerScenar
 
 /**
  * Runs the official conformance suite on the fixtures and applies stricter rules than the suite: `node
- * conformance/run.mjs [filter ...] [--json] [--<area>]`. A filter is a part of `<role> <revision> <scenario>`. `--auth`
- * (or another area of expected.json) also runs the pending scenarios of that area.
+ * conformance/run.mjs [filter ...] [--json]`. A filter is a part of `<role> <revision> <scenario>`.
  */
-const flags = process.argv.slice(2).filter((argument) => argument.startsWith("--"));
 const filters = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
 const json = wantsJson();
 
-const planned = readExpected(flags.map((flag) => flag.slice(2)));
+const planned = readExpected();
 const chosen = planned.filter(({ role, revision, scenario }) => {
   const name = `${role} ${revision} ${scenario}`;
   return filters.length === 0 || filters.some((filter) => name.includes(filter));

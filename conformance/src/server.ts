@@ -6,6 +6,7 @@ import { addInputRequired } from "./server/input-required.js";
 import { addPrompts } from "./server/prompts.js";
 import { addResources } from "./server/resources.js";
 import { addSkills } from "./server/skills.js";
+import { addTasks } from "./server/tasks.js";
 import { addTools } from "./server/tools.js";
 
 /** Server that the conformance suite tests, for both eras on one endpoint: `node dist/server.js --port 0`. */
@@ -21,6 +22,7 @@ addInputRequired(server);
 addResources(server);
 addPrompts(server);
 addSkills(server);
+addTasks(server);
 
 const running = await serveHttp(server, { port: Number(values.port) });
 process.once("SIGTERM", () => void running.close());
