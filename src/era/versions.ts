@@ -6,6 +6,9 @@ export const HANDSHAKE_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "20
 /** Only version with batches. */
 export const BATCHING_VERSION = "2025-03-26";
 
+/** Only version in which clients ask for tasks by the member `task` of a request. */
+export const AUGMENTING_VERSION = "2025-11-25";
+
 /** Protocol versions in which each request is self-contained, newest first. */
 export const STATELESS_VERSIONS = ["2026-07-28"] as const;
 

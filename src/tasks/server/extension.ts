@@ -8,6 +8,7 @@ import { Context } from "../../server/context.js";
 import type { MethodHandler } from "../../server/definitions/custom-method.js";
 import { type ExtensionHost, ServerExtension } from "../../server/extensions/extension.js";
 import { CANCEL_TASK, GET_TASK, TASK_CHANGED, TASKS_EXTENSION, UPDATE_TASK } from "../types.js";
+import { AugmentedTasks } from "./augmented.js";
 import {
   assertTtl,
   TASKS_LIMITS,
@@ -39,7 +40,9 @@ export class TasksExtension extends ServerExtension {
   readonly #modes = new WeakMap<object, TaskMode>();
   /** Calls of tasks that run. They do not become tasks again. */
   readonly #taskCalls = new WeakSet<Call>();
-  #installed: { readonly service: TaskService; readonly host: ExtensionHost } | undefined;
+  #installed:
+    | { readonly service: TaskService; readonly augmented: AugmentedTasks; readonly host: ExtensionHost }
+    | undefined;
 
   constructor(options: TasksOptions) {
     super(TASKS_EXTENSION, { results: { task: "tools/call" } });
@@ -72,6 +75,7 @@ export class TasksExtension extends ServerExtension {
     const shared = this.#options.cluster ?? host.options.cluster;
     const cluster = shared ?? memoryCluster({ clock: host.clock });
     const report = (error: unknown) => host.report(error, { where: "tasks" });
+    host.use((call, next) => this.#runtime.augmented.intercept(call, next));
     host.use((call, next) => this.#requireDeclaration(call, next));
     super.installIn(host);
     const service = new TaskService({
@@ -81,7 +85,15 @@ export class TasksExtension extends ServerExtension {
       modeOf: (tool) => this.#modeOf(tool),
       onCall: (call) => this.#taskCalls.add(call),
     });
-    this.#installed = { service, host };
+    const augmented = new AugmentedTasks({
+      host,
+      service,
+      pollIntervalMs: this.#pollIntervalMs,
+      modeOf: (tool) => this.#modeOf(tool),
+      sees: (call, tool) => this.#sees(call, tool),
+      isTaskCall: (call) => this.#taskCalls.has(call),
+    });
+    this.#installed = { service, augmented, host };
     host.onClosing(() => {
       const stopped = service.stop();
       (shared === undefined ? stopped.then(() => cluster.close()) : stopped).catch(report);
@@ -139,9 +151,8 @@ export class TasksExtension extends ServerExtension {
     const { name } = call.params;
     const mode = this.#modeOf(name);
     if (mode === undefined) return next(call);
-    const ctx = new Context(call, { open: () => Promise.reject(new Error("a check asked the client")) }, host);
     // A tool that the caller may not see is refused as it is without tasks.
-    if ((await host.registry.tools.find(name as string, ctx)) === undefined) return next(call);
+    if (!(await this.#sees(call, name as string))) return next(call);
     if (mode.promoteAfterMs !== undefined) {
       const end = await service.promote(call, name as string, mode, mode.promoteAfterMs).run(next);
       return end.task === undefined ? end.result : this.#created(end.task);
@@ -150,6 +161,12 @@ export class TasksExtension extends ServerExtension {
     if (record !== undefined) return this.#created(record);
     if (this.#options.whenFull === "run" && mode.support === "optional") return next(call);
     throw host.busy(429, "maxTasks", "Too many tasks: wait until some have ended");
+  }
+
+  async #sees(call: Call, tool: string): Promise<boolean> {
+    const { host } = this.#runtime;
+    const ctx = new Context(call, { open: () => Promise.reject(new Error("a check asked the client")) }, host);
+    return (await host.registry.tools.find(tool, ctx)) !== undefined;
   }
 
   #created(record: TaskRecord): HandlerResult {

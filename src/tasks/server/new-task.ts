@@ -6,15 +6,21 @@ import { NO_JOURNAL, type TaskCaller, type TaskRecord } from "./record.js";
 import { ownerOf } from "./store.js";
 
 /** Returns the task of a call, before it runs. */
-export async function toRecord(call: Call, tool: string, mode: TaskMode, createdAt: number): Promise<TaskRecord> {
+export async function toRecord(
+  call: Call,
+  tool: string,
+  mode: TaskMode,
+  createdAt: number,
+  realm?: string,
+): Promise<TaskRecord> {
   return {
     format: 1,
     id: crypto.randomUUID(),
-    owner: await ownerOf(call.origin.principal),
+    owner: await ownerOf(call.origin.principal, realm),
     tool,
     arguments: call.params.arguments as JsonObject | undefined,
     meta: call.params._meta as JsonObject | undefined,
-    caller: toCaller(call),
+    caller: { ...toCaller(call), realm },
     idempotencyKey: crypto.randomUUID(),
     createdAt,
     updatedAt: createdAt,

@@ -7,6 +7,8 @@ export type TaskStage = "queued" | "running" | "waiting" | "completed" | "failed
 /** Caller of the tool, as far as it is kept. The credentials of the request are not. */
 export interface TaskCaller {
   readonly principal?: string | undefined;
+  /** Callers of the principal for which the task exists. Undefined for all that declare the extension. */
+  readonly realm?: string | undefined;
   /** Data of the authorization gate without the token. */
   readonly auth?: unknown;
   readonly version: string;

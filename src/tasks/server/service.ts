@@ -2,6 +2,7 @@ import { pause } from "../../call/clock.js";
 import type { Cluster } from "../../cluster/cluster.js";
 import { ClusterError } from "../../cluster/error.js";
 import type { Call } from "../../era/server-era.js";
+import type { RpcError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
@@ -10,7 +11,7 @@ import { HeldTask } from "./held-task.js";
 import { toRecord } from "./new-task.js";
 import { type TaskMode, type TasksLimits, timeOfDay } from "./options.js";
 import { type PromotedTask, Promotion } from "./promotion.js";
-import { ended, hasEnded, type TaskRecord } from "./record.js";
+import { ended, hasEnded, type TaskCaller, type TaskRecord } from "./record.js";
 import { RunningTasks } from "./running-tasks.js";
 import { TaskStore } from "./store.js";
 import { TaskWatchers } from "./watchers.js";
@@ -23,9 +24,6 @@ const RETRY_MS = 1_000;
 /** Maximum number of characters of an id. Longer ones are unknown. */
 const MAX_ID_CHARS = 64;
 
-/** Caller of a method of tasks. */
-type Caller = { readonly principal?: string | undefined };
-
 export interface ServiceOptions {
   readonly cluster: Cluster;
   readonly host: ExtensionHost;
@@ -33,6 +31,9 @@ export interface ServiceOptions {
   readonly modeOf: (tool: string) => TaskMode | undefined;
   readonly onCall: (call: Call) => void;
 }
+
+/** Caller for which a task exists. */
+export type TaskOwner = Pick<TaskCaller, "principal" | "realm">;
 
 /** Tasks of a server: creates them, answers for them, and runs them. */
 export class TaskService {
@@ -104,9 +105,9 @@ export class TaskService {
   }
 
   /** Creates a task for a call. Returns undefined if there are too many. */
-  async create(call: Call, tool: string, mode: TaskMode): Promise<TaskRecord | undefined> {
+  async create(call: Call, tool: string, mode: TaskMode, realm?: string): Promise<TaskRecord | undefined> {
     const { host, cluster } = this.#options;
-    const record = await toRecord(call, tool, mode, timeOfDay(host.clock));
+    const record = await toRecord(call, tool, mode, timeOfDay(host.clock), realm);
     this.#assertSize(record);
     if (await this.#isFull(record)) return undefined;
     await this.#add(record);
@@ -199,15 +200,16 @@ export class TaskService {
   }
 
   /** Returns the task of a caller. Other tasks do not exist for it. */
-  async find(id: unknown, { principal }: Caller): Promise<TaskRecord> {
+  async find(id: unknown, { principal, realm }: TaskOwner): Promise<TaskRecord> {
     const isId = typeof id === "string" && id !== "" && id.length <= MAX_ID_CHARS;
     const stored = isId ? await this.#store.read(id) : undefined;
-    if (stored === undefined || stored.record.caller.principal !== principal) throw unknownTask();
+    const caller = stored?.record.caller;
+    if (stored === undefined || caller?.principal !== principal || caller?.realm !== realm) throw unknownTask();
     return stored.record;
   }
 
   /** Returns the task of a caller. Adds its job again if its process may have ended before it was added. */
-  async get(id: unknown, caller: Caller): Promise<TaskRecord> {
+  async get(id: unknown, caller: TaskOwner): Promise<TaskRecord> {
     const { host, cluster, limits } = this.#options;
     const record = await this.find(id, caller);
     if (needsJob(record) && timeOfDay(host.clock) - record.updatedAt > limits.leaseMs)
@@ -216,7 +218,7 @@ export class TaskService {
   }
 
   /** Stores answers to open questions. Runs the task again when all are answered. */
-  async update(id: unknown, given: unknown, caller: Caller): Promise<void> {
+  async update(id: unknown, given: unknown, caller: TaskOwner): Promise<void> {
     const { cluster } = this.#options;
     const { id: known } = await this.find(id, caller);
     if (!isObject(given)) throw malformed("/inputResponses must be an object");
@@ -232,7 +234,7 @@ export class TaskService {
   }
 
   /** Ends a task. Does nothing if it has ended. */
-  async cancel(id: unknown, caller: Caller): Promise<TaskRecord | undefined> {
+  async cancel(id: unknown, caller: TaskOwner): Promise<TaskRecord | undefined> {
     const { id: known } = await this.find(id, caller);
     return this.#end(known);
   }
@@ -245,6 +247,19 @@ export class TaskService {
     });
     if (cancelled && stored !== undefined) this.#publish(stored.record);
     return stored?.record;
+  }
+
+  /** Ends a task whose client refuses to answer a question. */
+  async refuse(id: string, wireKey: string, error: RpcError, caller: TaskOwner): Promise<void> {
+    const { rpcCode: code, message, data } = error;
+    await this.find(id, caller);
+    let failed = false;
+    const stored = await this.#store.change(id, (record) => {
+      failed = record.stage === "waiting" && Object.hasOwn(record.questions, wireKey);
+      const failure = { code, message, ...(data !== undefined && { data }) };
+      return failed ? ended(record, "failed", { error: failure, message }) : undefined;
+    });
+    if (failed && stored !== undefined) this.#publish(stored.record);
   }
 
   list(owner: string, after: Pick<TaskRecord, "id" | "createdAt"> | undefined, limit: number) {
@@ -346,6 +361,6 @@ function needsJob({ stage, promoted }: TaskRecord): boolean {
 }
 
 /** Error for a task that does not exist, has expired, or belongs to another caller. */
-function unknownTask(): Refusal {
+export function unknownTask(): Refusal {
   return new Refusal(INVALID_PARAMS, "Unknown task: it does not exist for this caller, or it has expired");
 }

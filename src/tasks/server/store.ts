@@ -128,9 +128,10 @@ function indexOf(record: TaskRecord): readonly IndexEntry[] {
   return [kept, { index: LIVE, score: record.createdAt }, { index: liveOf(owner), score: record.createdAt }];
 }
 
-/** Returns a digest of the principal, which may be long or secret. Callers without a name share one. */
-export async function ownerOf(principal: string | undefined): Promise<string> {
-  if (principal === undefined) return "";
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(principal));
+/** Returns a digest of the principal and realm, which may be long or secret. Callers without a name share one. */
+export async function ownerOf(principal: string | undefined, realm?: string): Promise<string> {
+  if (principal === undefined && realm === undefined) return "";
+  const text = realm === undefined ? principal : JSON.stringify([realm, principal]);
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,0 +1,130 @@
+import { deepEqual, equal, match } from "node:assert/strict";
+import { McpServer } from "bowline/server";
+import { tasks } from "bowline/tasks/server";
+import { FakeClock } from "bowline/testing";
+import * as z from "zod";
+import { AugmentedClient, RELATED } from "../../support/augmented-client.js";
+import { legacyHttp, legacyWires } from "../../support/each-wire.js";
+import type { Message } from "../../support/raw-client.js";
+import { verifies } from "../../support/verifies.js";
+
+const me = { name: "scenario", version: "1.0.0" };
+const ID = "tasks-2025:server:augmented";
+const capabilities = { elicitation: {}, sampling: {} };
+const name = z.object({ name: z.string() });
+
+function createDesk(clock?: FakeClock) {
+  const steps: string[] = [];
+  const server = new McpServer(me, clock && { clock })
+    .extend(tasks())
+    .tool("greet", { task: "optional" }, async (_, ctx) => {
+      await ctx.step("begin", () => steps.push("begin"));
+      const answer = await ctx.elicit("Your name?", name);
+      const { content } = await ctx.sample({
+        messages: [{ role: "user", content: { type: "text", text: "hi" } }],
+        maxTokens: 5,
+      });
+      return `${answer.content?.name}: ${JSON.stringify(content)}`;
+    })
+    .tool("pair", { task: "required" }, async (_, ctx) => {
+      const answers = await Promise.all([ctx.elicit("First?", name), ctx.elicit("Second?", name)]);
+      return answers.map(({ content }) => content?.name).join(" and ");
+    });
+  return { server, steps };
+}
+
+const accept = (given: string) => ({ action: "accept", content: { name: given } });
+
+verifies(ID, "questions are asked while tasks/result waits", legacyWires, async (world, t) => {
+  const asked: Message[] = [];
+  const answer = (params: Message) => {
+    asked.push(params);
+    if (params.message !== undefined) return accept("Ada");
+    return { model: "m", role: "assistant", content: { type: "text", text: "hello" } };
+  };
+  const { server, steps } = createDesk();
+  const { client } = await AugmentedClient.open(world, server, t, { capabilities, answer });
+  const { taskId } = await client.start("greet");
+  const result = await client.result("tasks/result", { taskId });
+  deepEqual(result.content, [{ type: "text", text: 'Ada: {"type":"text","text":"hello"}' }]);
+  deepEqual(
+    asked.map(({ _meta }) => (_meta as Message)[RELATED]),
+    [{ taskId }, { taskId }],
+  );
+  deepEqual(steps, ["begin"]);
+  const statuses = client.heard("notifications/tasks/status").map(({ params }) => (params as Message).status);
+  equal(statuses.at(-1), "completed");
+  equal(statuses.includes("input_required"), true);
+});
+
+verifies(ID, "a question waits for tasks/result, and two are asked at once", legacyWires, async (world, t) => {
+  const { server } = createDesk();
+  const answer = async ({ message }: Message) => {
+    await client.raw.until(() => client.heard("elicitation/create").length === 2);
+    return accept(String(message).slice(0, -1));
+  };
+  const { client } = await AugmentedClient.open(world, server, t, { capabilities, answer: (params) => answer(params) });
+  const { taskId } = await client.start("pair");
+  await untilStatus(client, taskId, "input_required");
+  deepEqual(client.heard("elicitation/create"), []);
+  deepEqual((await client.result("tasks/result", { taskId })).content, [{ type: "text", text: "First and Second" }]);
+});
+
+verifies(ID, "a client that refuses to answer makes the task fail", legacyWires, async (world, t) => {
+  const { server } = createDesk();
+  const answer = () => ({ error: { code: -1, message: "not now" } });
+  const { client } = await AugmentedClient.open(world, server, t, { capabilities, answer });
+  const { taskId } = await client.start("greet");
+  deepEqual((await client.ask("tasks/result", { taskId })).error, { code: -1, message: "not now" });
+  const { status, statusMessage } = await client.result("tasks/get", { taskId });
+  deepEqual([status, statusMessage], ["failed", "not now"]);
+});
+
+verifies(ID, "an answer that does not fit is not stored, and the task waits on", legacyWires, async (world, t) => {
+  const { server } = createDesk();
+  let given: Message = { action: "accept", content: { name: 7 } };
+  const { client } = await AugmentedClient.open(world, server, t, { capabilities, answer: () => given });
+  const { taskId } = await client.start("pair");
+  const { error } = await client.ask("tasks/result", { taskId });
+  equal(error?.code, -32603);
+  match(error?.message ?? "", /name/);
+  equal((await client.result("tasks/get", { taskId })).status, "input_required");
+  given = accept("Eve");
+  const { content } = await client.result("tasks/result", { taskId });
+  deepEqual(content, [{ type: "text", text: "Eve and Eve" }]);
+});
+
+verifies(
+  ID,
+  "a question goes to each call that waits, and ends with the first answer",
+  legacyWires,
+  async (world, t) => {
+    const { server } = createDesk();
+    const { client } = await AugmentedClient.open(world, server, t, { capabilities });
+    const { taskId } = await client.start("pair");
+    const waiting = [client.ask("tasks/result", { taskId }), client.ask("tasks/result", { taskId })];
+    await client.raw.until(() => client.heard("elicitation/create").length === 4);
+    const [first, second, ...others] = client.heard("elicitation/create");
+    for (const question of [first, second]) client.raw.send({ id: question?.id, result: accept("Ida") });
+    for (const { result } of await Promise.all(waiting))
+      deepEqual(result?.content, [{ type: "text", text: "Ida and Ida" }]);
+    const cancelled = client.heard("notifications/cancelled").map(({ params }) => (params as Message).requestId);
+    deepEqual(new Set(cancelled), new Set(others.map(({ id }) => id)));
+  },
+);
+
+verifies(ID, "a call that waits ends with its task's life", legacyHttp, async (world, t) => {
+  const clock = new FakeClock();
+  const { server } = createDesk(clock);
+  const { client } = await AugmentedClient.open(world, server, t, { capabilities });
+  const { taskId } = await client.start("greet", { ttl: 5_000 });
+  const waiting = client.ask("tasks/result", { taskId });
+  await client.raw.until(() => client.heard("elicitation/create").length === 1);
+  clock.advance(5_000);
+  equal((await waiting).error?.code, -32602);
+});
+
+/** Polls until a task has a status. */
+async function untilStatus(client: AugmentedClient, taskId: unknown, status: string): Promise<void> {
+  while ((await client.result("tasks/get", { taskId })).status !== status) await new Promise(setImmediate);
+}
