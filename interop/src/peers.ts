@@ -17,6 +17,8 @@ export interface Programs {
 export interface Peer extends Programs {
   /** Programs with skills, if the SDK has them. */
   readonly skills?: Programs;
+  /** Programs with tasks, if the SDK has them. */
+  readonly tasks?: Programs;
 }
 
 const PREPARE: Readonly<Record<PeerSdk, () => Promise<Peer>>> = {
@@ -76,7 +78,8 @@ async function installPython(sdk: PeerSdk, prefix: string): Promise<Peer> {
   }
   const command = (program: string) => [python, "-B", pathOf(`python/${prefix}${program}.py`)];
   const skills = { serve: command("skills_server"), drive: command("skills_client") };
-  return { serve: command("server"), drive: command("client"), ...(sdk === "fastmcp" && { skills }) };
+  const tasks = { serve: command("tasks_server"), drive: command("tasks_client") };
+  return { serve: command("server"), drive: command("client"), ...(sdk === "fastmcp" && { skills, tasks }) };
 }
 
 async function run(file: string, args: string[], options: { cwd?: string } = {}): Promise<void> {

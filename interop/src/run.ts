@@ -11,6 +11,7 @@ import { type Outcome, runPair } from "./run-pair.js";
 import { skillInspectors } from "./skills/inspector.js";
 import { skillLines } from "./skills/lines.js";
 import { formatTable } from "./table.js";
+import { taskLines } from "./tasks/lines.js";
 
 /**
  * Runs Bowline with other SDKs, each as client and as server, with published programs and with gateways:
@@ -29,6 +30,7 @@ const lines: readonly Neighbour[] = [
   balanced,
   ...skillLines,
   ...skillInspectors,
+  ...taskLines,
 ];
 const chosen = lines.filter(({ pair }) => filters.length === 0 || filters.some((filter) => pair.includes(filter)));
 /** Reasons why peers are not available. */
