@@ -94,7 +94,7 @@ export function toExtra(ctx: Context, changes: Changes): HandlerExtra {
       requestSampling: ({ ...params }: CreateMessageParams, options?: CompatRequestOptions) =>
         askClient(ctx, { method: "sampling/createMessage", params }, options) as Promise<never>,
       inputResponses: ctx.inputResponses,
-      requestState: () => ctx.state as never,
+      requestState: () => ctx.requestState as never,
     },
     http: { authInfo: ctx.auth },
     bowline: ctx,

@@ -235,8 +235,13 @@ export class Context {
     return (await this.#asking.open()).step(name, work);
   }
 
+  /** Opens a value that the server keeps for the caller between calls: that of `defineState` of `bowline/state`. */
+  state<T>(definition: { open(call: Call, runtime: ServerRuntime): T }): T {
+    return definition.open(this.#call, this.#runtime);
+  }
+
   /** State from an earlier `inputRequired` result of this call's handler. */
-  get state(): unknown {
+  get requestState(): unknown {
     return this.#call.authoredState;
   }
 

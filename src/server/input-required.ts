@@ -3,7 +3,7 @@ import type { InputRequests, InputRequiredResult } from "../protocol/types/index
 
 /**
  * Creates a result that requests input from the client, for handlers that handle rounds themselves. The responses
- * arrive in `ctx.inputResponses`. The state is sealed before it is sent, and arrives in `ctx.state`. The call fails if
+ * arrive in `ctx.inputResponses`. The state is sealed before it is sent, and arrives in `ctx.requestState`. The call fails if
  * an input request is invalid, such as a form with nested objects.
  */
 export function inputRequired(parts: {

@@ -102,6 +102,7 @@ const arrows: readonly (readonly [file: string, may: readonly string[], mayNot: 
   ["auth/issuer/a.ts", ["protocol", "http"], "server"],
   ["auth/issuer/store/a.ts", ["protocol", "http"], "store"],
   ["otel/a.ts", ["protocol", "server", "client"], "auth"],
+  ["state/a.ts", ["protocol", "call", "cluster", "schema", "era"], "server"],
   ["tasks/server/a.ts", ["protocol", "call", "cluster", "schema", "era", "server"], "node"],
   ["skills/a.ts", ["protocol"], "server"],
   ["skills/server/a.ts", ["protocol", "call", "era", "server"], "node"],

@@ -179,8 +179,8 @@ function defineAskingTools(server, { inputRequired }, { journal }) {
     server.tool(tool, {}, async (_args, ctx) => JSON.stringify(await ask(ctx)));
   }
   server.tool("by-hand", {}, (_args, ctx) => {
-    journal.saw("by-hand", { state: ctx.state ?? null, responses: ctx.inputResponses ?? null });
-    if (ctx.state !== undefined) return "by hand";
+    journal.saw("by-hand", { state: ctx.requestState ?? null, responses: ctx.inputResponses ?? null });
+    if (ctx.requestState !== undefined) return "by hand";
     const params = { message: "Hand?", requestedSchema: name };
     return inputRequired({ inputRequests: { q: { method: "elicitation/create", params } }, state: { n: 1 } });
   });

@@ -11,7 +11,7 @@ export interface MethodOptions<P extends AnySchema | undefined = undefined> {
   readonly requires?: ClientCapabilities;
   /**
    * Seals the state that the handler returns in an `input_required` result, as for tools. Without it, the state must be
-   * a string, is sent unprotected, and `ctx.state` is whatever the client sends back. Responses and steps of
+   * a string, is sent unprotected, and `ctx.requestState` is whatever the client sends back. Responses and steps of
    * `ctx.elicit` and similar methods are always sealed.
    * @default false
    */

@@ -67,7 +67,7 @@ verifies(["mrtr:server:result-shape", "mrtr:server:multiple-inputs"], modernWire
 
 verifies("mrtr:server:repeat-rounds", modernWires, async ({ connect }) => {
   const server = new McpServer(me).tool("t", {}, (_, ctx) => {
-    const round = ((ctx.state as number | undefined) ?? 0) + 1;
+    const round = ((ctx.requestState as number | undefined) ?? 0) + 1;
     if (round === 4) return `done after ${JSON.stringify(ctx.inputResponses)}`;
     const params = { message: `Question ${round}?`, requestedSchema: empty as never };
     return inputRequired({ inputRequests: { q: { method: "elicitation/create", params } }, state: round });
@@ -188,7 +188,7 @@ verifies("request-state:unexpected-checked", modernChannels, async (world) => {
 
 verifies("request-state:legacy-loop", legacyWires, async ({ connect }) => {
   const server = new McpServer(me).tool("t", {}, (_, ctx) => {
-    const round = ((ctx.state as { round: number } | undefined)?.round ?? 0) + 1;
+    const round = ((ctx.requestState as { round: number } | undefined)?.round ?? 0) + 1;
     if (round === 3) return `after ${JSON.stringify(ctx.inputResponses)}`;
     return inputRequired({ inputRequests: { r: { method: "roots/list" } }, state: { round, secret: "hunter2" } });
   });

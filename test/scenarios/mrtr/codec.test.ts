@@ -25,7 +25,7 @@ function harbour(options: ServerOptions) {
   const input = { type: "object", properties: { a: { type: "number" } } } as const;
   return new McpServer(me, options)
     .tool("keep", { input }, (_, ctx) => {
-      return ctx.state === undefined ? inputRequired({ state: { mark: 7 } }) : JSON.stringify(ctx.state);
+      return ctx.requestState === undefined ? inputRequired({ state: { mark: 7 } }) : JSON.stringify(ctx.requestState);
     })
     .tool("other", { input }, () => "done");
 }
@@ -105,7 +105,7 @@ function byHand(sealState: boolean | undefined, requestState: unknown = "page-2"
   const options = sealState === undefined ? {} : { sealState };
   return server.method("tools/call", options, async (params, ctx) => {
     if (params.name === "ask") return { content: [{ type: "text", text: (await ctx.elicit("?", sure)).action }] };
-    if (ctx.state !== undefined) return { content: [{ type: "text", text: String(ctx.state) }] };
+    if (ctx.requestState !== undefined) return { content: [{ type: "text", text: String(ctx.requestState) }] };
     return { resultType: "input_required", requestState };
   });
 }

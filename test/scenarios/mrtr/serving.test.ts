@@ -231,7 +231,7 @@ verifies(
 verifies("mrtr:server:responses-to-handler", modernWires, async (world: World, t) => {
   const seen: unknown[] = [];
   const server = new McpServer(me).tool("ask", {}, (_, ctx) => {
-    seen.push([ctx.inputResponses, ctx.state]);
+    seen.push([ctx.inputResponses, ctx.requestState]);
     if (ctx.inputResponses !== undefined) return "done";
     return inputRequired({ inputRequests: { k: form }, state: { step: 1 } }) as never;
   });

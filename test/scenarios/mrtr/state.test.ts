@@ -23,13 +23,13 @@ function harbour(options = {}) {
   for (const name of ["first", "second"]) {
     server.tool(name, { input }, (_, ctx) => {
       ran++;
-      return ctx.state === undefined
+      return ctx.requestState === undefined
         ? (inputRequired({ state: { treasure: "doubloons" } }) as never)
-        : JSON.stringify(ctx.state);
+        : JSON.stringify(ctx.requestState);
     });
   }
   return server.prompt("first", {}, (_, ctx) => {
-    return ctx.state === undefined ? (inputRequired({ state: { a: 1 } }) as never) : "said";
+    return ctx.requestState === undefined ? (inputRequired({ state: { a: 1 } }) as never) : "said";
   });
 }
 

@@ -34,7 +34,7 @@ for (const era of ["modern", "legacy"] as const) {
     server.tool("ask", {}, (_, ctx) => {
       const params = { message: "Again?", requestedSchema: { type: "object", properties: {} } } as const;
       const inputRequests = { q: { method: "elicitation/create", params } as const };
-      return inputRequired({ inputRequests, state: ((ctx.state as number | undefined) ?? 0) + 1 });
+      return inputRequired({ inputRequests, state: ((ctx.requestState as number | undefined) ?? 0) + 1 });
     });
     const client = await connect(server, { era, onElicit: () => ({ action: "decline" }) });
     t.after(() => client.close());

@@ -29,7 +29,7 @@ for (const how of ["elicit", "step", "both"] as const) {
       const answer = how === "step" ? undefined : await ctx.elicit("Sure?", z.object({ sure: z.boolean() }));
       const number = how === "elicit" ? undefined : await ctx.step("count", () => ++steps);
       if (ctx.inputResponses?.own === undefined) return inputRequired({ inputRequests: own, state: { mine: 7 } });
-      return { answer: answer?.action, number, state: ctx.state };
+      return { answer: answer?.action, number, state: ctx.requestState };
     };
     const server = new McpServer(me).tool("mix", {}, async (_, ctx) => {
       const outcome = await handler(ctx);

@@ -1,0 +1,103 @@
+import type { Cluster } from "../cluster/cluster.js";
+import { memoryCluster } from "../cluster/memory/state.js";
+import type { Call, EraSession, ServerRuntime } from "../era/server-era.js";
+import { DefinitionError, McpError } from "../protocol/errors.js";
+import { assertOptions, type Known } from "../protocol/known-options.js";
+import type { InputOf, OutputOf, StandardSchema } from "../schema/standard-schema.js";
+import { CallerState, type StateRules } from "./caller-state.js";
+
+/** Options of {@link defineState}. */
+export interface StateOptions<S extends StandardSchema = StandardSchema> {
+  /** Schema of the value. Values are checked when they are set and when they are read. */
+  readonly schema?: S;
+  /**
+   * Owner of the value: the caller that the authorization gate names, or the session. Without a gate, a caller is its
+   * session or connection.
+   * @default "principal"
+   */
+  readonly per?: "principal" | "session";
+  /**
+   * Time after which a value that was not set again is gone.
+   * @default 86_400_000
+   */
+  readonly ttlMs?: number;
+  /**
+   * Maximum number of characters of a value as JSON.
+   * @default 16_384
+   */
+  readonly maxChars?: number;
+}
+
+/** Value that a server keeps for each caller. Handlers open it by `ctx.state(definition)`. */
+export interface StateDefinition<In, Out = In> {
+  readonly name: string;
+  /** Opens the value of the caller of a call. Called by `ctx.state`. */
+  open(call: Call, runtime: ServerRuntime): CallerState<In, Out>;
+}
+
+const OPTIONS: Known<StateOptions> = { schema: "object", per: "string", ttlMs: 1, maxChars: 1 };
+const DAY_MS = 86_400_000;
+const MAX_CHARS = 16_384;
+
+/**
+ * Defines a small value that a server keeps for each caller between calls, such as a cart or a chosen project. It is in
+ * the cluster of the server, or in the memory of the process.
+ */
+export function defineState<S extends StandardSchema>(
+  name: string,
+  options: StateOptions<S> & { readonly schema: S },
+): StateDefinition<InputOf<S>, OutputOf<S>>;
+export function defineState<T>(name: string, options?: Omit<StateOptions, "schema">): StateDefinition<T>;
+export function defineState(name: string, options: StateOptions = {}): StateDefinition<unknown> {
+  const where = `state ${JSON.stringify(name)}`;
+  if (typeof name !== "string" || !/^[\w.-]{1,64}$/.test(name))
+    throw new DefinitionError(`${where}: the name must have 1 to 64 letters, digits, _, - or .`);
+  assertOptions(where, options, OPTIONS);
+  const { schema, per = "principal", ttlMs = DAY_MS, maxChars = MAX_CHARS } = options;
+  if (per !== "principal" && per !== "session")
+    throw new DefinitionError(`${where}: per must be "principal" or "session", got ${JSON.stringify(per)}`);
+  assertPositive(where, "ttlMs", ttlMs);
+  assertPositive(where, "maxChars", maxChars);
+  const rules: StateRules = { name, schema, ttlMs, maxChars };
+  return {
+    name,
+    open: (call, runtime) => new CallerState(rules, clusterOf(runtime).records, ownerOf(where, per, call)),
+  };
+}
+
+function assertPositive(where: string, option: string, value: unknown): void {
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value <= 0)
+    throw new DefinitionError(`${where}: ${option} must be a whole number above 0, got ${String(value)}`);
+}
+
+/** State in memory of servers without a cluster. */
+const memories = new WeakMap<ServerRuntime, Cluster>();
+
+function clusterOf(runtime: ServerRuntime): Pick<Cluster, "records"> {
+  const shared = runtime.options.cluster ?? memories.get(runtime);
+  if (shared !== undefined) return shared;
+  const own = memoryCluster({ clock: runtime.clock });
+  memories.set(runtime, own);
+  runtime.onClosing(() => void own.close());
+  return own;
+}
+
+/** Random names of connections whose callers have no name. */
+const connections = new WeakMap<EraSession, string>();
+
+/** Returns the owner of a value. Owners of different kinds are never equal. */
+function ownerOf(where: string, per: "principal" | "session", { origin, session }: Call): string {
+  const { principal, sessionId, url } = origin;
+  if (per === "principal" && principal !== undefined) return `principal ${principal}`;
+  if (sessionId !== undefined) return `session ${sessionId} ${principal ?? ""}`;
+  if (url === undefined && session !== undefined) {
+    const name = connections.get(session) ?? crypto.randomUUID();
+    connections.set(session, name);
+    return `connection ${name}`;
+  }
+  const remedy =
+    per === "session"
+      ? 'this protocol version has no sessions; use per: "principal"'
+      : "the caller is unknown; set http.gate, such as protect() of bowline/auth/server";
+  throw new McpError("no_state_owner", `${where} cannot be opened: ${remedy}`);
+}

@@ -1,0 +1,96 @@
+import { deepEqual, equal, match } from "node:assert/strict";
+import { type Client, connect } from "bowline/client";
+import { createMemoryState } from "bowline/cluster";
+import { McpServer, type ServerOptions } from "bowline/server";
+import { defineState } from "bowline/state";
+import * as z from "zod";
+import { eachWire, httpWires, legacyHttp } from "../../support/each-wire.js";
+import { FakeClock } from "../../support/fake-clock.js";
+import { proves, verifies } from "../../support/verifies.js";
+
+const me = { name: "scenario", version: "1.0.0" };
+const stateKeys = [{ id: "k", secret: new Uint8Array(32) }];
+
+function shop(options: ServerOptions = {}, cart = defineState("cart", { schema: z.array(z.string()) })) {
+  return new McpServer(me, options)
+    .tool("add", { input: z.object({ item: z.string() }) }, async ({ item }, ctx) =>
+      JSON.stringify(await ctx.state(cart).update((items = []) => [...items, item])),
+    )
+    .tool("show", {}, async (_, ctx) => JSON.stringify((await ctx.state(cart).get()) ?? null))
+    .tool("clear", {}, async (_, ctx) => String(await ctx.state(cart).delete()));
+}
+
+/** Options of a server whose gate takes the name of the caller from a header. */
+function gated(options: ServerOptions = {}): ServerOptions {
+  const gate = async (request: { header(name: string): string | undefined }) => ({
+    principal: request.header("x-user"),
+  });
+  return { ...options, http: { gate: gate as never } };
+}
+
+const as = (user: string) => ({ headers: { "x-user": user } });
+const show = async (client: Client) => JSON.parse((await client.callTool("show")).text ?? "null");
+
+verifies("state:caller:own", "in each process of the cluster", httpWires, async ({ connect }) => {
+  const state = createMemoryState();
+  const one = shop(gated({ cluster: state.node(), stateKeys }));
+  const other = shop(gated({ cluster: state.node(), stateKeys }));
+  const ann = await connect(one, as("ann"));
+  await ann.callTool("add", { item: "rope" });
+  deepEqual(await show(await connect(other, as("ann"))), ["rope"]);
+  deepEqual(await show(await connect(one, as("bob"))), null);
+  equal((await ann.callTool("clear")).text, "true");
+  equal((await ann.callTool("clear")).text, "false");
+  deepEqual(await show(await connect(other, as("ann"))), null);
+});
+
+verifies("state:caller:own", "per session", legacyHttp, async ({ connect }) => {
+  const server = shop(gated(), defineState("cart", { schema: z.array(z.string()), per: "session" }));
+  const first = await connect(server, as("ann"));
+  await first.callTool("add", { item: "rope" });
+  deepEqual(await show(first), ["rope"]);
+  deepEqual(await show(await connect(server, as("ann"))), null);
+});
+
+verifies("state:caller:unknown", eachWire, async ({ connect, era, transport }) => {
+  const server = shop();
+  const [one, other] = [await connect(server), await connect(server)];
+  const added = await one.callTool("add", { item: "rope" });
+  if (era === "modern" && (transport === "node" || transport === "fetch")) {
+    equal(added.isError, true);
+    match(added.text ?? "", /the caller is unknown; set http\.gate/);
+    return;
+  }
+  deepEqual(await show(one), ["rope"]);
+  deepEqual(await show(other), null);
+});
+
+proves("state:update:atomic", {}, "updates of two processes at the same time are all applied", async (t) => {
+  const state = createMemoryState();
+  const servers = [shop({ cluster: state.node(), stateKeys }), shop({ cluster: state.node(), stateKeys })];
+  const counter = defineState<number>("counter");
+  const call = { origin: { principal: "ann" } } as never;
+  const open = (server: (typeof servers)[number]) => counter.open(call, (server as never as { core: never }).core);
+  t.after(() => Promise.all(servers.map((server) => server.close())));
+  await Promise.all(
+    Array.from({ length: 40 }, (_, at) => open(servers[at % 2] as never).update(async (count = 0) => count + 1)),
+  );
+  equal(await open(servers[0] as never).get(), 40);
+});
+
+proves("state:bounds", {}, "a value has a schema, a maximum size and a life", async (t) => {
+  const clock = new FakeClock();
+  const small = defineState("cart", { schema: z.array(z.string()), maxChars: 60, ttlMs: 1_000 });
+  const server = shop({ clock }, small).tool("break", {}, (_, ctx) => ctx.state(small).set("x" as never));
+  const client = await connect(server);
+  t.after(() => client.close());
+  equal((await client.callTool("add", { item: "rope" })).text, '["rope"]');
+  match((await client.callTool("add", { item: "x".repeat(60) })).text ?? "", /more than 60 \(maxChars\)/);
+  match((await client.callTool("break")).text ?? "", /does not match its schema/);
+  clock.advance(999);
+  equal((await client.callTool("add", { item: "oar" })).text, '["rope","oar"]');
+  clock.advance(999);
+  deepEqual(await show(client), ["rope", "oar"], "its time begins again when it is set");
+  clock.advance(1);
+  deepEqual(await show(client), null);
+});
