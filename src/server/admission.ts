@@ -57,7 +57,7 @@ export class Admission {
   enterNotification(): boolean {
     const { maxCalls } = this.#runtime.limits;
     if (this.notifications < maxCalls) return ++this.notifications > 0;
-    this.refuse(503, "maxCalls", `Too many notifications: this server handles ${maxCalls} at a time`);
+    this.refuse(503, "maxCalls", `Too many notifications: this server may run ${maxCalls} at a time`);
     return false;
   }
 

@@ -289,7 +289,7 @@ export class Context {
 /** Throws unless the params have the progress token of the call, since progress may be sent only for this call. */
 function assertOwnToken(call: Call, params: { readonly [key: string]: unknown } | undefined): void {
   if (call.progressToken !== undefined && params?.progressToken === call.progressToken) return;
-  throw new McpError("unknown_progress_token", "notifications/progress needs the token of its call; use ctx.progress");
+  throw new McpError("unknown_progress_token", "not the progress token of this call; use ctx.progress");
 }
 
 function createReporter(call: Call, token: ProgressToken, runtime: ServerRuntime): ProgressReporter {

@@ -39,7 +39,7 @@ export function createRateLimit(
   const { burst, perMs, key = ({ origin }) => origin.principal } = options;
   let { buckets } = options;
   if (!(burst >= 1 && perMs > 0 && Number.isFinite(burst * perMs)))
-    throw new DefinitionError(`McpServer rateLimit: burst must be at least 1, perMs above 0, got ${burst}, ${perMs}`);
+    throw new DefinitionError(`McpServer rateLimit: burst must be 1 or more, perMs above 0, got ${burst}, ${perMs}`);
   if (buckets !== undefined && typeof buckets.take !== "function")
     throw new DefinitionError("McpServer rateLimit: buckets requires take(key, limit)");
   const limit = { burst, perMs };

@@ -225,5 +225,5 @@ export function editEntry<T extends Listed, Changes>(
 /** Creates the error for an unknown name. The name is shortened, since it comes from the client. */
 export function unknownItem(noun: string, name: string): RpcError {
   const shown = oneLine(name, 128);
-  return new RpcError(INVALID_PARAMS, `Unknown ${noun}: ${shown} is not among the listed ${noun}s`);
+  return new RpcError(INVALID_PARAMS, `Unknown ${noun}: ${shown} is not listed`);
 }

@@ -98,9 +98,7 @@ export function assertStringArguments(where: string, schema: UsableSchema, coerc
   };
   for (const [name, { type = "string" }] of Object.entries(properties)) {
     if (type.includes("string") || (coerces && takes(schema, name, type))) continue;
-    throw new DefinitionError(
-      `${where}: /${name} must accept strings, as arguments of prompts are strings; use z.coerce`,
-    );
+    throw new DefinitionError(`${where}: /${name} must accept strings; use z.coerce`);
   }
 }
 

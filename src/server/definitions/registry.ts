@@ -138,7 +138,7 @@ export class Registry {
       const { [member]: key = was, handler = present.handler, ...options } = changes as Record<string, unknown>;
       const item = this.#make(kind, key as string, { ...present.options, ...options }, handler);
       if (this.#catalogueOf(kind, item) === catalogue) return { key: key as string, item };
-      throw new DefinitionError(`${noun} "${was}" cannot change to "${key}": only one of them is a URI template`);
+      throw new DefinitionError(`${noun} "${was}" cannot become "${key}": one is a template`);
     };
     return editEntry(catalogue, key, rebuild, () => this.#announce(kind));
   }

@@ -95,7 +95,7 @@ export class RegisteredResource {
     assertCacheHints(`resource "${uri}" cache`, cache);
     this.template = uri.includes("{") ? parseUriTemplate(uri) : undefined;
     if (list !== undefined && this.template === undefined) {
-      throw new DefinitionError(`resource "${uri}": "list" requires a URI template such as "a:{id}"`);
+      throw new DefinitionError(`resource "${uri}": "list" requires a URI template`);
     }
     const problem = this.template === undefined ? staticProblem(uri) : templateProblem(uri);
     if (problem !== undefined) throw new DefinitionError(`resource "${uri}": ${problem}`);

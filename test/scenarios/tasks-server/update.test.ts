@@ -65,7 +65,7 @@ verifies("tasks-ext:update:resumes", modernWires, async (world, t) => {
 verifies("tasks-ext:update:resumes", "questions that the handler returns", modernWires, async (world, t) => {
   const server = new McpServer(me)
     .tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
-      const state = ctx.state as { round: number } | undefined;
+      const state = ctx.requestState as { round: number } | undefined;
       const first = await ctx.elicit("Which?", FORM, { key: "city" });
       const given = (ctx.inputResponses?.city as { content?: { city?: string } } | undefined)?.content?.city;
       if (given === undefined || state === undefined || state.round < 2)

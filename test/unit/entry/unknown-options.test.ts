@@ -208,8 +208,7 @@ describe("the arguments of a prompt come as texts", () => {
     (server() as unknown as Record<"prompt", Untyped>).prompt("p", { arguments: schema }, handler);
 
   it("so that what cannot be one is refused with its place", () => {
-    const says = (name: string) =>
-      `prompt "p" arguments: /${name} must accept strings, as arguments of prompts are strings; use z.coerce`;
+    const says = (name: string) => `prompt "p" arguments: /${name} must accept strings; use z.coerce`;
     refuses(prompt(z.object({ city: z.string(), days: z.number() })), says("days"));
     refuses(prompt(z.object({ days: z.number().optional() })), says("days"));
     refuses(prompt(z.object({ tags: z.array(z.string()) })), says("tags"));
