@@ -45,6 +45,7 @@ export class TaskWait {
     const { call, host, service, owner } = this.#options;
     const first = await service.get(this.#id, owner);
     if (hasEnded(first)) return first;
+    this.#shown = first;
     await service.join();
     const waiting = new Promise<TaskRecord>((resolve, reject) => {
       this.#resolve = resolve;
