@@ -15,6 +15,7 @@ import { SCHEMA_LIMITS } from "#src/schema/json-schema/limits.js";
 import { SKILL_CATALOGUE_LIMITS } from "#src/skills/client/catalogue.js";
 import { SKILLS_LIMITS } from "#src/skills/server/options.js";
 import { TASKS_CLIENT_LIMITS } from "#src/tasks/client/options.js";
+import { TASKS_LIMITS } from "#src/tasks/server/options.js";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), "utf8");
@@ -42,6 +43,7 @@ const TABLES = [
   ["Issuer", ISSUER_LIMITS, ["auth/issuer/limits", ...AUTH]],
   ["Skills", SKILLS, SKILL_FILES],
   ["Tasks of a client", TASKS_CLIENT_LIMITS, ["tasks/client/options"]],
+  ["Tasks", TASKS_LIMITS, ["tasks/server/options"]],
   ["Cluster in memory", MEMORY_CLUSTER_LIMITS, ["cluster/memory/options"]],
 ] as const;
 

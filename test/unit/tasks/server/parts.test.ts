@@ -1,0 +1,261 @@
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { test } from "node:test";
+import { ClusterError, memoryCluster } from "bowline/cluster";
+import { AbortSwitch } from "#src/call/abort-switch.js";
+import { OwnerSlots } from "#src/tasks/server/owner-slots.js";
+import { NO_JOURNAL, type TaskRecord } from "#src/tasks/server/record.js";
+import { RunningTasks } from "#src/tasks/server/running-tasks.js";
+import { StatusMessages } from "#src/tasks/server/status-messages.js";
+import { ownerOf, TaskStore } from "#src/tasks/server/store.js";
+import { TaskWatchers } from "#src/tasks/server/watchers.js";
+import { FakeClock } from "../../../support/fake-clock.js";
+import { gate } from "../../../support/gate.js";
+import { replaceParts } from "../../../support/nodes-world.js";
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+function record(id: string, more: Partial<TaskRecord> = {}): TaskRecord {
+  return {
+    format: 1,
+    id,
+    owner: "",
+    tool: "t",
+    caller: { version: "2026-07-28", capabilities: {} },
+    idempotencyKey: "k",
+    createdAt: 1_800_000_000_000,
+    updatedAt: 1_800_000_000_000,
+    ttlMs: 60_000,
+    stage: "queued",
+    round: 1,
+    fence: 0,
+    losses: 0,
+    journal: NO_JOURNAL,
+    questions: {},
+    mark: "first",
+    ...more,
+  };
+}
+
+test("status messages: at most one per interval, of the others the latest", async () => {
+  const clock = new FakeClock();
+  const stored: (string | undefined)[] = [];
+  const task = {
+    change: async (change: (record: TaskRecord) => TaskRecord) => void stored.push(change(record("a")).message),
+  };
+  const messages = new StatusMessages(task, clock, 1_000, () => {});
+  for (const text of ["1", "2", "3"]) messages.show(text);
+  deepEqual(stored, ["1"]);
+  clock.advance(1_000);
+  deepEqual(stored, ["1", "3"]);
+  clock.advance(5_000);
+  equal(clock.pending, 0, "no timer stays without messages");
+  messages.show("a\nb".padEnd(5_000, "x"));
+  equal(stored.at(-1)?.startsWith("a b"), true);
+  equal((stored.at(-1)?.length ?? 0) < 1_100, true);
+  messages.show("last");
+  messages.stop();
+  messages.show("later");
+  clock.advance(5_000);
+  equal(stored.length, 3);
+  equal(clock.pending, 0);
+});
+
+test("status messages: errors are told", async () => {
+  const errors: unknown[] = [];
+  const task = { change: () => Promise.reject(new Error("no")) };
+  new StatusMessages(task, new FakeClock(), 1_000, (error) => errors.push(error)).show("x");
+  await turn();
+  equal(errors.length, 1);
+});
+
+test("slots: the jobs of a principal without a slot come back one after the other", () => {
+  const clock = new FakeClock();
+  const slots = new OwnerSlots(2, clock);
+  equal(slots.enter("a"), undefined);
+  equal(slots.enter("a"), undefined);
+  deepEqual([slots.enter("a"), slots.enter("a"), slots.enter("a")], [200, 220, 240]);
+  equal(slots.enter("b"), undefined);
+  slots.leave("a");
+  equal(slots.enter("a"), undefined);
+  clock.advance(1_000);
+  equal(slots.enter("a"), 200);
+});
+
+test("running tasks: expire, stop and become idle", async () => {
+  const clock = new FakeClock();
+  const running = new RunningTasks(clock);
+  const call = () => ({ end: new AbortSwitch() }) as never as { end: AbortSwitch };
+  const [short, endless, long] = [call(), call(), call()];
+  const leave = [
+    running.begin(record("short"), short as never, false),
+    running.begin(record("endless", { ttlMs: null }), endless as never, true),
+    running.begin(record("long", { ttlMs: 40 * 86_400_000 }), long as never, false),
+  ];
+  equal(clock.pending, 1, "the clock cannot wait for more than 24 days");
+  clock.advance(60_000);
+  deepEqual([short.end.aborted, endless.end.aborted, long.end.aborted], [true, false, false]);
+  running.stop();
+  equal((endless.end.reason as { code: string }).code, "task_handed_over");
+  equal(long.end.aborted, false);
+  const late = call();
+  leave.push(running.begin(record("late"), late as never, true));
+  equal(late.end.aborted, true);
+  let isIdle = false;
+  const idle = running.idle().then(() => {
+    isIdle = true;
+  });
+  await turn();
+  equal(isIdle, false);
+  for (const end of leave) end();
+  await idle;
+  equal(clock.pending, 0);
+});
+
+test("store: changes of several writers all count", async () => {
+  const store = new TaskStore(memoryCluster(), new FakeClock());
+  await store.add(record("a"));
+  const known = await store.read("a");
+  const add = () =>
+    store.change("a", (task) => ({ ...task, losses: task.losses + 1 }), known === undefined ? {} : { known });
+  await Promise.all([add(), add(), add()]);
+  const after = await store.read("a");
+  equal(after?.record.losses, 3);
+  equal((after?.record.updatedAt ?? 0) >= (known?.record.updatedAt ?? 0) + 3, true, "the time moves with each change");
+  await rejects(store.add(record("a")), { code: "cluster_refused" });
+  equal(await store.change("b", (task) => task), undefined);
+});
+
+test("store: a change with a mark is carried out once", async () => {
+  const store = new TaskStore(memoryCluster(), new FakeClock());
+  const known = await store.add(record("a"));
+  const change = (task: TaskRecord) => ({ ...task, losses: task.losses + 1 });
+  await store.change("a", change, { known, mark: "m" });
+  await store.change("a", change, { known, mark: "m" });
+  equal((await store.read("a"))?.record.losses, 1);
+});
+
+test("store: a writer gives up if others are always faster", async () => {
+  const cluster = memoryCluster();
+  const { records } = cluster;
+  const busy = { records: replaceParts(records, { put: async () => undefined }) };
+  await new TaskStore(cluster, new FakeClock()).add(record("a"));
+  await rejects(
+    new TaskStore(busy, new FakeClock()).change("a", (task) => task),
+    { code: "cluster_refused" },
+  );
+});
+
+test("store: an unknown outcome is looked up", async () => {
+  for (const isStored of [true, false]) {
+    const cluster = memoryCluster();
+    const { records } = cluster;
+    await new TaskStore(cluster, new FakeClock()).add(record("a"));
+    let isLost = true;
+    const doubtful = replaceParts(records, {
+      put: async (...args) => {
+        if (!isLost) return records.put(...args);
+        isLost = false;
+        if (isStored) await records.put(...args);
+        throw new ClusterError("unknown_outcome", "lost");
+      },
+    });
+    const store = new TaskStore({ records: doubtful }, new FakeClock());
+    await store.change("a", (task) => ({ ...task, losses: task.losses + 1 }));
+    equal((await store.read("a"))?.record.losses, 1, String(isStored));
+  }
+});
+
+test("store: counts live and kept tasks of an owner, and forgets them at their end", async () => {
+  const clock = new FakeClock();
+  const store = new TaskStore(memoryCluster({ clock }), clock);
+  const owner = await ownerOf("ada");
+  await store.add(record("a", { owner }));
+  await store.add(record("b", { owner, createdAt: 1_800_000_000_001 }));
+  await store.add(record("c", { ttlMs: null }));
+  deepEqual(await store.count(owner), { live: 3, own: 2, kept: 2 });
+  await store.change("a", (task) => ({ ...task, stage: "completed" }));
+  deepEqual(await store.count(owner), { live: 2, own: 1, kept: 2 });
+  const listed = await store.list(owner, undefined, 1);
+  deepEqual([listed.map(({ id }) => id), (await store.list(owner, listed[0], 5)).map(({ id }) => id)], [["a"], ["b"]]);
+  const live: string[] = [];
+  for await (const { id } of store.live(1)) live.push(id);
+  deepEqual(live, ["c", "b"]);
+  clock.advance(60_001);
+  deepEqual(await store.count(owner), { live: 1, own: 0, kept: 0 });
+  equal(await store.read("a"), undefined);
+});
+
+test("watchers: a state is told once, and the latest after a slow client has read", async () => {
+  const clock = new FakeClock();
+  const store = new TaskStore(memoryCluster(), clock);
+  const { record: first } = await store.add(record("a"));
+  let reads = 0;
+  const counted = {
+    read: (id: string) => {
+      reads++;
+      return store.read(id);
+    },
+  };
+  const errors: unknown[] = [];
+  const watchers = new TaskWatchers(counted, (error) => errors.push(error));
+  const told: number[] = [];
+  let slow: Promise<void> | undefined;
+  const stop = watchers.watch(new Map([["a", first.updatedAt]]), ({ losses }) => {
+    told.push(losses);
+    return slow;
+  });
+  const change = () => store.change("a", (task) => ({ ...task, losses: task.losses + 1 }));
+  await turn();
+  deepEqual(told, [], "the client knows this state");
+  await change();
+  watchers.changed("a");
+  watchers.changed("a");
+  watchers.changed("a");
+  watchers.changed("unknown");
+  await turn();
+  deepEqual(told, [1]);
+  equal(reads <= 3, true, "one read for changes that come together");
+  const room = gate();
+  slow = room.opened;
+  await change();
+  watchers.changed("a");
+  await turn();
+  for (let more = 0; more < 3; more++) {
+    await change();
+    watchers.changedAll();
+    await turn();
+  }
+  deepEqual(told, [1, 2]);
+  slow = undefined;
+  room.open();
+  await turn();
+  await turn();
+  deepEqual(told, [1, 2, 5]);
+  stop();
+  equal(watchers.size, 0);
+  await change();
+  watchers.changed("a");
+  await turn();
+  equal(told.length, 3);
+  deepEqual(errors, []);
+});
+
+test("watchers: a failed read is reported, and the next change is told", async () => {
+  const store = new TaskStore(memoryCluster(), new FakeClock());
+  await store.add(record("a"));
+  let fails = true;
+  const errors: unknown[] = [];
+  const read = async (id: string) => {
+    if (fails) throw new Error("away");
+    return store.read(id);
+  };
+  const watchers = new TaskWatchers({ read }, (error) => errors.push(error));
+  const told: string[] = [];
+  watchers.watch(new Map([["a", 0]]), ({ id }) => void told.push(id));
+  await turn();
+  equal(errors.length, 1);
+  fails = false;
+  watchers.changed("a");
+  await turn();
+  deepEqual(told, ["a"]);
+});
