@@ -1,10 +1,12 @@
 import { deepEqual, equal } from "node:assert/strict";
+import { memoryCluster } from "bowline/cluster";
 import { type Context, McpServer, RpcError } from "bowline/server";
 import { tasks } from "bowline/tasks/server";
 import { FakeClock } from "bowline/testing";
 import { until } from "../../support/census.js";
 import { modernChannels, modernHttp, modernWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
+import { replaceParts } from "../../support/nodes-world.js";
 import { enveloped } from "../../support/raw-client.js";
 import { TASKS, taskClient } from "../../support/task-client.js";
 import { verifies } from "../../support/verifies.js";
@@ -182,3 +184,54 @@ verifies("tasks-ext:cancel:aborts-handler", "before a call has become a task", m
   await client.raw.settled();
   equal(extension.running, 0);
 });
+
+for (const promoteAfterMs of [undefined, 100])
+  verifies(
+    "tasks-ext:cancel:aborts-handler",
+    `while the task is being stored${promoteAfterMs === undefined ? "" : " for a call that runs"}`,
+    modernWires,
+    async (world, t) => {
+      const clock = new FakeClock();
+      const storing = gate();
+      const open = gate();
+      const signals: AbortSignal[] = [];
+      const inner = memoryCluster({ clock });
+      const cluster = replaceParts(inner, {
+        records: replaceParts(inner.records, {
+          put: async (key, value, options) => {
+            storing.open();
+            await open.opened;
+            return inner.records.put(key, value, options);
+          },
+        }),
+      });
+      const extension = tasks({ cluster });
+      const task = promoteAfterMs === undefined ? {} : { promoteAfterMs };
+      const server = new McpServer(me, { clock })
+        .tool("t", { task }, async (_: unknown, ctx: Context) => {
+          signals.push(ctx.signal);
+          throw await aborted(ctx.signal);
+        })
+        .extend(extension);
+      const client = await taskClient(world, server, t);
+      client.raw.send(enveloped("call", "tools/call", { name: "t", arguments: {} }, DECLARED), { "mcp-name": "t" });
+      if (promoteAfterMs !== undefined) {
+        await until("the handler runs", () => signals.length === 1);
+        clock.advance(promoteAfterMs);
+      }
+      await storing.opened;
+      client.raw.abandon("call");
+      await client.raw.settled();
+      open.open();
+      const kept = () => inner.records.list("tasks:of:", { limit: 10 });
+      await until("the task is cancelled", async () => {
+        const [record] = await kept();
+        return record?.value.includes('"stage":"cancelled"') === true;
+      });
+      await extension.idle();
+      equal(
+        signals.every((signal) => signal.aborted),
+        true,
+      );
+    },
+  );
