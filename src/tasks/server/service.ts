@@ -12,8 +12,9 @@ import { toRecord } from "./new-task.js";
 import { type TaskMode, type TasksLimits, timeOfDay } from "./options.js";
 import { type PromotedTask, Promotion } from "./promotion.js";
 import { ended, hasEnded, type TaskCaller, type TaskRecord } from "./record.js";
+import { TaskRoom } from "./room.js";
 import { RunningTasks } from "./running-tasks.js";
-import { TaskStore } from "./store.js";
+import { type StoredTask, TaskStore } from "./store.js";
 import { TaskWatchers } from "./watchers.js";
 import { jobOf, leaseOf, TaskWorkers } from "./workers.js";
 
@@ -41,6 +42,7 @@ export class TaskService {
   readonly workers: TaskWorkers;
   readonly #options: ServiceOptions;
   readonly #store: TaskStore;
+  readonly #room: TaskRoom;
   readonly #running: RunningTasks;
   readonly #stopped = new AbortController();
   /** Number of calls that became tasks while they were running, or are about to. */
@@ -54,6 +56,7 @@ export class TaskService {
     this.#store = new TaskStore(cluster, host.clock);
     this.watchers = new TaskWatchers(this.#store, (error) => host.report(error, { where: "tasks" }));
     const onChange = (record: TaskRecord) => this.#publish(record);
+    this.#room = new TaskRoom(this.#store, options.limits);
     this.#running = new RunningTasks(host.clock);
     this.workers = new TaskWorkers({ ...options, store: this.#store, running: this.#running, onChange });
   }
@@ -109,8 +112,7 @@ export class TaskService {
     const { host, cluster } = this.#options;
     const record = await toRecord(call, tool, mode, timeOfDay(host.clock), realm);
     this.#assertSize(record);
-    if (await this.#isFull(record)) return undefined;
-    await this.#add(record);
+    if ((await this.#add(record)) === undefined) return undefined;
     await this.#enqueue(record, cluster);
     if (call.end.aborted) {
       await this.#end(record.id);
@@ -119,10 +121,10 @@ export class TaskService {
     return record;
   }
 
-  /** Stores a task. If that fails, no task stays as far as is possible. */
-  async #add(record: TaskRecord) {
+  /** Stores a task. Returns undefined if there are too many. If it fails, no task stays as far as is possible. */
+  async #add(record: TaskRecord): Promise<StoredTask | undefined> {
     try {
-      return await this.#store.add(record);
+      return await this.#room.add(record.owner, () => this.#store.add(record));
     } catch (error) {
       await this.#store.discard(record.id).catch(() => {});
       throw error;
@@ -181,12 +183,15 @@ export class TaskService {
   async #keepPromoted(record: TaskRecord): Promise<PromotedTask | undefined> {
     const { host, cluster, limits } = this.#options;
     this.#assertSize(record);
-    if (await this.#isFull(record)) return undefined;
     const lease = await cluster.leases.acquire(leaseOf(record.id), limits.leaseMs);
     if (lease === undefined) throw new ClusterError("refused", `the lease of task ${record.id} is held`);
     try {
       await this.join();
       const stored = await this.#add(record);
+      if (stored === undefined) {
+        await lease.release();
+        return undefined;
+      }
       await this.#enqueue(record, cluster);
       const onChange = (changed: TaskRecord) => this.#publish(changed);
       return {
@@ -336,12 +341,6 @@ export class TaskService {
     } finally {
       await lease.release();
     }
-  }
-
-  async #isFull({ owner }: TaskRecord): Promise<boolean> {
-    const { maxTasks, maxTasksPerPrincipal, maxKeptPerPrincipal } = this.#options.limits;
-    const { live, own, kept } = await this.#store.count(owner);
-    return live >= maxTasks || own >= maxTasksPerPrincipal || kept >= maxKeptPerPrincipal;
   }
 
   #assertSize(record: TaskRecord): void {

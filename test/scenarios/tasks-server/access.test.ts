@@ -106,6 +106,18 @@ verifies("tasks-ext:limits:concurrent", "refuses by default", modernWires, async
   equal(await client.text(await client.start("t")), "x");
 });
 
+verifies("tasks-ext:limits:concurrent", "calls that arrive together", modernWires, async (world, t) => {
+  for (const limits of [{ maxTasks: 2 }, { maxTasksPerPrincipal: 2 }, { maxKeptPerPrincipal: 2 }]) {
+    const server = new McpServer(me)
+      .tool("blocks", { task: "optional" }, (_: unknown, ctx: Context) => aborted(ctx.signal))
+      .extend(tasks({ limits }));
+    const client = await taskClient(world, server, t);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => client.call("blocks")));
+    equal(answers.filter(({ result }) => result?.resultType === "task").length, 2, JSON.stringify(limits));
+    equal(answers.filter(({ error }) => error?.code === -32005).length, 6);
+  }
+});
+
 verifies("tasks-ext:limits:concurrent", "runs the tool by option", modernWires, async (world, t) => {
   const open = gate();
   let runs = 0;

@@ -348,3 +348,52 @@ proves("tasks-ext:lifecycle:store-pluggable", {}, "a write with an unknown outco
   await world.until("the end is told", () => heard.some(({ params }) => params?.status === "completed"));
   await worker.extension.idle();
 });
+
+proves(
+  "tasks-ext:lifecycle:store-pluggable",
+  {},
+  "a job is not lost if the engine fails when it is taken",
+  async (t) => {
+    const world = new TaskNodes(t);
+    const failing = new Set<string>();
+    const define = (server: McpServer) => void server.tool("t", { task: "optional" }, () => "x");
+    const away = () => new ClusterError("unavailable", "away");
+    const worker = world.node(define, {
+      wrap: ({ records, queue }) => ({
+        records: replaceParts(records, {
+          get: (key) => {
+            if (failing.has("get")) throw away();
+            return records.get(key);
+          },
+        }),
+        queue: replaceParts(queue, {
+          async *take(signal, options) {
+            for await (const job of queue.take(signal, options))
+              yield replaceParts(job, {
+                later: (ms) => {
+                  if (failing.has("later")) throw away();
+                  return job.later(ms);
+                },
+                done: () => {
+                  if (failing.has("done")) throw away();
+                  return job.done();
+                },
+              });
+          },
+        }),
+      }),
+    });
+    const front = world.node(define, idle);
+    for (const operations of [["get"], ["get", "later"], ["done"]]) {
+      for (const operation of operations) failing.add(operation);
+      const taskId = await front.client.start("t");
+      await world.pass(3_000);
+      failing.clear();
+      await world.until("the task has ended", async () => (await front.client.get(taskId)).status !== "working");
+      equal(await front.client.text(taskId), "x");
+      await world.pass(3_000);
+      await worker.extension.idle();
+      equal(await world.state.node().queue.add(`task:${taskId}:1`, "{}", { delayMs: 1e9 }), true, "its job is gone");
+    }
+  },
+);
