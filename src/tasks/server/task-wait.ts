@@ -45,18 +45,17 @@ export class TaskWait {
     const { call, host, service, owner } = this.#options;
     const first = await service.get(this.#id, owner);
     if (hasEnded(first)) return first;
-    this.#shown = first;
     await service.join();
     const waiting = new Promise<TaskRecord>((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    const stop = service.watchers.watch(new Map([[this.#id, first.updatedAt]]), (record) => this.#look(record));
+    const known = new Map([[this.#id, first.updatedAt]]);
+    const stop = service.watchers.watch(known, (record) => this.#look(record));
     const timer = this.#expireAt(first);
     call.end.onAbort(this.#reject);
     try {
-      // The task may have changed before it was watched.
-      this.#look(await service.find(this.#id, owner));
+      this.#look(first);
       return await waiting;
     } finally {
       stop();
@@ -67,7 +66,6 @@ export class TaskWait {
   }
 
   #look(record: TaskRecord): void {
-    if (this.#shown !== undefined && record.updatedAt < this.#shown.updatedAt) return;
     const { call, show } = this.#options;
     const task = show(record);
     if (this.#shown !== undefined && show(this.#shown).status !== task.status)
