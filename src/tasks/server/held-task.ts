@@ -20,6 +20,8 @@ export class TaskLost extends McpError {
 export interface HeldTaskOptions {
   readonly store: TaskStore;
   readonly clock: Clock;
+  /** Maximum number of characters of the task with its journal. */
+  readonly maxChars: number;
   /** Aborts when the run has lost the task. */
   readonly lost: AbortSignal;
   /** Called after each change that is stored, those of the journal aside. */
@@ -51,7 +53,15 @@ export class HeldTask implements JournalKeeper {
   }
 
   keep(change: (journal: Journal) => Journal): Promise<void> {
-    return this.#queue((record) => ({ ...record, journal: change(record.journal) }), false);
+    return this.#queue((record) => this.#bounded({ ...record, journal: change(record.journal) }), false);
+  }
+
+  #bounded(record: TaskRecord): TaskRecord {
+    const { maxChars } = this.#options;
+    const { length } = JSON.stringify(record);
+    if (length <= maxChars) return record;
+    const problem = `The task has ${length} characters of arguments, steps and answers, more than ${maxChars}`;
+    throw new McpError("task_too_large", `${problem} (limits.maxTaskChars)`);
   }
 
   /** Changes the task after all earlier changes of this run. Rejects with {@link TaskLost} if the run may not. */

@@ -77,18 +77,8 @@ export class TaskRun implements JournalKeeper {
 
   /** Stores a change of the journal. Ends the run if the task is lost, so that no error reaches the handler's catch. */
   async keep(change: (journal: Journal) => Journal): Promise<void> {
-    const { maxTaskChars } = this.#options.limits;
     try {
-      await this.#task.keep((journal) => {
-        const changed = change(journal);
-        const length = JSON.stringify(changed).length;
-        if (length > maxTaskChars)
-          throw new McpError(
-            "task_too_large",
-            `The steps and answers of the task have ${length} characters, more than ${maxTaskChars} (limits.maxTaskChars)`,
-          );
-        return changed;
-      });
+      await this.#task.keep(change);
     } catch (error) {
       this.#lose(error);
       throw error;

@@ -182,7 +182,8 @@ export class TaskService {
 
   async #keepPromoted(record: TaskRecord): Promise<PromotedTask | undefined> {
     const { host, cluster, limits } = this.#options;
-    this.#assertSize(record);
+    const maxChars = limits.maxTaskChars;
+    if (JSON.stringify(record).length > maxChars) return undefined;
     const lease = await cluster.leases.acquire(leaseOf(record.id), limits.leaseMs);
     if (lease === undefined) throw new ClusterError("refused", `the lease of task ${record.id} is held`);
     try {
@@ -195,7 +196,7 @@ export class TaskService {
       await this.#enqueue(record, cluster);
       const onChange = (changed: TaskRecord) => this.#publish(changed);
       return {
-        held: new HeldTask(stored, { store: this.#store, clock: host.clock, lost: lease.lost, onChange }),
+        held: new HeldTask(stored, { store: this.#store, clock: host.clock, maxChars, lost: lease.lost, onChange }),
         lease,
       };
     } catch (error) {

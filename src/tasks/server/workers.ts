@@ -204,7 +204,7 @@ export class TaskWorkers {
 
   /** Marks the task as running here. Earlier runs cannot write any more. Returns undefined if the task has ended. */
   async #hold(stored: StoredTask, job: Job): Promise<HeldTask | undefined> {
-    const { store, host, onChange } = this.#options;
+    const { store, host, limits, onChange } = this.#options;
     let isHeld = false;
     const begun = await store.change(
       stored.record.id,
@@ -218,7 +218,8 @@ export class TaskWorkers {
       { known: stored },
     );
     if (begun === undefined || !isHeld) return undefined;
-    return new HeldTask(begun, { store, clock: host.clock, lost: job.lost, onChange });
+    const maxChars = limits.maxTaskChars;
+    return new HeldTask(begun, { store, clock: host.clock, maxChars, lost: job.lost, onChange });
   }
 
   #room(): Promise<void> {

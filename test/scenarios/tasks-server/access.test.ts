@@ -2,7 +2,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { createMemoryState } from "bowline/cluster";
 import { type Context, McpServer, type Server, type ToolTypes } from "bowline/server";
 import { type TasksOptions, tasks } from "bowline/tasks/server";
-import type { RecordedMessage } from "bowline/testing";
+import { FakeClock, type RecordedMessage } from "bowline/testing";
 import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
@@ -208,6 +208,34 @@ verifies("tasks-ext:limits:concurrent", "sizes of tasks", modernWires, async (wo
   equal(await client.text(taskId), "Oslo");
 });
 
+verifies("tasks-ext:limits:concurrent", "sizes of calls that become tasks", modernWires, async (world, t) => {
+  const clock = new FakeClock();
+  const open = gate();
+  let running = 0;
+  const input = { type: "object", properties: { before: { type: "boolean" } } } as const;
+  const handler = async ({ before }: { before?: boolean }, ctx: Context) => {
+    const large = () => ctx.step("large", () => "x".repeat(5_000));
+    if (before === true) await large();
+    running++;
+    await open.opened;
+    if (before !== true) await large();
+    return "ended";
+  };
+  const server = new McpServer(me, { clock })
+    .tool("t", { task: { promoteAfterMs: 100 }, input }, handler)
+    .extend(tasks({ limits: { maxTaskChars: 4_000 } }));
+  const client = await taskClient(world, server, t);
+  const [first, second] = [client.call("t", { before: true }), client.call("t", {})];
+  await until("both run", () => running === 2);
+  clock.advance(100);
+  const taskId = (await second).result?.taskId as string;
+  open.open();
+  equal((await first).result?.resultType, "complete", "a call that is too large for a task stays in its request");
+  const task = await client.until(taskId, "completed", "failed");
+  equal(task.status, "failed");
+  deepEqual(task.error?.data, { code: "task_too_large" });
+});
+
 verifies("tasks-ext:limits:concurrent", "runs at a time, fair among principals", guardedModern, async (world) => {
   for (const subject of ["ada", "bob"]) world.tokens.set(subject, { subject });
   const open = gate();
@@ -261,7 +289,6 @@ verifies(
   "a call stays in its request at the limits",
   modernWires,
   async (world, t) => {
-    const { FakeClock } = await import("bowline/testing");
     for (const limits of [{ maxRunning: 1 }, { maxTasks: 1 }]) {
       const clock = new FakeClock();
       const open = gate();
