@@ -33,7 +33,9 @@ const INTERNAL = new Set([
 const EXTENDED = {
   "bowline/skills/server": "bowline/server",
   "bowline/skills/client": "bowline/client",
+  "bowline/tasks/server": "bowline/server",
   "bowline/tasks/client": "bowline/client",
+  "bowline/state": "bowline/server",
 };
 
 const settings = {

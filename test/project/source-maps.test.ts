@@ -37,3 +37,11 @@ test("the stack of a failing test names the line of the source", async (t) => {
 test("tests that measure memory and the hot path run without source maps", async (t) => {
   for (const folder of ["leaks", "hot-path"]) doesNotMatch(await failure(t, folder), /source\.ts/);
 });
+
+test("the sources in the package have no lines of comments, and the other lines keep their numbers", async () => {
+  const { withoutComments } = await loadScript<{ withoutComments(source: string): string }>(
+    "scripts/lib/line-maps.mjs",
+  );
+  const source = '/** One.\n * Two.\n */\nconst a = 1 * 2; // three\n  // four\nconst b = "/* five */";\n';
+  equal(withoutComments(source), '\n\n\nconst a = 1 * 2; // three\n\nconst b = "/* five */";\n');
+});
