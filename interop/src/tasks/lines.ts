@@ -4,6 +4,7 @@ import type { Neighbour } from "../neighbours.js";
 import { isPeer, peerOf } from "../peers.js";
 import { type Outcome, runCheck, START_MS } from "../run-pair.js";
 import { type Served, startProgram } from "../server-process.js";
+import { openBowline } from "./bowline.js";
 import {
   errorChecks,
   listChecks,
@@ -17,11 +18,14 @@ import { openFastMcp, openV1 } from "./clients.js";
 import type { OpenTaskDriver, TaskDriver } from "./driver.js";
 import { openExtTasks } from "./official.js";
 
-const OPEN = { "ext-tasks": openExtTasks, v1: openV1, fastmcp: openFastMcp } satisfies Record<string, OpenTaskDriver>;
+const OPEN = { bowline: openBowline, "ext-tasks": openExtTasks, v1: openV1, fastmcp: openFastMcp } satisfies Record<
+  string,
+  OpenTaskDriver
+>;
 
 interface TaskPair {
   readonly client: keyof typeof OPEN;
-  readonly server: "bowline" | "fastmcp";
+  readonly server: "bowline" | "fastmcp" | "v1";
   readonly era: Era;
   /** @default stdio and HTTP */
   readonly wires?: readonly string[];
@@ -60,6 +64,10 @@ const PAIRS: readonly TaskPair[] = [
     wires: ["stdio", "lenient"],
     checks: { ...OURS, ...promotionChecks },
   },
+  { client: "bowline", server: "fastmcp", era: "modern", checks: { ...taskChecks, ...questionChecks } },
+  { client: "bowline", server: "v1", era: "legacy", checks: { ...taskChecks, ...listChecks } },
+  { client: "bowline", server: "bowline", era: "modern", checks: { ...OURS, ...promotionChecks } },
+  { client: "bowline", server: "bowline", era: "legacy", checks: { ...OURS, ...listChecks } },
 ];
 
 /** Tasks of each SDK that has them, over stdio and HTTP. */
@@ -93,7 +101,7 @@ async function runLine(name: string, { client, server, era, checks }: TaskPair, 
   return outcomes;
 }
 
-async function startTasks(sdk: "bowline" | "fastmcp", wire: string): Promise<Served> {
+async function startTasks(sdk: TaskPair["server"], wire: string): Promise<Served> {
   const own = [process.execPath, fileURLToPath(new URL(`./servers/${sdk}.js`, import.meta.url))];
   return startProgram(isPeer(sdk) ? ((await peerOf(sdk)).tasks?.serve ?? []) : own, wire);
 }
