@@ -215,8 +215,9 @@ export class Promotion implements JournalKeeper {
   }
 
   async #lose(error: unknown): Promise<never> {
-    if (error instanceof TaskLost) this.#own.end.abort(error);
-    throw error;
+    if (!(error instanceof TaskLost)) throw error;
+    this.#own.end.abort(error);
+    throw this.#own.end.reason;
   }
 
   /** Creates the call that runs. It is that of the request until the promotion, and outlives the request then. */

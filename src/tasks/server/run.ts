@@ -81,7 +81,7 @@ export class TaskRun implements JournalKeeper {
       await this.#task.keep(change);
     } catch (error) {
       this.#lose(error);
-      throw error;
+      throw error instanceof TaskLost ? this.call.end.reason : error;
     }
   }
 

@@ -116,7 +116,7 @@ export class TaskWorkers {
     this.#taken.add(id);
     try {
       const stored = await this.#options.store.read(id);
-      if (stored === undefined || hasEnded(stored.record) || stored.record.round !== round) return undefined;
+      if (stored === undefined || !isDue(stored.record) || stored.record.round !== round) return undefined;
       return await this.#runHere(stored, job);
     } finally {
       this.#taken.delete(id);
@@ -209,7 +209,7 @@ export class TaskWorkers {
     const begun = await store.change(
       stored.record.id,
       (record) => {
-        isHeld = !hasEnded(record) && record.round === stored.record.round && record.fence === stored.record.fence;
+        isHeld = isDue(record) && record.round === stored.record.round && record.fence === stored.record.fence;
         if (!isHeld) return undefined;
         const losses = record.losses + (record.stage === "running" ? 1 : 0);
         const fence = record.fence + 1;
@@ -240,6 +240,11 @@ export class TaskWorkers {
     if (stored !== undefined) onChange(stored.record);
     return undefined;
   }
+}
+
+/** True if a task may run: it has not ended, and no question is open. The job of a run that has parked may be left. */
+function isDue(record: TaskRecord): boolean {
+  return !hasEnded(record) && record.stage !== "waiting";
 }
 
 /** Returns why a task whose process is gone does not run again. */
