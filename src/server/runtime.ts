@@ -58,6 +58,8 @@ export class ServerCore implements ServerRuntime {
   draining = false;
   readonly #interceptors: ServerInterceptor[];
   run: ServerRuntime["run"];
+  /** Called when the options have a new cluster. Set by extensions. */
+  declare onShare?: (() => void) | undefined;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     if (typeof info?.name !== "string" || typeof info.version !== "string")
@@ -101,6 +103,7 @@ export class ServerCore implements ServerRuntime {
   share(options: ServerOptions): void {
     this.options = options;
     this.changes = options.cluster?.connectChanges(this.changes, this) ?? this.changes;
+    this.onShare?.();
   }
 
   use(interceptor: ServerInterceptor): void {

@@ -58,6 +58,8 @@ export type TopicHandler = (
 export interface ExtensionHost extends ServerRuntime {
   readonly registry: Registry;
   readonly eras: readonly OfferedEra[];
+  /** Called when the options have a new cluster, before the first call. */
+  onShare?: (() => void) | undefined;
   use(interceptor: ServerInterceptor): void;
   isSpecified(method: string): boolean;
 }

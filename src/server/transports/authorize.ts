@@ -88,7 +88,7 @@ export class RequestAuthorizer {
   #warnOfUnnamed(verdict: Exclude<GateVerdict, { readonly status: number }>): void {
     if (verdict.auth === undefined || verdict.principal !== undefined || this.#warned) return;
     this.#warned = true;
-    this.#runtime.warn("the gate names no principal: nothing belongs to a caller");
+    this.#runtime.warn("the gate names no principal: nothing has an owner");
   }
 
   #refuse(exchange: HttpExchange, { status, headers = {}, body, error }: GateRefusal): void {

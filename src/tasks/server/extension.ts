@@ -41,7 +41,12 @@ export class TasksExtension extends ServerExtension {
   /** Calls of tasks that run. They do not become tasks again. */
   readonly #taskCalls = new WeakSet<Call>();
   #installed:
-    | { readonly service: TaskService; readonly augmented: AugmentedTasks; readonly host: ExtensionHost }
+    | {
+        readonly service: TaskService;
+        readonly augmented: AugmentedTasks;
+        readonly host: ExtensionHost;
+        readonly end: () => Promise<void>;
+      }
     | undefined;
 
   constructor(options: TasksOptions) {
@@ -72,12 +77,23 @@ export class TasksExtension extends ServerExtension {
   override installIn(host: ExtensionHost): void {
     if (this.#installed !== undefined)
       throw new DefinitionError("tasks: the extension is already installed; create one with tasks() for each server");
-    const shared = this.#options.cluster ?? host.options.cluster;
-    const cluster = shared ?? memoryCluster({ clock: host.clock });
-    const report = (error: unknown) => host.report(error, { where: "tasks" });
     host.use((call, next) => this.#runtime.augmented.intercept(call, next));
     host.use((call, next) => this.#requireDeclaration(call, next));
     super.installIn(host);
+    this.#start(host);
+    const { onShare } = host;
+    host.onShare = () => {
+      onShare?.();
+      if (this.#options.cluster === undefined) this.#start(host);
+    };
+    host.onClosing(() => this.#stop(host));
+  }
+
+  /** Starts the tasks on the cluster. Those of a cluster that was used until now are stopped: no call has come yet. */
+  #start(host: ExtensionHost): void {
+    this.#stop(host);
+    const shared = this.#options.cluster ?? host.options.cluster;
+    const cluster = shared ?? memoryCluster({ clock: host.clock });
     const service = new TaskService({
       cluster,
       host,
@@ -93,12 +109,16 @@ export class TasksExtension extends ServerExtension {
       sees: (call, tool) => this.#sees(call, tool),
       isTaskCall: (call) => this.#taskCalls.has(call),
     });
-    this.#installed = { service, augmented, host };
-    host.onClosing(() => {
-      const stopped = service.stop();
-      (shared === undefined ? stopped.then(() => cluster.close()) : stopped).catch(report);
-    });
-    if (this.#options.work !== false) service.work().catch(report);
+    const end = async () => {
+      await service.stop();
+      if (shared === undefined) await cluster.close();
+    };
+    this.#installed = { service, augmented, host, end };
+    if (this.#options.work !== false) service.work().catch((error) => host.report(error, { where: "tasks" }));
+  }
+
+  #stop(host: ExtensionHost): void {
+    this.#installed?.end().catch((error) => host.report(error, { where: "tasks" }));
   }
 
   #define(): void {

@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { memoryCluster } from "bowline/cluster";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
+import { tasks } from "bowline/tasks/server";
 
 const { serve, presence, own, fail, limits } = JSON.parse(process.argv[2] ?? "{}");
 if (presence !== undefined) connect(presence, "127.0.0.1").unref();
@@ -18,8 +19,18 @@ const server = new McpServer(
   { name: "workers", version: "1.0.0" },
   { ...given, http: { resumable: true }, limits: { nodeLeaseMs: 1_000, ...limits } },
 );
+/** Runs on until another process runs it. */
+const survey = async (_, ctx) => {
+  const first = await ctx.step("first", () => process.pid);
+  if (first !== process.pid) return `${first} ${process.pid}`;
+  tell(`surveying ${process.pid}`);
+  await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve, { once: true }));
+};
 const text = { type: "object", properties: { text: { type: "string" } } };
 server
+  .extend(tasks())
+  .tool("survey", { task: { support: "required", restartable: true } }, survey)
+  .tool("survey-once", { task: "required" }, survey)
   .tool("echo", { input: text }, (args) => args.text)
   .tool("pid", {}, () => String(process.pid))
   .tool("own", {}, () => String(server.cluster === given.cluster))
