@@ -1,7 +1,12 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { type Client, connect } from "bowline/client";
 import { serveHttp, skillFolder } from "bowline/node";
 import { SkillsClient } from "bowline/skills/client";
 import { skills } from "bowline/skills/server";
+import { TasksClient, tasks } from "bowline/tasks/client";
 import { createHarbour } from "./harbour.js";
 
 const colours = process.stdout.isTTY === true && process.env.NO_COLOR === undefined;
@@ -57,12 +62,39 @@ for (const era of ["modern", "legacy"] as const) {
 
 say(`\nBoth clients are gone, and the server still holds ${bold(JSON.stringify(harbour.stats()))}.`);
 await running.close();
+await outlive();
 clearTimeout(patience);
 say(dim("\nNext: docs/tutorial.md               your own server in ten minutes"));
 say(dim("      node examples/dist/host.js     a host with many servers, one of them broken"));
 say(
   dim("      node examples/dist/issuer.js   a protected server, its authorization server and a client that gets in\n"),
 );
+
+/** Kills the process that runs a task, and waits for the result of the task. */
+async function outlive(): Promise<void> {
+  say(`\n${bold("A task that outlives its process")} ${dim("(tasks-server.ts, on two processes)")}`);
+  const program = spawn(process.execPath, [fileURLToPath(new URL("tasks-server.js", import.meta.url))], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  try {
+    const [url] = (await once(createInterface({ input: program.stdout }), "line")) as [string];
+    await using client = await connect(url, { extensions: tasks({ minPollMs: 50 }) });
+    const task = await new TasksClient(client).startTool("survey");
+    say(`     the server answered at once with the id ${task.id}`);
+    let killed = false;
+    for await (const { status, statusMessage = "" } of task) {
+      if (status === "working" && statusMessage !== "") say(`     ${statusMessage}`);
+      const [, pid] = /^sounding 3 .*process (\d+)$/.exec(statusMessage) ?? [];
+      if (pid === undefined || killed) continue;
+      killed = process.kill(Number(pid), "SIGKILL");
+      say(`     ${bold("kill -9")} ${pid}`);
+    }
+    say(`     ${(await task.result).text}`);
+    say(dim("     wire: tools/call returned the task; tasks/get and notifications told how it went"));
+  } finally {
+    program.kill("SIGTERM");
+  }
+}
 
 async function visit(client: Client, how: (typeof beneath)["modern"]): Promise<void> {
   await using watch = await client.watch({ resources: ["berth://north"] });

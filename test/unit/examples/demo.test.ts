@@ -17,6 +17,8 @@ test("the demonstration shows both clients the same, uses no colours in a pipe, 
     match(visit, /and 0 calls are left behind\n/);
   }
   match(stdout, /the server still holds \{("\w+":0,?)+\}\.\n/);
+  const [, killed = ""] = /kill -9 (\d+)\n/.exec(stdout) ?? [];
+  match(stdout, new RegExp(`13 m in process ${killed}, 16 m in process ${killed}, 19 m in process (?!${killed})`));
   equal(stdout.includes("\u001b"), false);
   doesNotMatch(stderr, /./);
 });
