@@ -16,12 +16,14 @@ export class Nodes {
   accidents = [];
   /** Numbers of errors that the nodes reported, by text. */
   errors = new Map();
+  #main;
   #settings;
   #children = [];
   #started = 0;
 
-  /** `settings` is for the program of a node; `program` is the Node that runs it. */
-  constructor({ program = process.execPath, ...settings }) {
+  /** `settings` is for the program of a node; `program` is the Node that runs it, and `main` the file of the program. */
+  constructor({ program = process.execPath, main = PROGRAM, ...settings }) {
+    this.#main = main;
     this.#settings = { ...settings, stateKey: randomBytes(32).toString("base64") };
     this.program = program;
   }
@@ -47,7 +49,7 @@ export class Nodes {
     const { seed } = this.#settings;
     const settings = { ...this.#settings, name, port: this.ports[slot], seed: seed + this.#started };
     const env = { ...process.env, CHAOS_NODE: JSON.stringify(settings) };
-    const child = fork(PROGRAM, { execPath: this.program, env, stdio: ["ignore", "ignore", "pipe", "ipc"] });
+    const child = fork(this.#main, { execPath: this.program, env, stdio: ["ignore", "ignore", "pipe", "ipc"] });
     const node = { child, name, isOver: false, stderr: [] };
     this.#children[slot] = node;
     child.stderr.setEncoding("utf8").on("data", (text) => {

@@ -4,9 +4,10 @@ import { at, wantsJson } from "../scripts/lib/project.mjs";
 
 const ENGINES = readdirSync(at("chaos/engines")).map((file) => file.replace(/\.mjs$/, ""));
 
-const help = `npm run chaos -- <engine> ... [options]
+const help = `npm run chaos -- [tasks] <engine> ... [options]
 
 Engines: ${ENGINES.join(", ")}
+With "tasks", workers that run tasks are killed: all options but --break apply.
 
   --short         a run of at most 40 s, with smaller minimum numbers
   --seed <n>      seed of the faults and the load, as printed by an earlier run

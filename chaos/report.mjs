@@ -52,7 +52,7 @@ export function toText({
 }
 
 /** Returns aligned columns, with numbers to the right. */
-function table(heads, rows) {
+export function table(heads, rows) {
   const texts = rows.map((row) => row.map(show));
   const widths = heads.map((head, column) => Math.max(head.length, ...texts.map((row) => row[column].length)));
   const line = (cells, isNumber) =>

@@ -4,6 +4,7 @@ import { judge } from "./judge.mjs";
 import { sizeOf } from "./limits.mjs";
 import { parseOptions } from "./options.mjs";
 import { toText } from "./report.mjs";
+import { runTasks } from "./tasks/run.mjs";
 import { play } from "./world.mjs";
 
 /**
@@ -11,13 +12,14 @@ import { play } from "./world.mjs";
  * stopped. Compares what the clients were told with a record of the handlers. `npm run chaos -- --help` prints the
  * options.
  */
+// Nodes and the engine end with this process.
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+
+if (process.argv[2] === "tasks") await runTasks(process.argv.slice(3));
 const { names, isShort, seed, broken, file, json } = parseOptions(process.argv.slice(2));
 
 /** Time after its limit in which a run is judged and everything ends. */
 const GRACE_MS = 30_000;
-
-// Nodes and the engine end with this process.
-for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 
 const say = (text) => process.stderr.write(`${text}\n`);
 const documents = [];

@@ -1,0 +1,187 @@
+import { entriesOf, indexRuns, wasRunning } from "./runs.mjs";
+
+const ENDED = new Set(["completed", "failed", "cancelled"]);
+/** Time after which no handler begins a step of a task whose outcome a client has seen. */
+const GRACE_MS = 1_000;
+/** Time within which an end was seen by a notification. Clients that watch poll every six seconds. */
+const TOLD_MS = 1_000;
+
+const outcomeOf = ({ seen }) => seen.find(({ status }) => ENDED.has(status));
+const isRestartable = ({ tool }) => tool !== "fragile";
+
+/** Rules of a history. Each yields a text for each violation. */
+const RULES = {
+  "each task has one outcome": oneOutcome,
+  "an outcome never changes": neverChanges,
+  "results have the values of steps and answers": resultsAreTrue,
+  "a step that is done is not run again": doneOnce,
+  "a step begins again only if its run was lost": beginsAgain,
+  "a tool that is not restartable runs once": fragileOnce,
+  "a lost process is told as worker_lost": lossesAreTold,
+  "restartable tasks outlive their processes": restartableEnd,
+  "tasks are cancelled by clients only": cancelledByClients,
+  "nothing begins after the outcome": nothingAfter,
+};
+
+/**
+ * Compares what clients saw of their tasks with what handlers recorded: counts, violations by rule, and the problems that
+ * make the run fail.
+ */
+export function judge(history) {
+  const view = { ...history, runsOf: indexRuns(history.truth) };
+  const rules = Object.entries(RULES).map(([rule, find]) => ({ rule, violations: [...find(view)] }));
+  const counts = countAll(view);
+  return { counts, rules, problems: [...problemsOf({ ...history, counts, rules })] };
+}
+
+function* problemsOf({ floors, counts, rules, accidents }) {
+  for (const [name, floor] of Object.entries(floors))
+    if (counts[name] < floor) yield `floor not reached: ${name} ${counts[name]} of ${floor}`;
+  for (const { rule, violations } of rules) if (violations.length > 0) yield `${rule}: ${violations.length} violations`;
+  for (const accident of accidents) yield `a worker died by itself: ${accident}`;
+}
+
+function countAll({ tasks, kills, runsOf, uncertain }) {
+  const runs = tasks.map((task) => ({ task, runs: runsOf(task.number) }));
+  const ended = (status) => tasks.filter((task) => outcomeOf(task)?.status === status).length;
+  const lost = ({ ending, node }) => ending === undefined && kills.some((kill) => kill.node === node);
+  const isHit = ({ node, at }) => runs.some(({ runs }) => runs.some((run) => wasRunning(run, node, at)));
+  const takeovers = runs
+    .filter(({ task }) => isRestartable(task))
+    .map(({ runs }) => runs.slice(0, -1).filter(lost).length);
+  return {
+    tasks: tasks.length,
+    completed: ended("completed"),
+    failed: ended("failed"),
+    cancelled: ended("cancelled"),
+    kills: kills.filter(isHit).length,
+    questions: runs.filter(({ runs }) => entriesOf(runs, "answered").length > 0).length,
+    takeovers: takeovers.reduce((sum, count) => sum + count, 0),
+    lostFragile: tasks.filter((task) => !isRestartable(task) && outcomeOf(task)?.detail === "worker_lost").length,
+    watched: tasks.filter(({ isWatched }) => isWatched).length,
+    told: runs.filter(({ task, runs }) => isTold(task, runs)).length,
+    stepsAgain: runs.reduce((sum, { runs }) => sum + againOf(runs).length, 0),
+    uncertain: uncertain.length,
+  };
+}
+
+function isTold(task, runs) {
+  const end = entriesOf(runs, "end").at(-1);
+  const outcome = outcomeOf(task);
+  return task.isWatched && outcome?.status === "completed" && end !== undefined && outcome.at - end.at < TOLD_MS;
+}
+
+function* oneOutcome({ tasks }) {
+  for (const task of tasks) {
+    if (task.seen.some(({ status }) => status === "unknown")) yield `task ${task.number} is unknown to a worker`;
+    else if (outcomeOf(task) === undefined) yield `task ${task.number} has no outcome, but ${task.seen.at(-1)?.status}`;
+  }
+}
+
+/** `seen` has no equal neighbours: the outcome comes first without its detail, then with it, and nothing after. */
+function* neverChanges({ tasks }) {
+  for (const { number, seen } of tasks) {
+    const after = seen.slice(seen.findIndex(({ status }) => ENDED.has(status)) + 1);
+    const outcome = seen[seen.length - after.length - 1];
+    if (outcome === undefined || !ENDED.has(outcome.status)) continue;
+    const details = new Set([outcome, ...after].map(({ detail }) => detail).filter((detail) => detail !== undefined));
+    const other = after.find(({ status }) => status !== outcome.status);
+    if (other !== undefined) yield `task ${number} is ${other.status} after it was ${outcome.status}`;
+    else if (details.size > 1) yield `task ${number} has the outcomes ${[...details].join(" and ")}`;
+  }
+}
+
+function* resultsAreTrue({ tasks, runsOf }) {
+  for (const { number, steps, asks, token, seen } of tasks) {
+    const text = seen.find(({ status, detail }) => status === "completed" && detail !== undefined)?.detail;
+    if (text === undefined) continue;
+    const kept = new Map(entriesOf(runsOf(number), "kept").map(({ step, value }) => [step, value]));
+    const values = Array.from({ length: steps }, (_, step) => kept.get(String(step)));
+    if (asks) values.splice(1, 0, token);
+    if (values.join(" ") !== text) yield `task ${number} has the result "${text}", not "${values.join(" ")}"`;
+  }
+}
+
+function* doneOnce({ truth, runsOf }) {
+  for (const number of new Set(truth.map((entry) => entry.number))) {
+    const runs = runsOf(number);
+    const begins = entriesOf(runs, "step");
+    const made = new Set(entriesOf(runs, "done").map(({ step, value }) => `${step} ${value}`));
+    const first = new Map();
+    for (const { step, value, place } of entriesOf(runs, "kept")) {
+      const known = first.get(step);
+      first.set(step, known ?? { value, place });
+      if (known !== undefined && known.value !== value) yield `step ${step} of task ${number} has two values`;
+      if (!made.has(`${step} ${value}`)) yield `step ${step} of task ${number} has a value that it never returned`;
+    }
+    for (const { step, place } of begins)
+      if (place > (first.get(step)?.place ?? Number.POSITIVE_INFINITY))
+        yield `step ${step} of task ${number} is run again after it was done`;
+  }
+}
+
+/** Returns the begins of steps that had begun before, each with its earlier begin. */
+function againOf(runs) {
+  const last = new Map();
+  return entriesOf(runs, "step").flatMap((begin) => {
+    const before = last.get(begin.step);
+    last.set(begin.step, begin);
+    return before === undefined ? [] : [{ before, begin }];
+  });
+}
+
+function* beginsAgain({ truth, runsOf, kills }) {
+  for (const number of new Set(truth.map((entry) => entry.number)))
+    for (const { before, begin } of againOf(runsOf(number))) {
+      const { node, ending } = before.run;
+      const isLost = ending === "abort" || kills.some((kill) => kill.node === node && kill.at <= begin.at);
+      if (!isLost) yield `step ${begin.step} of task ${number} begins on ${begin.node} while ${node} runs it`;
+    }
+}
+
+function* fragileOnce({ tasks, runsOf }) {
+  for (const task of tasks) {
+    const { length } = runsOf(task.number);
+    if (!isRestartable(task) && length > 1) yield `task ${task.number} begins ${length} times`;
+  }
+}
+
+/** The process of a run may end after the handler has, and before the outcome is stored. */
+function* lossesAreTold({ tasks, runsOf, kills }) {
+  for (const task of tasks.filter((task) => !isRestartable(task))) {
+    const [run] = runsOf(task.number);
+    const { status, detail } = outcomeOf(task) === undefined ? {} : lastOf(task);
+    const isKilled = kills.some(({ node }) => run === undefined || node === run.node);
+    const isOpen = run !== undefined && run.ending === undefined;
+    if (status === "failed" && detail !== "worker_lost") yield `task ${task.number} failed: ${detail}`;
+    if (status === "failed" && !isKilled && run?.ending !== "abort")
+      yield `task ${task.number} is told as lost, but ${run.node} was not killed`;
+    if (status === "completed" && isOpen) yield `task ${task.number} is completed, but its run on ${run.node} was lost`;
+  }
+}
+
+const lastOf = ({ seen }) => seen.findLast(({ status }) => ENDED.has(status));
+
+function* restartableEnd({ tasks }) {
+  for (const task of tasks.filter(isRestartable)) {
+    const { status, detail } = lastOf(task) ?? {};
+    if (status === "failed") yield `task ${task.number} failed: ${detail}`;
+  }
+}
+
+function* cancelledByClients({ tasks }) {
+  for (const task of tasks) {
+    const outcome = outcomeOf(task);
+    if (outcome?.status === "cancelled" && task.isCancelAsked !== true)
+      yield `task ${task.number} is cancelled, and its client did not ask for it`;
+  }
+}
+
+function* nothingAfter({ tasks, runsOf }) {
+  for (const task of tasks) {
+    const outcome = outcomeOf(task);
+    const late = entriesOf(runsOf(task.number), "step").find(({ at }) => at > (outcome?.at ?? at) + GRACE_MS);
+    if (late !== undefined)
+      yield `step ${late.step} of task ${task.number} begins ${late.at - outcome.at} ms after the outcome`;
+  }
+}

@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { at } from "../../scripts/lib/project.mjs";
+import { Random } from "../../scripts/oracle/corpus/random.mjs";
+import { Nodes } from "../nodes.mjs";
+import { readTruth } from "../truth.mjs";
+import { KILL_MS, sizeOf } from "./limits.mjs";
+import { Load } from "./load.mjs";
+
+/** Runs workers, tasks and kills on an engine. Returns the history. */
+export async function play({ engine: name, isShort, seed }) {
+  const { floors, limitMs } = sizeOf(isShort);
+  const folder = mkdtempSync(join(tmpdir(), "bowline-chaos-"));
+  const { openEngine } = await import(`../engines/${name}.mjs`);
+  const engine = await openEngine();
+  const file = join(folder, "truth");
+  const { address, program } = engine;
+  const nodes = new Nodes({ program, main: at("chaos/tasks/node.mjs"), engine: name, address, file, seed });
+  const abandon = () => {
+    nodes.abandon();
+    engine.kill?.();
+  };
+  process.once("exit", abandon);
+  const random = new Random(seed);
+  try {
+    await nodes.start();
+    const load = new Load(nodes.ports, new Random(random.below(2 ** 31)));
+    const kills = await runAll(nodes, load, { count: floors.tasks, limitMs, random });
+    const { tasks, uncertain, errors } = load;
+    const { accidents, errors: nodeErrors } = nodes;
+    return { tasks, uncertain, errors, kills, accidents, nodeErrors, floors, truth: readTaskTruth(file) };
+  } finally {
+    await nodes.end();
+    process.off("exit", abandon);
+    await engine.end();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function runAll(nodes, load, { count, limitMs, random }) {
+  const kills = [];
+  const limit = setTimeout(() => {
+    load.isOver = true;
+  }, limitMs);
+  const killing = killUntil(() => load.isOver, nodes, random, kills);
+  await load.run(count);
+  const isComplete = !load.isOver;
+  load.isOver = true;
+  clearTimeout(limit);
+  await killing;
+  if (isComplete) await load.readAgain();
+  await load.close();
+  return kills;
+}
+
+/** Kills a random worker every five seconds, and starts it again at once. */
+async function killUntil(isOver, nodes, random, kills) {
+  let next = Date.now() + KILL_MS;
+  while (!isOver()) {
+    await sleep(Math.min(200, Math.max(0, next - Date.now())));
+    if (isOver() || Date.now() < next) continue;
+    next += KILL_MS;
+    const slot = random.below(nodes.slots.length);
+    kills.push({ node: nodes.nameOf(slot), at: Date.now() });
+    await nodes.kill(slot);
+    await nodes.startNode(slot);
+  }
+}
+
+/** Returns the entries of the handlers, in the order in which they were written. */
+function readTaskTruth(file) {
+  return readTruth(file).map(({ kind, node, subject, principal, session, at }) => ({
+    kind,
+    node,
+    number: Number(subject),
+    step: principal,
+    value: session,
+    at,
+  }));
+}
