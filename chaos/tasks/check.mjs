@@ -7,6 +7,8 @@ const GRACE_MS = 1_000;
 const TOLD_MS = 1_000;
 
 const outcomeOf = ({ seen }) => seen.find(({ status }) => ENDED.has(status));
+/** Clients see the status of an outcome first, and then its detail. */
+const lastOf = ({ seen }) => seen.findLast(({ status }) => ENDED.has(status));
 const isRestartable = ({ tool }) => tool !== "fragile";
 
 /** Rules of a history. Each yields a text for each violation. */
@@ -57,7 +59,7 @@ function countAll({ tasks, kills, runsOf, uncertain }) {
     kills: kills.filter(isHit).length,
     questions: runs.filter(({ runs }) => entriesOf(runs, "answered").length > 0).length,
     takeovers: takeovers.reduce((sum, count) => sum + count, 0),
-    lostFragile: tasks.filter((task) => !isRestartable(task) && outcomeOf(task)?.detail === "worker_lost").length,
+    lostFragile: tasks.filter((task) => !isRestartable(task) && lastOf(task)?.detail === "worker_lost").length,
     watched: tasks.filter(({ isWatched }) => isWatched).length,
     told: runs.filter(({ task, runs }) => isTold(task, runs)).length,
     stepsAgain: runs.reduce((sum, { runs }) => sum + againOf(runs).length, 0),
@@ -150,7 +152,7 @@ function* fragileOnce({ tasks, runsOf }) {
 function* lossesAreTold({ tasks, runsOf, kills }) {
   for (const task of tasks.filter((task) => !isRestartable(task))) {
     const [run] = runsOf(task.number);
-    const { status, detail } = outcomeOf(task) === undefined ? {} : lastOf(task);
+    const { status, detail } = lastOf(task) ?? {};
     const isKilled = kills.some(({ node }) => run === undefined || node === run.node);
     const isOpen = run !== undefined && run.ending === undefined;
     if (status === "failed" && detail !== "worker_lost") yield `task ${task.number} failed: ${detail}`;
@@ -159,8 +161,6 @@ function* lossesAreTold({ tasks, runsOf, kills }) {
     if (status === "completed" && isOpen) yield `task ${task.number} is completed, but its run on ${run.node} was lost`;
   }
 }
-
-const lastOf = ({ seen }) => seen.findLast(({ status }) => ENDED.has(status));
 
 function* restartableEnd({ tasks }) {
   for (const task of tasks.filter(isRestartable)) {
