@@ -8,6 +8,7 @@ import { measureSize } from "./measure/size.mjs";
 import { measureSizing } from "./measure/sizing.mjs";
 import { measureStages } from "./measure/stages.mjs";
 import { measureStart } from "./measure/start.mjs";
+import { measureTasks } from "./measure/tasks.mjs";
 import { measureWorkers } from "./measure/workers.mjs";
 import { wires } from "./workload/wires.mjs";
 
@@ -39,6 +40,7 @@ export const sections = [
   { name: "round trips of a cluster", at: ["roundTrips"], measure: measureRoundTrips, aside: true },
   { name: "sizing of a cluster", at: ["sizing"], measure: measureSizing, aside: true },
   { name: "workers", at: ["workers"], measure: measureWorkers, long: true },
+  { name: "tasks", at: ["tasks"], measure: measureTasks, long: true },
   { name: "stages", at: ["stages"], measure: measureStages, aside: true },
   { name: "start", at: ["start"], measure: measureStart },
   { name: "size", at: ["size"], measure: measureSize },

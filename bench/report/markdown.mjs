@@ -12,6 +12,7 @@ export function toMarkdown(document) {
     ...memory(document.memory),
     ...cluster(document.cluster),
     ...workers(document.workers),
+    ...tasks(document.tasks),
     ...roundTrips(document.roundTrips),
     ...sizing(document.sizing),
     ...cancel(document.cancel),
@@ -185,6 +186,22 @@ function workers(results) {
   return [
     "### Workers\n\nThe same server in one process and on two workers, 64 echo calls at once. The CPU time is that of all processes.",
     table(["echo at 64", "calls/s", "CPU µs", "of one process"], rows),
+  ];
+}
+
+function tasks(results) {
+  if (results === undefined) return [];
+  const { promotion, waiting } = results;
+  const rows = Object.entries(waiting).map(([engine, { heapMb, timers, perSecond }]) => [
+    engine,
+    mid(heapMb),
+    mid(timers),
+    mid(perSecond),
+  ]);
+  return [
+    "### Tasks\n\nA server with 100,000 tasks that wait for an answer. In memory, the heap has the tasks themselves.",
+    table(["tasks in", "heap MB over none", "timers of the process", "created/s"], rows),
+    `A call that ends in time with \`promoteAfterMs\` takes ${range(promotion.moreUs)} µs of CPU time more than a plain one (${range(promotion.plainUs)} µs), in turns in one process.`,
   ];
 }
 

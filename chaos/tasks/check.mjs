@@ -1,3 +1,4 @@
+import { quantile } from "../history/recovery.mjs";
 import { entriesOf, indexRuns, wasRunning } from "./runs.mjs";
 
 const ENDED = new Set(["completed", "failed", "cancelled"]);
@@ -33,7 +34,10 @@ export function judge(history) {
   const view = { ...history, runsOf: indexRuns(history.truth) };
   const rules = Object.entries(RULES).map(([rule, find]) => ({ rule, violations: [...find(view)] }));
   const counts = countAll(view);
-  return { counts, rules, problems: [...problemsOf({ ...history, counts, rules })] };
+  const times = takeoverTimes(view);
+  const [p50, p99, max] = [0.5, 0.99, 1].map((part) => quantile(times, part));
+  const recovery = { p50, p99, max };
+  return { counts, recovery, rules, problems: [...problemsOf({ ...history, counts, rules })] };
 }
 
 function* problemsOf({ floors, counts, rules, accidents }) {
@@ -43,14 +47,21 @@ function* problemsOf({ floors, counts, rules, accidents }) {
   for (const accident of accidents) yield `a worker died by itself: ${accident}`;
 }
 
+/** Returns the times from the kill of a worker to the next run of each restartable task that ran there. */
+function takeoverTimes({ tasks, kills, runsOf }) {
+  return tasks.filter(isRestartable).flatMap(({ number }) => {
+    const runs = runsOf(number);
+    return runs.slice(0, -1).flatMap(({ node, ending }, index) => {
+      const kill = ending === undefined ? kills.find((kill) => kill.node === node) : undefined;
+      return kill === undefined ? [] : [runs[index + 1].at - kill.at];
+    });
+  });
+}
+
 function countAll({ tasks, kills, runsOf, uncertain }) {
   const runs = tasks.map((task) => ({ task, runs: runsOf(task.number) }));
   const ended = (status) => tasks.filter((task) => outcomeOf(task)?.status === status).length;
-  const lost = ({ ending, node }) => ending === undefined && kills.some((kill) => kill.node === node);
   const isHit = ({ node, at }) => runs.some(({ runs }) => runs.some((run) => wasRunning(run, node, at)));
-  const takeovers = runs
-    .filter(({ task }) => isRestartable(task))
-    .map(({ runs }) => runs.slice(0, -1).filter(lost).length);
   return {
     tasks: tasks.length,
     completed: ended("completed"),
@@ -58,7 +69,7 @@ function countAll({ tasks, kills, runsOf, uncertain }) {
     cancelled: ended("cancelled"),
     kills: kills.filter(isHit).length,
     questions: runs.filter(({ runs }) => entriesOf(runs, "answered").length > 0).length,
-    takeovers: takeovers.reduce((sum, count) => sum + count, 0),
+    takeovers: takeoverTimes({ tasks, kills, runsOf }).length,
     lostFragile: tasks.filter((task) => !isRestartable(task) && lastOf(task)?.detail === "worker_lost").length,
     watched: tasks.filter(({ isWatched }) => isWatched).length,
     told: runs.filter(({ task, runs }) => isTold(task, runs)).length,
@@ -137,7 +148,8 @@ function* beginsAgain({ truth, runsOf, kills }) {
     for (const { before, begin } of againOf(runsOf(number))) {
       const { node, ending } = before.run;
       const isLost = ending === "abort" || kills.some((kill) => kill.node === node && kill.at <= begin.at);
-      if (!isLost) yield `step ${begin.step} of task ${number} begins on ${begin.node} while ${node} runs it`;
+      if (!isLost)
+        yield `step ${begin.step} of task ${number} begins on ${begin.node}, but its run on ${node} was not lost`;
     }
 }
 

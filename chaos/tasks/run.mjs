@@ -55,13 +55,22 @@ async function run({ engine, isShort, seed, file, json }) {
   return document;
 }
 
-function toText({ engine, seed, seconds, counts, floors, rules, problems }) {
+function toText({ engine, seed, seconds, counts, floors, recovery, rules, problems }) {
   return [
     `Chaos of tasks on ${engine}: ${seconds} s, seed ${seed}`,
     "",
     ...table(
       ["load", "number", "minimum"],
       Object.entries(counts).map(([name, count]) => [name, count, floors[name] ?? "-"]),
+    ),
+    "",
+    ...table(
+      ["from a kill to the next run of its tasks", "ms"],
+      [
+        ["half", recovery.p50],
+        ["99 of 100", recovery.p99],
+        ["longest", recovery.max],
+      ],
     ),
     "",
     ...table(

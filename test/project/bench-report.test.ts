@@ -74,7 +74,7 @@ test("a target is met, not met or not measured", () => {
 });
 
 test("every target of the project has one bound and a path that a section fills", async () => {
-  const branches = ["calls", "clients", "scale", "memory", "cluster", "workers", "cancel", "start", "size"];
+  const branches = ["calls", "clients", "scale", "memory", "cluster", "workers", "tasks", "cancel", "start", "size"];
   for (const { title, at, least, most } of readTargets()) {
     equal((least === undefined) !== (most === undefined), true, title);
     equal(branches.includes(at[0] ?? ""), true, title);
@@ -87,6 +87,15 @@ test("the report has the targets and a table per wire", () => {
   match(text, /#### http modern/);
   match(text, /\| bowline \| 17,000 \| 0\.85 /);
   doesNotMatch(text, /undefined|NaN|### Memory/);
+});
+
+test("the report has the heap and the timers of tasks that wait, and the cost of a promotion", () => {
+  const spread = (median: number) => ({ median, min: median, max: median });
+  const waiting = { redis: { heapMb: spread(1.5), timers: spread(1), perSecond: spread(1_200) } };
+  const tasks = { waiting, promotion: { plainUs: spread(60), moreUs: spread(9) } };
+  const text = toMarkdown({ run, targets: [], tasks });
+  match(text, /\| redis \| 1\.5 \| 1 \| 1,200 \|/);
+  match(text, /takes 9 \[9\.\.9\] µs of CPU time more than a plain one/);
 });
 
 test("the report compares a server with a cluster and without, and lists the round trips of each engine", () => {

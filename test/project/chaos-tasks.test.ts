@@ -6,6 +6,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 interface Judgement {
   readonly counts: Readonly<Record<string, number>>;
+  readonly recovery: Readonly<Record<string, number>>;
   readonly rules: readonly { readonly rule: string; readonly violations: readonly string[] }[];
   readonly problems: readonly string[];
 }
@@ -165,7 +166,8 @@ describe("judge of the chaos of tasks", () => {
   });
 
   test("accepts a step that runs again after a kill, and counts the takeover", () => {
-    const { counts, problems } = judge(history({ truth: [...LOST, ...TAKEN], kills: [KILL] }));
+    const { counts, recovery, problems } = judge(history({ truth: [...LOST, ...TAKEN], kills: [KILL] }));
+    deepEqual(recovery, { p50: 3_950, p99: 3_950, max: 3_950 });
     deepEqual(problems, []);
     const { takeovers, stepsAgain, kills } = counts;
     deepEqual({ takeovers, stepsAgain, kills }, { takeovers: 1, stepsAgain: 1, kills: 1 });

@@ -1,0 +1,75 @@
+import { memoryCluster } from "bowline/cluster";
+import { McpServer } from "bowline/server";
+import { tasks } from "bowline/tasks/server";
+import { openCluster } from "../lib/nodes.mjs";
+import { envelope, headersOf, messagesIn } from "../workload/requests.mjs";
+import { answer } from "./answer.mjs";
+
+/** Bowline's server with tasks, which calls itself: `node tasks.mjs <engine> [url]`, with the engine "memory" for none. */
+const [, , engine, url] = process.argv;
+
+const atOnce = 32;
+const most = 1_000_000;
+const limits = { maxTasks: most, maxTasksPerPrincipal: most, maxKeptPerPrincipal: most, maxRunningPerPrincipal: 64 };
+const capabilities = { elicitation: {}, extensions: { "io.modelcontextprotocol/tasks": {} } };
+const meta = { ...envelope, "io.modelcontextprotocol/clientCapabilities": capabilities };
+
+let server;
+let work;
+let ids = 0;
+let asked = 0;
+
+async function start() {
+  const cluster =
+    engine === "memory" ? memoryCluster({}) : openCluster(engine, { url, space: "bench" }, { sent: 0 }).cluster;
+  await cluster.ready;
+  work = tasks({ cluster, limits });
+  server = new McpServer({ name: "bench", version: "1.0.0" })
+    .extend(work)
+    .tool("plain", {}, () => "done")
+    .tool("prompt", { task: { promoteAfterMs: 60_000 } }, () => "done")
+    .tool("ask", { task: "required" }, async (_, ctx) => {
+      asked++;
+      await ctx.elicit("Go on?", { type: "object", properties: {} });
+      return "done";
+    });
+}
+
+async function call(name, resultType) {
+  const wanted = { method: "tools/call", params: { name, arguments: {}, _meta: meta } };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: ++ids, ...wanted });
+  const headers = headersOf({ modern: true }, wanted);
+  const response = await server.fetch(new Request("http://127.0.0.1/mcp", { method: "POST", headers, body }));
+  const { result, error } = messagesIn(await response.text()).at(-1);
+  if (result?.resultType !== resultType) throw new Error(`${name} was answered by ${JSON.stringify(error ?? result)}`);
+}
+
+/** Makes calls of a tool, some at once. */
+async function repeat(name, count, resultType) {
+  let left = count;
+  const lane = async () => {
+    while (left-- > 0) await call(name, resultType);
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
+}
+
+await answer(start, {
+  /** Creates tasks that wait for an answer. Returns when all wait. */
+  async wait(count) {
+    const before = asked;
+    await repeat("ask", count, "task");
+    while (asked < before + count) await new Promise((resolve) => setTimeout(resolve, 20));
+    await work.idle();
+  },
+
+  /** Returns the number of timers of this process. */
+  timers: () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length,
+
+  /** Returns the CPU time of a call of a tool that is answered at once, in microseconds. */
+  async cpuUs(name, count) {
+    const before = process.cpuUsage();
+    await repeat(name, count, "complete");
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / count;
+  },
+});
