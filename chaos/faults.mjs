@@ -5,11 +5,14 @@ export class Faults {
   done = [];
   #nodes;
   #engine;
+  #running;
   #random;
 
-  constructor(nodes, engine, random) {
+  /** `running` knows the calls that run on each node. */
+  constructor({ nodes, engine, running, random }) {
     this.#nodes = nodes;
     this.#engine = engine;
+    this.#running = running;
     this.#random = random;
   }
 
@@ -23,7 +26,10 @@ export class Faults {
 
   async #carryOut({ kind, count, ms }) {
     const slots = this.#pick(count);
-    const done = { kind, nodes: slots.map((slot) => this.#nodes.nameOf(slot)), at: Date.now(), until: undefined };
+    const nodes = slots.map((slot) => this.#nodes.nameOf(slot));
+    // The kill of a node without calls does not count.
+    if (kind === "kill") await this.#running.untilBusy(nodes);
+    const done = { kind, nodes, at: Date.now(), until: undefined };
     this.done.push(done);
     if (kind === "engine") await this.#engine.outage({ ms, nodes: this.#nodes, fault: done, random: this.#random });
     else if (kind === "stop") await this.#stop(slots, ms);

@@ -55,7 +55,7 @@ async function run(engine) {
 
 /** Returns the reason why an engine cannot be used. An engine at an address cannot be killed, so that it is no use. */
 function findMissing(name) {
-  for (const needed of [name, "nginx"]) {
+  for (const needed of name === "workers" ? [] : [name, "nginx"]) {
     const engine = engines[needed] && { ...engines[needed], variable: undefined };
     if (engine !== undefined && placeOf(engine) === undefined) return absence(needed, engine);
   }

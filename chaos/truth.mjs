@@ -42,7 +42,8 @@ export function readTruth(path) {
   return lines.filter((line) => line !== "").map(toEntry);
 }
 
-function toEntry(line) {
+/** Returns the entry of a line. */
+export function toEntry(line) {
   const words = line.split(" ");
   const [kind, node, subject, principal, session] = words;
   return { kind, node, subject, principal, session, at: Number(words.at(-1)) };

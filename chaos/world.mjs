@@ -10,6 +10,7 @@ import { LoadClient } from "./load/client.mjs";
 import { Pace } from "./load/pace.mjs";
 import { Record } from "./load/record.mjs";
 import { Nodes } from "./nodes.mjs";
+import { Running } from "./running.mjs";
 import { lengthOf, planFaults } from "./schedule.mjs";
 import { readTruth } from "./truth.mjs";
 
@@ -31,7 +32,7 @@ export async function play({ engine: name, isShort, seed, broken, say }) {
   engine.outage ??= restartOf(engine);
   const file = join(folder, "truth");
   const { address, program } = engine;
-  const nodes = new Nodes({ program, engine: name, address, file, seed, broken });
+  const nodes = new (engine.Nodes ?? Nodes)({ program, engine: name, address, file, seed, broken });
   const abandon = () => {
     nodes.abandon();
     engine.kill?.();
@@ -40,10 +41,10 @@ export async function play({ engine: name, isShort, seed, broken, say }) {
   let balancer;
   try {
     await nodes.start();
-    balancer = await startBalancer(nodes.ports);
+    balancer = nodes.ports === undefined ? direct(nodes) : await startBalancer(nodes.ports);
     const plan = planFaults(floors, random);
     say(`${name}: ${plan.length} faults in ${Math.round(lengthOf(plan) / 1000)} s, ${floors.calls} calls`);
-    const faults = new Faults(nodes, engine, random);
+    const faults = new Faults({ nodes, engine, running: new Running(file), random });
     const seen = await load({ nodes, balancer, faults, plan, floors, limitMs, random });
     return {
       ...seen,
@@ -60,6 +61,11 @@ export async function play({ engine: name, isShort, seed, broken, say }) {
     await engine.end();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Nodes that share a port need no load balancer. */
+function direct({ port }) {
+  return { plain: port, kind: port, end: async () => {} };
 }
 
 async function load({ nodes, balancer, faults, plan, floors, limitMs, random }) {

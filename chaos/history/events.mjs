@@ -1,3 +1,5 @@
+import { lossesOf } from "./sessions.mjs";
+
 /** Time in which a message reaches the other nodes. */
 const SPREAD_MS = 3_000;
 /** Time until a node serves a new stream for messages of all nodes (`sessionCacheMs`), with some more. */
@@ -39,6 +41,7 @@ export function* messagesOnce({ truth, messages, faults }) {
  * connections: one without recovery, and one that has not received a message yet.
  */
 export function* messagesArrive({ truth, messages, sessions, faults, endedAt }) {
+  const lossOf = lossesOf(truth, faults);
   const troubles = [...faults, ...stallsOf(truth)];
   const beginnings = new Map();
   for (const { session, at } of messages) if (!beginnings.has(session)) beginnings.set(session, at);
@@ -48,7 +51,7 @@ export function* messagesArrive({ truth, messages, sessions, faults, endedAt }) 
   for (const { session, client, spans } of streamsOf(truth, sessions)) {
     for (const { node: from, subject: number, at } of sent) {
       const first = Math.max(spans[0].at + WARM_MS, beginnings.get(session) ?? 0);
-      const last = (sessions.get(session).closedAt ?? endedAt) - 2 * WARM_MS;
+      const last = Math.min(sessions.get(session).closedAt ?? endedAt, lossOf(session)) - 2 * WARM_MS;
       if (at < first || at > last || got.has(`${session} ${from} ${number}`)) continue;
       const holders = spans.filter((span) => span.at <= at + 2 * WARM_MS && (span.until ?? Infinity) >= at - WARM_MS);
       const nodes = new Set([from, ...holders.map(({ node }) => node)]);

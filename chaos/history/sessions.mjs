@@ -18,9 +18,21 @@ export function* endsOnce({ truth }) {
     if (count > 1) yield `onEnd of session ${id} is called ${count} times`;
 }
 
-/** A session is known until its client ends it. */
-export function* sessionsStay({ lostSessions }) {
-  for (const { client } of lostSessions) yield `a session of ${client} is unknown before its end`;
+/** A session is known until its client ends it, or until a fault loses the state. */
+export function* sessionsStay({ lostSessions, truth, faults }) {
+  const lossOf = lossesOf(truth, faults);
+  for (const { client, session, at } of lostSessions)
+    if (lossOf(session) > at) yield `a session of ${client} is unknown before its end`;
+}
+
+/**
+ * Returns a function that finds the time at which a fault loses a session with the whole state, or Infinity. Such a fault
+ * has the time from which on nothing of the state is left (`lostAt`).
+ */
+export function lossesOf(truth, faults) {
+  const opens = new Map(truth.filter(({ kind }) => kind === "open").map(({ subject, at }) => [subject, at]));
+  const losses = faults.filter(({ lostAt }) => lostAt !== undefined);
+  return (session) => losses.find(({ lostAt }) => lostAt >= opens.get(session))?.at ?? Number.POSITIVE_INFINITY;
 }
 
 function countBySubject(truth, kind) {

@@ -17,13 +17,15 @@ const INPUT = {
 /** Time for which a handler waits for the answer to a question. The client may have lost it. */
 const ASK_MS = 3_500;
 
-/** Creates the server of a node. Each handler records its begin and its end. */
-export function createServer({ cluster, truth, stateKey, onError }) {
+/**
+ * Creates the server of a node. Each handler records its begin and its end. A worker gets its cluster and its keys from its
+ * primary.
+ */
+export function createServer({ cluster, stateKeys, truth, onError }) {
   const server = new McpServer(
     { name: "chaos", version: "1" },
     {
-      cluster,
-      stateKeys: [{ id: "k", secret: Buffer.from(stateKey, "base64") }],
+      ...(cluster && { cluster, stateKeys }),
       warnDeprecated: false,
       limits: {
         nodeLeaseMs: LEASE_MS,

@@ -1,16 +1,11 @@
-/** Returns a cluster with some parts replaced. */
-export function withParts(cluster, parts) {
-  return new Proxy(cluster, {
-    get(target, name) {
-      if (name in parts) return parts[name];
-      const value = target[name];
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
+import { withParts } from "./parts.mjs";
+import { withoutFence } from "./unfenced.mjs";
 
-/** Records what only the cluster shows: answers to questions of other nodes, and nodes that take a stream over. */
-export function observe(cluster, truth) {
+/**
+ * Records what only the cluster shows: answers to questions of other nodes, and nodes that take a stream over. `broken` is
+ * the safeguard that is switched off.
+ */
+export function observe(cluster, { truth, broken }) {
   const { records, node } = cluster;
   const put = async (key, value, options) => {
     const version = await records.put(key, value, options);
@@ -20,5 +15,5 @@ export function observe(cluster, truth) {
     if (kind === "holder" && JSON.parse(value).node === node) truth.write("hold", rest.join(":"));
     return version;
   };
-  return withParts(cluster, { records: withParts(records, { put }) });
+  return withParts(broken === "fence" ? withoutFence(cluster) : cluster, { records: withParts(records, { put }) });
 }

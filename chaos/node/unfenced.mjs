@@ -1,4 +1,4 @@
-import { withParts } from "./observed.mjs";
+import { withParts } from "./parts.mjs";
 
 /** Returns a cluster without its fence: an earlier writer of a stream claims it again and writes on. */
 export function withoutFence(cluster) {

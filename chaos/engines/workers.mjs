@@ -1,0 +1,17 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Workers } from "../workers.mjs";
+
+/** State in the memory of a primary, which its workers use. Its outage is the end of the primary: everything is lost. */
+export async function openEngine() {
+  return { Nodes: Workers, outage, end: async () => {} };
+}
+
+async function outage({ ms, nodes, fault }) {
+  fault.nodes = nodes.slots.map((slot) => nodes.nameOf(slot));
+  await nodes.killPrimary();
+  fault.lostAt = Date.now();
+  await sleep(ms);
+  await nodes.startPrimary();
+  // Nothing can recover before.
+  fault.backAt = Date.now();
+}

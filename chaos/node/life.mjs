@@ -1,0 +1,33 @@
+import { Random } from "../../scripts/oracle/corpus/random.mjs";
+import { Cuts } from "./cuts.mjs";
+
+/** Time between two numbered messages to all sessions. */
+const TELL_MS = 500;
+/** Time in which a node joins the others. */
+const JOIN_MS = 1_000;
+
+/**
+ * Cuts connections of a node, and sends numbered messages to all sessions. Returns a function after which it does neither.
+ */
+export function live({ http, server, name, truth, seed }) {
+  const cuts = new Cuts(new Random(seed));
+  http.prependListener("request", (request, response) => cuts.consider(request, response));
+  let telling;
+  let number = 0;
+  const tell = () => {
+    truth.write("tell", ++number);
+    server.log("info", { from: name, number });
+    telling = setTimeout(tell, TELL_MS);
+  };
+  // A server joins the others with its first request.
+  const begin = () => {
+    telling = setTimeout(tell, JOIN_MS);
+  };
+  http.once("request", begin);
+  truth.write("start");
+  return () => {
+    cuts.end();
+    http.off("request", begin);
+    clearTimeout(telling);
+  };
+}
