@@ -288,6 +288,19 @@ test("chaos excuses a message that comes late, but not twice, after a takeover o
   deepEqual(broken({ messages: get(1, 2, 1), truth: held, faults: [fault] }), [once]);
 });
 
+test("chaos excuses a session, and its messages, that were lost with the whole state, but no later session", () => {
+  const fault = { kind: "engine", nodes: ["n0"], at: 4_000, lostAt: 4_100, until: 5_000 };
+  const lostSessions = [{ session: "x", client: "a", at: 6_000 }];
+  const truth = [...OPENED, entry("hold", "x", 1_000), entry("tell", 1, 20_000)];
+  const missing = "messages of sessions: none missing";
+  const lost = "sessions stay until their end";
+  deepEqual(broken({ truth, lostSessions, faults: [fault] }), []);
+  deepEqual(broken({ truth, lostSessions, faults: [{ ...fault, lostAt: undefined }] }), [missing, lost]);
+  const later = [entry("open", "x", 4_200), ...truth.slice(1)];
+  deepEqual(broken({ truth: later, lostSessions, faults: [fault] }), [missing, lost]);
+  deepEqual(broken({ truth, lostSessions: [{ session: "x", client: "a", at: 3_000 }], faults: [fault] }), [lost]);
+});
+
 test("chaos excuses a change that a node could not tell before it was killed, and accepts that everything may have changed", () => {
   const truth = [...OPENED, entry("change", "u", 5_000)];
   const watch = { client: "a", uris: ["u"], events: [] };

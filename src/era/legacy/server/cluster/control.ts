@@ -40,7 +40,7 @@ export type ControlMessage =
 export class Control {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
-  readonly #receive: (message: ControlMessage) => void;
+  readonly #receive: (message: ControlMessage, from: string) => void;
   readonly #report: (error: unknown) => void;
   #leave: (() => MaybePromise<void>) | undefined;
   #joining: Promise<void> | undefined;
@@ -49,7 +49,7 @@ export class Control {
   constructor(
     cluster: Cluster,
     clock: Clock,
-    receive: (message: ControlMessage) => void,
+    receive: (message: ControlMessage, from: string) => void,
     report: (error: unknown) => void,
   ) {
     this.#cluster = cluster;
@@ -120,7 +120,7 @@ export class Control {
   #onText(text: string, from: string): void {
     if (from === this.#cluster.node) return;
     try {
-      this.#receive(JSON.parse(text) as ControlMessage);
+      this.#receive(JSON.parse(text) as ControlMessage, from);
     } catch (error) {
       this.#report(error);
     }

@@ -11,8 +11,8 @@ const OVERLAP_MS = 5_000;
 
 interface Takeover {
   readonly at: number;
-  /** Messages with the number of times that they came directly, less the number of times that they were passed on. */
-  readonly counts: Map<string, number>;
+  /** Log messages, with the number of times that each process passed them on. "" is for those that came directly. */
+  readonly counts: Map<string, Map<string, number>>;
   /** Messages that the former writer has stored last. */
   stored: readonly string[];
   /** True if messages were dropped, so that a message that is passed on may have come directly. */
@@ -21,7 +21,7 @@ interface Takeover {
 
 /**
  * Messages on the standalone streams that this process has taken over. A message to all clients reaches the new writer of
- * a stream directly, and by way of the former writer, which may have stored it or passes it on. It must be written once.
+ * a stream directly, and by way of former writers, which may have stored it or pass it on. It must be written once.
  */
 export class RecentFrames {
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class RecentFrames {
     const { counts, isIncomplete } =
       before !== undefined && at - before.at <= OVERLAP_MS
         ? before
-        : { counts: new Map<string, number>(), isIncomplete: false };
+        : { counts: new Map<string, Map<string, number>>(), isIncomplete: false };
     this.#sessions.set(session, { at, counts, stored: [], isIncomplete });
   }
 
@@ -51,7 +51,7 @@ export class RecentFrames {
     const takeover = this.#sessions.get(session);
     if (takeover === undefined) return [];
     // Other messages than those of logs may be equal, and mean something new.
-    const known = frames.filter((frame) => isLogMessage(frame) && (takeover.counts.get(frame) ?? 0) !== 0);
+    const known = frames.filter((frame) => isLogMessage(frame) && takeover.counts.has(frame));
     takeover.stored = frames.filter((frame) => !known.includes(frame));
     return known;
   }
@@ -63,15 +63,18 @@ export class RecentFrames {
     const isStored = takeover.stored.includes(frame) && this.#clock.now() - takeover.at <= OVERLAP_MS;
     takeover.stored = takeover.stored.filter((other) => other !== frame);
     // It may be passed on as well, by a process that wrote the stream before the former writer did.
-    return count(takeover, frame, 1) > 0 && !isStored;
+    return isNext(takeover, frame, "") && !isStored;
   }
 
-  /** Counts a message that was passed on. Returns false if it was written before, here or by the former writer. */
-  isNewPassedOn(session: string, frame: string): boolean {
+  /**
+   * Counts a message that a process passed on. Returns false if it was written before, here or by the former writer. Other
+   * messages than those of logs may come twice.
+   */
+  isNewPassedOn(session: string, frame: string, from: string): boolean {
     const takeover = this.#sessions.get(session);
     if (takeover === undefined) return true;
-    if (takeover.stored.includes(frame) || count(takeover, frame, -1) >= 0) return false;
-    return !takeover.isIncomplete || !isLogMessage(frame);
+    if (takeover.stored.includes(frame)) return false;
+    return !isLogMessage(frame) || (isNext(takeover, frame, from) && !takeover.isIncomplete);
   }
 
   /** Takes back a message that this process could not write. */
@@ -80,15 +83,18 @@ export class RecentFrames {
   }
 }
 
-function count(takeover: Takeover, frame: string, step: number): number {
+/** Counts a message. Returns true if no other way has brought it as often. */
+function isNext(takeover: Takeover, frame: string, from: string): boolean {
   const { counts } = takeover;
-  const sum = (counts.get(frame) ?? 0) + step;
+  const ways = counts.get(frame) ?? new Map<string, number>();
+  const most = Math.max(0, ...ways.values());
+  const sum = (ways.get(from) ?? 0) + 1;
   counts.delete(frame);
-  counts.set(frame, sum);
+  counts.set(frame, ways.set(from, sum));
   const [oldest] = counts.keys();
   if (counts.size > MAX_KEPT && oldest !== undefined) {
     counts.delete(oldest);
     takeover.isIncomplete = true;
   }
-  return sum;
+  return sum > most;
 }

@@ -62,7 +62,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     const holds = (session: string) => this.#holders.isOwn(session);
     const enlist = () => this.#nodes.enlist();
     this.log = resumable ? new SessionLog({ cluster, clock, limits, enlist, holds, report }) : undefined;
-    this.#control = new Control(cluster, clock, (message) => this.#receive(message), report);
+    this.#control = new Control(cluster, clock, (message, from) => this.#receive(message, from), report);
     this.#questions = new Questions(cluster, this.#control, clock, report);
     this.#early = new EarlyMessages(clock);
     this.#frames = new RecentFrames(clock);
@@ -228,15 +228,15 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       if (taken.delete(sessionId) && taken.size === 0) this.#takenFrom.delete(node);
   }
 
-  #receive(message: ControlMessage): void {
+  #receive(message: ControlMessage, from: string): void {
     if (message.kind === "log") {
       for (const session of this.sessions.values()) if (session.protocol.isReady) session.protocol.log(message.message);
     } else if (message.kind === "elicited") this.#complete(message.id);
     else if (message.kind === "dead") this.#resync(message.node);
-    else this.#receiveFor(this.sessions.local(message.session), message);
+    else this.#receiveFor(this.sessions.local(message.session), message, from);
   }
 
-  #receiveFor(session: SharedSession | undefined, message: SessionMessage): void {
+  #receiveFor(session: SharedSession | undefined, message: SessionMessage, from: string): void {
     if (message.kind === "changed") return this.sessions.onChanged(message.session);
     if (message.kind === "ended") return this.sessions.onEnded(message.session);
     if (session === undefined) {
@@ -250,7 +250,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
         if (message.turn > this.#holders.turnOf(message.session)) session.standalone.release();
         return;
       case "frame":
-        if (session.standalone.held && this.#frames.isNewPassedOn(message.session, message.frame))
+        if (session.standalone.held && this.#frames.isNewPassedOn(message.session, message.frame, from))
           void session.standalone.send(message.frame);
         return;
       case "missed":
