@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** Carries out a plan of faults. `done` has each fault with its nodes and its times. */
 export class Faults {
   done = [];
+  #error;
   #nodes;
   #engine;
   #running;
@@ -16,10 +17,23 @@ export class Faults {
     this.#random = random;
   }
 
+  /** Faults that failed, or that have not ended. */
+  get problems() {
+    const open = this.done.filter(({ until }) => until === undefined);
+    return open.map(
+      ({ kind, nodes }) => `fault "${kind}" of ${nodes.join(", ") || "the engine"} did not end: ${this.#error}`,
+    );
+  }
+
   async run(plan, isOver) {
     for (const fault of plan) {
       if (isOver()) return;
-      await this.#carryOut(fault);
+      try {
+        await this.#carryOut(fault);
+      } catch (error) {
+        this.#error = error.stack;
+        return;
+      }
       await sleep(fault.restMs);
     }
   }

@@ -29,5 +29,5 @@ function* problemsOf({ counts, floors, verdicts, recovery, rules, accidents }) {
   if (recovery.p99 > recovery.limit)
     yield `recovery of 99 of 100 takes ${recovery.p99} ms, more than ${recovery.limit}`;
   if (verdicts["timed out"] > 0) yield `${verdicts["timed out"]} calls time out, as if they hung`;
-  for (const accident of accidents) yield `a node died by itself: ${accident}`;
+  yield* accidents;
 }

@@ -8,9 +8,9 @@ export const RECOVERY_MS = LEASE_MS + 2_000;
 const LONG = { calls: 20_000, questions: 500, takeovers: 200, kills: 20, stops: 10, engineKills: 5 };
 const SHORT = { calls: 1_200, questions: 40, takeovers: 15, kills: 1, stops: 1, engineKills: 1 };
 
-/** Time after which a run is ended, whatever it does. */
+/** Time after which the load and the faults end, whatever they do. */
 const LONG_MS = 360_000;
-const SHORT_MS = 50_000;
+const SHORT_MS = 35_000;
 
 export function sizeOf(isShort) {
   return isShort ? { floors: SHORT, limitMs: SHORT_MS } : { floors: LONG, limitMs: LONG_MS };

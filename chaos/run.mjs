@@ -18,14 +18,14 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.e
 if (process.argv[2] === "tasks") await runTasks(process.argv.slice(3));
 const { names, isShort, seed, broken, file, json } = parseOptions(process.argv.slice(2));
 
-/** Time after its limit in which a run is judged and everything ends. */
-const GRACE_MS = 30_000;
+/** Time after its limit in which the last calls settle, everything ends and the run is judged. */
+const GRACE_MS = 100_000;
 
 const say = (text) => process.stderr.write(`${text}\n`);
 const documents = [];
 for (const name of names) {
   const missing = findMissing(name);
-  if (missing === undefined) documents.push(await run(name));
+  if (missing === undefined) documents.push(await run(name).catch((error) => failure(name, error)));
   else console.log(missing);
 }
 const failed = documents.filter(({ problems }) => problems.length > 0).length;
@@ -37,11 +37,10 @@ async function run(engine) {
   const begun = performance.now();
   const { limitMs } = sizeOf(isShort);
   const hard = setTimeout(() => {
-    say(`chaos on ${engine} did not end within ${limitMs + GRACE_MS} ms`);
+    console.log(`FAILED: chaos on ${engine} with seed ${seed} did not end within ${limitMs + GRACE_MS} ms`);
     process.exit(1);
   }, limitMs + GRACE_MS);
-  const history = await play({ engine, isShort, seed, broken, say });
-  clearTimeout(hard);
+  const history = await play({ engine, isShort, seed, broken, say }).finally(() => clearTimeout(hard));
   const seconds = Math.round((performance.now() - begun) / 1000);
   const document = { engine, seed, broken, seconds, floors: history.floors, ...judge(history) };
   if (file !== undefined)
@@ -51,6 +50,12 @@ async function run(engine) {
     );
   if (!json) console.log(`${toText(document)}\n`);
   return document;
+}
+
+/** Reports a run that could not go on. */
+function failure(engine, error) {
+  if (!json) console.log(`FAILED: chaos on ${engine} with seed ${seed}: ${error.stack}\n`);
+  return { engine, seed, broken, problems: [error.stack] };
 }
 
 /** Returns the reason why an engine cannot be used. An engine at an address cannot be killed, so that it is no use. */

@@ -19,8 +19,9 @@ const CLIENTS = { legacy: 12, modern: 8 };
 /** Time before the first fault, and time in which the last changes arrive. */
 const WARM_MS = 1_500;
 const SETTLE_MS = 5_000;
-/** Time in which all calls settle after the last fault. */
+/** Time in which all calls settle after the last fault, and in which processes end. */
 const LATEST_MS = 25_000;
+const END_MS = 5_000;
 
 /** Runs nodes, clients and faults on an engine. Returns the history. */
 export async function play({ engine: name, isShort, seed, broken, say }) {
@@ -42,7 +43,7 @@ export async function play({ engine: name, isShort, seed, broken, say }) {
   try {
     await nodes.start();
     balancer = nodes.ports === undefined ? direct(nodes) : await startBalancer(nodes.ports);
-    const plan = planFaults(floors, random);
+    const plan = planFaults(floors, random, engine);
     say(`${name}: ${plan.length} faults in ${Math.round(lengthOf(plan) / 1000)} s, ${floors.calls} calls`);
     const faults = new Faults({ nodes, engine, running: new Running(file), random });
     const seen = await load({ nodes, balancer, faults, plan, floors, limitMs, random });
@@ -50,15 +51,15 @@ export async function play({ engine: name, isShort, seed, broken, say }) {
       ...seen,
       floors,
       faults: faults.done,
-      accidents: nodes.accidents,
+      accidents: [...nodes.accidents.map((accident) => `a node died by itself: ${accident}`), ...faults.problems],
       nodeErrors: nodes.errors,
       truth: readTruth(file),
     };
   } finally {
-    await nodes.end();
+    await within(END_MS, nodes.end());
     process.off("exit", abandon);
-    await balancer?.end();
-    await engine.end();
+    await within(END_MS, balancer?.end());
+    await within(END_MS, engine.end());
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -87,18 +88,39 @@ async function load({ nodes, balancer, faults, plan, floors, limitMs, random }) 
         }),
       );
   const begunAt = Date.now();
-  const limit = setTimeout(() => pace.end(), limitMs - 2 * SETTLE_MS);
-  const working = Promise.all(clients.map((client) => client.run()));
+  const all = (work) => Promise.all(clients.map(work));
+  const limit = setTimeout(() => pace.end(), limitMs);
+  const working = all((client) => client.run());
   await sleep(WARM_MS);
-  await faults.run(plan, () => pace.isOver);
+  await within(
+    limitMs,
+    faults.run(plan, () => pace.isOver),
+  );
   pace.onFaultsOver();
-  await Promise.race([working, sleep(limitMs)]);
+  await within(Math.max(LATEST_MS, begunAt + limitMs - Date.now()), working);
   clearTimeout(limit);
+  pace.end();
   nodes.calm();
   await sleep(1_000);
-  await Promise.race([Promise.all(clients.map((client) => client.finish())), sleep(LATEST_MS)]);
+  await within(
+    LATEST_MS,
+    all((client) => client.finish()),
+  );
   await sleep(SETTLE_MS);
   const endedAt = Date.now();
-  await Promise.race([Promise.all(clients.map((client) => client.close())), sleep(LATEST_MS)]);
+  await within(
+    END_MS,
+    all((client) => client.close()),
+  );
   return { ...record, clientErrors, begunAt, endedAt };
+}
+
+/** Waits for work, for a limited time. */
+async function within(ms, work) {
+  const over = new AbortController();
+  try {
+    await Promise.race([work, sleep(ms, undefined, { signal: over.signal })]);
+  } finally {
+    over.abort();
+  }
 }

@@ -188,9 +188,16 @@ export class LoadClient {
       warnDeprecated: false,
       onElicit: ({ message }) => this.#answer(Number(message)),
       onNotification: (notification) => this.#hear(notification),
-      onError: (error) => this.#world.onError(error),
+      onError: (error) => this.#onError(error),
       ...(this.recovers ? RECOVERY : NO_RECOVERY),
     };
+  }
+
+  /** A client whose session is lost begins another one by itself. */
+  #onError(error) {
+    const { record, onError } = this.#world;
+    if (error.message.startsWith("initialize:") && error.retrySafe !== true) record.uncertainHandshakes++;
+    onError(error);
   }
 
   #answer(number) {

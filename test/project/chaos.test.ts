@@ -351,7 +351,7 @@ test("chaos fails below a minimum, after a slow recovery, a hanging call or the 
       truth: [...OPENED, entry("begin", 0, 120)],
       faults: [{ kind: "kill", nodes: ["n0"], at: 200, until: 300 }],
       floors: { calls: 2 },
-      accidents: ["n1 ended with 1: why"],
+      accidents: ["a node died by itself: n1 ended with 1: why"],
     }),
   );
   deepEqual(problems, [
