@@ -46,7 +46,8 @@ export class ServerCore implements ServerRuntime {
   readonly versions: readonly string[];
   readonly registry: Registry;
   readonly eras: readonly OfferedEra[];
-  options!: ServerOptions;
+  declare options: ServerOptions;
+  declare onShare?: () => void;
   readonly limits: ServerLimits;
   readonly admission: Admission;
   readonly bodies: RequestBodies;
@@ -58,8 +59,6 @@ export class ServerCore implements ServerRuntime {
   draining = false;
   readonly #interceptors: ServerInterceptor[];
   run: ServerRuntime["run"];
-  /** Called when the options have a new cluster. Set by extensions. */
-  declare onShare?: (() => void) | undefined;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     if (typeof info?.name !== "string" || typeof info.version !== "string")

@@ -58,8 +58,8 @@ export type TopicHandler = (
 export interface ExtensionHost extends ServerRuntime {
   readonly registry: Registry;
   readonly eras: readonly OfferedEra[];
-  /** Called when the options have a new cluster, before the first call. */
-  onShare?: (() => void) | undefined;
+  /** Called when the server has joined a cluster after its construction. */
+  onShare?: () => void;
   use(interceptor: ServerInterceptor): void;
   isSpecified(method: string): boolean;
 }

@@ -23,6 +23,12 @@ import { TaskService } from "./service.js";
 
 type Next = (call: Call) => Promise<HandlerResult>;
 
+interface TaskParts {
+  readonly host: ExtensionHost;
+  readonly service: TaskService;
+  readonly augmented: AugmentedTasks;
+}
+
 const POLL_MS = 1_000;
 /** Code of a header that differs from the body. */
 const HEADER_MISMATCH = -32020;
@@ -40,14 +46,8 @@ export class TasksExtension extends ServerExtension {
   readonly #modes = new WeakMap<object, TaskMode>();
   /** Calls of tasks that run. They do not become tasks again. */
   readonly #taskCalls = new WeakSet<Call>();
-  #installed:
-    | {
-        readonly service: TaskService;
-        readonly augmented: AugmentedTasks;
-        readonly host: ExtensionHost;
-        readonly end: () => Promise<void>;
-      }
-    | undefined;
+  #host: ExtensionHost | undefined;
+  #parts: TaskParts | undefined;
 
   constructor(options: TasksOptions) {
     super(TASKS_EXTENSION, { results: { task: "tools/call" } });
@@ -66,59 +66,53 @@ export class TasksExtension extends ServerExtension {
 
   /** Number of tasks that run in this process. */
   get running(): number {
-    return this.#installed?.service.running ?? 0;
+    return this.#parts?.service.running ?? 0;
   }
 
   /** Resolves when no task runs in this process. */
   async idle(): Promise<void> {
-    await this.#installed?.service.idle();
+    await this.#parts?.service.idle();
   }
 
   override installIn(host: ExtensionHost): void {
-    if (this.#installed !== undefined)
+    if (this.#host !== undefined)
       throw new DefinitionError("tasks: the extension is already installed; create one with tasks() for each server");
     host.use((call, next) => this.#runtime.augmented.intercept(call, next));
     host.use((call, next) => this.#requireDeclaration(call, next));
     super.installIn(host);
-    this.#start(host);
-    const { onShare } = host;
-    host.onShare = () => {
-      onShare?.();
-      if (this.#options.cluster === undefined) this.#start(host);
-    };
-    host.onClosing(() => this.#stop(host));
+    this.#host = host;
+    // Without a cluster, the first call starts it: until then the server may join one.
+    if ((this.#options.cluster ?? host.options.cluster) !== undefined) this.#parts = this.#start(host);
+    else host.onShare = () => void this.#runtime;
   }
 
-  /** Starts the tasks on the cluster. Those of a cluster that was used until now are stopped: no call has come yet. */
-  #start(host: ExtensionHost): void {
-    this.#stop(host);
+  /** Creates the tasks in the cluster, or in the memory of this process, and takes jobs. */
+  #start(host: ExtensionHost): TaskParts {
     const shared = this.#options.cluster ?? host.options.cluster;
     const cluster = shared ?? memoryCluster({ clock: host.clock });
+    const report = (error: unknown) => host.report(error, { where: "tasks" });
+    const modeOf = (tool: unknown) => this.#modeOf(tool);
     const service = new TaskService({
       cluster,
       host,
       limits: this.#limits,
-      modeOf: (tool) => this.#modeOf(tool),
+      modeOf,
       onCall: (call) => this.#taskCalls.add(call),
     });
     const augmented = new AugmentedTasks({
       host,
       service,
       pollIntervalMs: this.#pollIntervalMs,
-      modeOf: (tool) => this.#modeOf(tool),
+      modeOf,
       sees: (call, tool) => this.#sees(call, tool),
       isTaskCall: (call) => this.#taskCalls.has(call),
     });
-    const end = async () => {
-      await service.stop();
-      if (shared === undefined) await cluster.close();
-    };
-    this.#installed = { service, augmented, host, end };
-    if (this.#options.work !== false) service.work().catch((error) => host.report(error, { where: "tasks" }));
-  }
-
-  #stop(host: ExtensionHost): void {
-    this.#installed?.end().catch((error) => host.report(error, { where: "tasks" }));
+    host.onClosing(() => {
+      const stopped = service.stop();
+      (shared === undefined ? stopped.then(() => cluster.close()) : stopped).catch(report);
+    });
+    if (this.#options.work !== false) service.work().catch(report);
+    return { host, service, augmented };
   }
 
   #define(): void {
@@ -152,9 +146,10 @@ export class TasksExtension extends ServerExtension {
     return this.#runtime.service;
   }
 
-  get #runtime() {
-    if (this.#installed === undefined) throw new DefinitionError("tasks: the extension is not installed in a server");
-    return this.#installed;
+  get #runtime(): TaskParts {
+    if (this.#host === undefined) throw new DefinitionError("tasks: the extension is not installed in a server");
+    this.#parts ??= this.#start(this.#host);
+    return this.#parts;
   }
 
   /** Refuses a tool that runs only as a task to a client that did not declare tasks. */
@@ -212,7 +207,7 @@ export class TasksExtension extends ServerExtension {
   }
 
   #modeOf(name: unknown): TaskMode | undefined {
-    const options = this.#installed?.host.registry.tools.get(name as string)?.options;
+    const options = this.#host?.registry.tools.get(name as string)?.options;
     if (options?.task === undefined) return undefined;
     let mode = this.#modes.get(options);
     if (mode === undefined) {

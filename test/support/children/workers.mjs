@@ -19,18 +19,18 @@ const server = new McpServer(
   { name: "workers", version: "1.0.0" },
   { ...given, http: { resumable: true }, limits: { nodeLeaseMs: 1_000, ...limits } },
 );
-/** Runs on until another process runs it. */
-const survey = async (_, ctx) => {
-  const first = await ctx.step("first", () => process.pid);
-  if (first !== process.pid) return `${first} ${process.pid}`;
-  tell(`surveying ${process.pid}`);
-  await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve, { once: true }));
-};
 const text = { type: "object", properties: { text: { type: "string" } } };
+/** Tells of its begin, and ends when a later run begins in another process, or after `ms`. */
+const labour = async ({ ms = 60_000 }, ctx) => {
+  const first = await ctx.step("first", () => process.pid);
+  tell(`labour ${process.pid}`);
+  if (first === process.pid) await new Promise((resolve) => setTimeout(resolve, ms));
+  return `begun by ${first}`;
+};
 server
   .extend(tasks())
-  .tool("survey", { task: { support: "required", restartable: true } }, survey)
-  .tool("survey-once", { task: "required" }, survey)
+  .tool("labour", { input: { type: "object" }, task: { support: "required", restartable: true } }, labour)
+  .tool("labour-once", { input: { type: "object" }, task: "required" }, labour)
   .tool("echo", { input: text }, (args) => args.text)
   .tool("pid", {}, () => String(process.pid))
   .tool("own", {}, () => String(server.cluster === given.cluster))

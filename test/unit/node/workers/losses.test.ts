@@ -1,7 +1,6 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { type Client, connect } from "bowline/client";
-import { tasks } from "bowline/tasks/client";
 import { askPort, openSession } from "../../../support/plain-http.js";
 import { callIn, callOf, openStream, WorkersProgram } from "../../../support/workers-program.js";
 
@@ -42,21 +41,6 @@ for (const era of ["modern", "legacy"] as const)
     const error = await call;
     deepEqual([error?.retrySafe], [false]);
   });
-
-test("a task of a killed worker goes on in another one, or fails if it may not run again", limit, async (t) => {
-  const program = await WorkersProgram.start(t, { serve: TWO });
-  const client = await connect(`http://127.0.0.1:${await program.port()}/mcp`, { extensions: tasks() });
-  t.after(() => client.close());
-  for (const [at, tool] of ["survey", "survey-once"].entries()) {
-    const called = client.callTool(tool).then(
-      ({ text }) => text,
-      ({ data }) => JSON.stringify(data),
-    );
-    const pid = Number((await program.lines.count(at + 1, "surveying "))[at]?.split(" ")[1]);
-    process.kill(pid, "SIGKILL");
-    match((await called) ?? "", tool === "survey" ? new RegExp(`^${pid} (?!${pid})\\d+$`) : /"worker_lost"/);
-  }
-});
 
 /** Calls without a pause until it is told to stop. Returns the number of calls. */
 async function load(client: Client, isOver: () => boolean): Promise<number> {
