@@ -198,7 +198,7 @@ export class TasksExtension extends ServerExtension {
     const service = this.#service;
     await service.join();
     const found = await Promise.all([...new Set<string>(wanted)].map((id) => findTask(service, id, call)));
-    const known = new Map(found.flatMap((record) => (record === undefined ? [] : [[record.id, record.updatedAt]])));
+    const known = new Map(found.flatMap((record) => (record === undefined ? [] : [[record.id, knownSince(record)]])));
     return {
       honoured: [...known.keys()],
       start: (send: (method: string, params: object) => void | Promise<void>) =>
@@ -216,6 +216,14 @@ export class TasksExtension extends ServerExtension {
     }
     return mode;
   }
+}
+
+/**
+ * Returns the time of the state that a client which subscribes knows. A task that waits or has ended meanwhile is sent at
+ * once, since the client would not hear of it any more.
+ */
+function knownSince({ stage, createdAt, updatedAt }: TaskRecord): number {
+  return stage === "queued" || stage === "running" ? updatedAt : createdAt;
 }
 
 /** Returns the task of a caller, or undefined if it is unknown. */

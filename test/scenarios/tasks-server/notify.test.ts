@@ -44,6 +44,21 @@ verifies("tasks-ext:notify:subscribe", modernWires, async (world, t) => {
   }
 });
 
+verifies(
+  "tasks-ext:notify:full-state",
+  "of a task that ended before the subscription",
+  modernWires,
+  async (world, t) => {
+    const server = new McpServer(me).tool("quick", { task: "optional" }, () => "done").extend(tasks());
+    const client = await taskClient(world, server, t);
+    const taskId = await client.start("quick");
+    await client.until(taskId, "completed");
+    await listen(client.raw, "s", { taskIds: [taskId] });
+    await client.raw.until(() => told(client.raw).length > 0);
+    equal(told(client.raw)[0]?.status, "completed");
+  },
+);
+
 verifies("tasks-ext:notify:non-declaring", modernWires, async (world, t) => {
   const server = new McpServer(me)
     .tool("blocks", { task: "optional" }, (_: unknown, ctx: Context) => aborted(ctx.signal))
