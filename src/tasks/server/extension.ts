@@ -10,6 +10,7 @@ import { type ExtensionHost, ServerExtension } from "../../server/extensions/ext
 import { CANCEL_TASK, GET_TASK, TASK_CHANGED, TASKS_EXTENSION, UPDATE_TASK } from "../types.js";
 import { AugmentedTasks } from "./augmented.js";
 import {
+  assertLimits,
   assertTtl,
   TASKS_LIMITS,
   TASKS_OPTIONS,
@@ -60,6 +61,7 @@ export class TasksExtension extends ServerExtension {
       throw new DefinitionError(`tasks: pollIntervalMs must be a whole number above 0, got ${pollIntervalMs}`);
     this.#options = options;
     this.#limits = resolveLimits("tasks", options.limits, TASKS_LIMITS);
+    assertLimits(this.#limits);
     this.#pollIntervalMs = pollIntervalMs;
     this.#define();
   }

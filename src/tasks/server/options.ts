@@ -115,6 +115,17 @@ export const TASKS_LIMITS: TasksLimits = {
   maxWatchedTasks: 100,
 };
 
+/** Throws if no task could run with these limits. */
+export function assertLimits({ maxRunning, maxRunningPerPrincipal, leaseMs }: TasksLimits): void {
+  for (const [name, most] of Object.entries({ maxRunning, maxRunningPerPrincipal }))
+    if (most < 1)
+      throw new DefinitionError(
+        `tasks: limits.${name} must be 1 or more, got ${most}; use work: false to run no tasks in this process`,
+      );
+  if (leaseMs === 0 || leaseMs === Number.POSITIVE_INFINITY)
+    throw new DefinitionError(`tasks: limits.leaseMs must be above 0 and finite, got ${leaseMs}`);
+}
+
 export const TASKS_OPTIONS: Known<TasksOptions> = {
   cluster: "object",
   work: "boolean",

@@ -117,12 +117,13 @@ export function toTask(record: TaskRecord, pollIntervalMs: number): DetailedTask
   } as DetailedTask;
 }
 
-/** Returns the task without the parts that only its handler needs, since it has ended. */
+/** Returns the task without the parts that only its handler needs, such as data of its caller, since it has ended. */
 export function ended(
   record: TaskRecord,
   stage: "completed" | "failed" | "cancelled",
   outcome: Pick<TaskRecord, "result" | "error" | "message">,
 ): TaskRecord {
   const { arguments: _arguments, meta: _meta, message: _message, ...rest } = record;
-  return { ...rest, stage, journal: NO_JOURNAL, questions: {}, ...outcome };
+  const caller = { ...rest.caller, auth: undefined, info: undefined };
+  return { ...rest, caller, stage, journal: NO_JOURNAL, questions: {}, ...outcome };
 }

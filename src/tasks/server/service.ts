@@ -22,8 +22,8 @@ const TOPIC = "tasks";
 const SWEEP_LEASE = "tasks:sweep";
 /** Pause before the start is tried again while the engine is away. */
 const RETRY_MS = 1_000;
-/** Maximum number of characters of an id. Longer ones are unknown. */
-const MAX_ID_CHARS = 64;
+/** Form of an id. Other texts are unknown, and are not looked up. */
+const TASK_ID = /^[\da-f-]{36}$/;
 
 export interface ServiceOptions {
   readonly cluster: Cluster;
@@ -207,8 +207,7 @@ export class TaskService {
 
   /** Returns the task of a caller. Other tasks do not exist for it. */
   async find(id: unknown, { principal, realm }: TaskOwner): Promise<TaskRecord> {
-    const isId = typeof id === "string" && id !== "" && id.length <= MAX_ID_CHARS;
-    const stored = isId ? await this.#store.read(id) : undefined;
+    const stored = typeof id === "string" && TASK_ID.test(id) ? await this.#store.read(id) : undefined;
     const caller = stored?.record.caller;
     if (stored === undefined || caller?.principal !== principal || caller?.realm !== realm) throw unknownTask();
     return stored.record;

@@ -131,7 +131,7 @@ function indexOf(record: TaskRecord): readonly IndexEntry[] {
 /** Returns a digest of the principal and realm, which may be long or secret. Callers without a name share one. */
 export async function ownerOf(principal: string | undefined, realm?: string): Promise<string> {
   if (principal === undefined && realm === undefined) return "";
-  const text = realm === undefined ? principal : JSON.stringify([realm, principal]);
+  const text = JSON.stringify([realm ?? null, principal ?? null]);
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

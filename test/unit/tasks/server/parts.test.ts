@@ -1,9 +1,10 @@
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, rejects, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { ClusterError, memoryCluster } from "bowline/cluster";
+import { tasks } from "bowline/tasks/server";
 import { AbortSwitch } from "#src/call/abort-switch.js";
 import { OwnerSlots } from "#src/tasks/server/owner-slots.js";
-import { NO_JOURNAL, type TaskRecord } from "#src/tasks/server/record.js";
+import { ended, NO_JOURNAL, type TaskRecord } from "#src/tasks/server/record.js";
 import { RunningTasks } from "#src/tasks/server/running-tasks.js";
 import { StatusMessages } from "#src/tasks/server/status-messages.js";
 import { ownerOf, TaskStore } from "#src/tasks/server/store.js";
@@ -35,6 +36,37 @@ function record(id: string, more: Partial<TaskRecord> = {}): TaskRecord {
     ...more,
   };
 }
+
+test("owners differ for each principal and realm, whatever the name of the principal", async () => {
+  const owners = [
+    [undefined],
+    [""],
+    ["ann"],
+    ["ann", "r"],
+    [undefined, "r"],
+    ['["r","ann"]'],
+    ['["r",null]'],
+    ['["ann"]'],
+    ["null"],
+  ] as const;
+  const digests = await Promise.all(owners.map(([principal, realm]) => ownerOf(principal, realm)));
+  equal(new Set(digests).size, owners.length);
+});
+
+test("a task that has ended keeps no data of its caller but the name", () => {
+  const auth = { scopes: ["read"], claims: { email: "ann@example.com" } };
+  const caller = { principal: "ann", realm: "r", auth, info: { name: "c", version: "1" } };
+  const before = record("a", { caller: { ...record("a").caller, ...caller } });
+  const after = JSON.parse(JSON.stringify(ended(before, "completed", { result: {} }))) as TaskRecord;
+  deepEqual(after.caller, { version: "2026-07-28", capabilities: {}, principal: "ann", realm: "r" });
+});
+
+test("limits with which no task could run are refused", () => {
+  for (const limits of [{ maxRunning: 0 }, { maxRunningPerPrincipal: 0 }])
+    throws(() => tasks({ limits }), /tasks: limits\.maxRunning\w* must be 1 or more, got 0; use work: false/);
+  for (const leaseMs of [0, Number.POSITIVE_INFINITY])
+    throws(() => tasks({ limits: { leaseMs } }), /tasks: limits\.leaseMs must be above 0 and finite, got/);
+});
 
 test("status messages: at most one per interval, of the others the latest", async () => {
   const clock = new FakeClock();
