@@ -3,7 +3,6 @@ import { ClusterError } from "../../cluster/error.js";
 import { McpError } from "../../protocol/errors.js";
 import type { JournalKeeper } from "./execution.js";
 import type { Journal, TaskRecord } from "./record.js";
-import { hasEnded } from "./record.js";
 import type { StoredTask, TaskStore } from "./store.js";
 
 const FIRST_WAIT_MS = 50;
@@ -96,7 +95,8 @@ export class HeldTask implements JournalKeeper {
     const { id } = this.record;
     const { store } = this.#options;
     const allowed = (record: TaskRecord) => {
-      if (record.fence !== this.#fence || hasEnded(record)) throw new TaskLost(id);
+      // A task that does not run was parked by a write of this run whose reply was lost, and may be answered since.
+      if (record.fence !== this.#fence || record.stage !== "running") throw new TaskLost(id);
       return change(record);
     };
     const stored = await store.change(id, allowed, { known: this.#stored, mark });

@@ -1,6 +1,8 @@
 import { deepEqual, equal } from "node:assert/strict";
+import { type Cluster, ClusterError } from "bowline/cluster";
 import type { Context, McpServer } from "bowline/server";
 import { gate } from "../../support/gate.js";
+import { replaceParts } from "../../support/nodes-world.js";
 import { accept } from "../../support/task-client.js";
 import { TaskNodes } from "../../support/task-nodes.js";
 import { proves } from "../../support/verifies.js";
@@ -109,3 +111,41 @@ for (const afterMs of [0, 3 * LEASE_MS])
       equal(ran, 2);
     },
   );
+
+proves(
+  "tasks-ext:lifecycle:any-connection",
+  {},
+  "an answer is kept if it comes before the worker has parked",
+  async (t) => {
+    const world = new TaskNodes(t);
+    let runs = 0;
+    const define = (server: McpServer) =>
+      void server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
+        runs++;
+        const { content } = await ctx.elicit("Where?", FORM, { key: "q" });
+        return String(content?.city);
+      });
+    const front = world.node(define, idle);
+    let answer: Promise<unknown> | undefined;
+    // The question is stored and answered before the worker learns that its write has failed.
+    const wrap = ({ records }: Cluster) => ({
+      records: replaceParts(records, {
+        put: async (key, value, options) => {
+          const version = await records.put(key, value, options);
+          const { id, stage } = JSON.parse(value) as { readonly id: string; readonly stage: string };
+          if (stage !== "waiting" || answer !== undefined) return version;
+          answer = front.client.update(id, { q: accept({ city: "Oslo" }) });
+          await answer;
+          throw new ClusterError("unknown_outcome", "the connection failed before the reply");
+        },
+      }),
+    });
+    world.node(define, { wrap });
+    const taskId = await front.client.start("t");
+    await world.until("the task does not run", async () => (await front.client.get(taskId)).status !== "working");
+    const { status, result } = await front.client.get(taskId);
+    equal(status, "completed");
+    equal(result?.content?.[0]?.text, "Oslo");
+    equal(runs, 2);
+  },
+);
