@@ -123,7 +123,7 @@ export function ended(
   stage: "completed" | "failed" | "cancelled",
   outcome: Pick<TaskRecord, "result" | "error" | "message">,
 ): TaskRecord {
-  const { arguments: _arguments, meta: _meta, message: _message, ...rest } = record;
+  const { arguments: _arguments, meta: _meta, message: _message, promoted: _promoted, ...rest } = record;
   const caller = { ...rest.caller, auth: undefined, info: undefined };
   return { ...rest, caller, stage, journal: NO_JOURNAL, questions: {}, ...outcome };
 }

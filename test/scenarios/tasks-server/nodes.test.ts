@@ -1,6 +1,8 @@
 import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
+import type { Cluster } from "bowline/cluster";
 import type { Context, McpServer } from "bowline/server";
 import { aborted, gate } from "../../support/gate.js";
+import { replaceParts } from "../../support/nodes-world.js";
 import { accept } from "../../support/task-client.js";
 import { TaskNodes } from "../../support/task-nodes.js";
 import { proves } from "../../support/verifies.js";
@@ -277,4 +279,32 @@ proves("tasks-ext:lifecycle:worker-lost", {}, "the engine is away when a node st
   await front.client.cancel(taskId);
   await aborted(signal);
   await worker.extension.idle();
+});
+
+proves("tasks-ext:lifecycle:any-connection", {}, "a promoted task that has ended gets no job", async (t) => {
+  const world = new TaskNodes(t);
+  const added: string[] = [];
+  const wrap = ({ queue }: Cluster) => ({
+    queue: replaceParts(queue, {
+      add: (id, job, options) => {
+        added.push(id);
+        return queue.add(id, job, options);
+      },
+    }),
+  });
+  const turn = gate();
+  const define = (server: McpServer) =>
+    void server.tool("t", { task: { promoteAfterMs: 100 } }, async () => {
+      await turn.opened;
+      return "done";
+    });
+  const node = world.node(define, { wrap });
+  const call = node.client.start("t");
+  await world.pass(200);
+  const taskId = await call;
+  turn.open();
+  await world.until("the task has ended", async () => (await node.client.get(taskId)).status === "completed");
+  await world.pass(2 * LEASE_MS);
+  await node.client.get(taskId);
+  equal(added.length, 1);
 });
