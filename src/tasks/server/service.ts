@@ -7,6 +7,8 @@ import { isObject } from "../../protocol/json.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
 import { malformed, withAnswers } from "./answers.js";
+import { Retries } from "./changes/retries.js";
+import { TaskWatchers } from "./changes/watchers.js";
 import { HeldTask } from "./held-task.js";
 import { toRecord } from "./new-task.js";
 import { type TaskMode, type TasksLimits, timeOfDay } from "./options.js";
@@ -15,7 +17,6 @@ import { ended, hasEnded, type TaskCaller, type TaskRecord } from "./record.js";
 import { TaskRoom } from "./room.js";
 import { RunningTasks } from "./running-tasks.js";
 import { type StoredTask, TaskStore } from "./store.js";
-import { TaskWatchers } from "./watchers.js";
 import { jobOf, leaseOf, TaskWorkers } from "./workers.js";
 
 const TOPIC = "tasks";
@@ -44,6 +45,7 @@ export class TaskService {
   readonly #store: TaskStore;
   readonly #room: TaskRoom;
   readonly #running: RunningTasks;
+  readonly #retries: Retries;
   readonly #stopped = new AbortController();
   /** Number of calls that became tasks while they were running, or are about to. */
   #promoted = 0;
@@ -54,7 +56,10 @@ export class TaskService {
     const { cluster, host } = options;
     this.#options = options;
     this.#store = new TaskStore(cluster, host.clock);
-    this.watchers = new TaskWatchers(this.#store, (error) => host.report(error, { where: "tasks" }));
+    this.#retries = new Retries(host.clock);
+    this.watchers = new TaskWatchers(this.#store, (id, error) =>
+      this.#retry(`read ${id}`, error, () => this.watchers.changed(id)),
+    );
     const onChange = (record: TaskRecord) => this.#publish(record);
     this.#room = new TaskRoom(this.#store, options.limits);
     this.#running = new RunningTasks(host.clock);
@@ -105,6 +110,7 @@ export class TaskService {
     this.#running.stop();
     await this.idle();
     for (const leave of this.#leave.splice(0)) leave();
+    this.#retries.stop();
   }
 
   /** Creates a task for a call. Returns undefined if there are too many. */
@@ -279,16 +285,26 @@ export class TaskService {
       () => void (async () => leave())().catch(report),
       cluster.bus.onGap(() => {
         this.watchers.changedAll();
-        this.#check().catch(report);
+        void this.#check();
       }),
     );
   }
 
+  /** Reports an error, and does some work again later. */
+  #retry(key: string, error: unknown, work: () => void): void {
+    this.#options.host.report(error, { where: "tasks" });
+    this.#retries.add(key, work);
+  }
+
   /** Reads the tasks that run here again, since messages may have been lost. */
   async #check(): Promise<void> {
-    for (const id of this.#running.ids()) {
-      const stored = await this.#store.read(id);
-      if (stored === undefined || hasEnded(stored.record)) this.#running.abort(id);
+    try {
+      for (const id of this.#running.ids()) {
+        const stored = await this.#store.read(id);
+        if (stored === undefined || hasEnded(stored.record)) this.#running.abort(id);
+      }
+    } catch (error) {
+      this.#retry("check", error, () => void this.#check());
     }
   }
 
@@ -299,11 +315,11 @@ export class TaskService {
   }
 
   /** Tells all processes that a task has changed. A lost message costs time only: clients poll. */
-  #publish({ id, stage }: TaskRecord): void {
-    const { cluster, host } = this.#options;
-    const report = (error: unknown) => host.report(error, { where: "tasks" });
+  #publish({ id, stage }: Pick<TaskRecord, "id" | "stage">): void {
+    const { bus } = this.#options.cluster;
     if (stage === "cancelled") this.#running.abort(id);
-    void (async () => cluster.bus.publish(TOPIC, JSON.stringify({ id, stage })))().catch(report);
+    const again = (error: unknown) => this.#retry(`tell ${id}`, error, () => this.#publish({ id, stage }));
+    void (async () => bus.publish(TOPIC, JSON.stringify({ id, stage })))().catch(again);
   }
 
   /** Adds the job of a new task. A task without a job does not stay. */

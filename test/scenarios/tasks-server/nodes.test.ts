@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
-import type { Cluster } from "bowline/cluster";
+import { type Cluster, ClusterError } from "bowline/cluster";
 import type { Context, McpServer } from "bowline/server";
 import { aborted, gate } from "../../support/gate.js";
 import { replaceParts } from "../../support/nodes-world.js";
@@ -9,6 +9,7 @@ import { proves } from "../../support/verifies.js";
 
 const FORM = { type: "object", properties: { city: { type: "string" } }, required: ["city"] } as const;
 const LEASE_MS = 10_000;
+const away = () => new ClusterError("unavailable", "the engine cannot be reached");
 const idle = { tasks: { work: false } };
 
 proves(
@@ -279,6 +280,80 @@ proves("tasks-ext:lifecycle:worker-lost", {}, "the engine is away when a node st
   await front.client.cancel(taskId);
   await aborted(signal);
   await worker.extension.idle();
+});
+
+proves("tasks-ext:lifecycle:any-connection", {}, "a change that cannot be read at first is told later", async (t) => {
+  const world = new TaskNodes(t);
+  const turn = gate();
+  const define = (server: McpServer) =>
+    void server.tool("t", { task: "optional" }, async () => {
+      await turn.opened;
+      return "done";
+    });
+  let failures = 0;
+  const wrap = ({ records }: Cluster) => ({
+    records: replaceParts(records, {
+      get: (key) => (failures-- > 0 ? Promise.reject(away()) : records.get(key)),
+    }),
+  });
+  const front = world.node(define, { ...idle, wrap });
+  const worker = world.node(define);
+  const taskId = await worker.client.start("t");
+  await world.until("the task runs", () => worker.extension.running === 1);
+  const heard = await front.listen([taskId]);
+  await world.pass(100);
+  failures = 2;
+  turn.open();
+  await world.until("the end is told", () => heard.some(({ params }) => params?.status === "completed"));
+  equal(front.errors.length, 2);
+});
+
+proves("tasks-ext:lifecycle:any-connection", {}, "a cancellation is told again if its message fails", async (t) => {
+  const world = new TaskNodes(t);
+  const reached = gate<AbortSignal>();
+  const define = (server: McpServer) =>
+    void server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
+      reached.open(ctx.signal);
+      throw await aborted(ctx.signal);
+    });
+  let failures = 2;
+  const wrap = ({ bus }: Cluster) => ({
+    bus: replaceParts(bus, {
+      publish: (topic, text) => (failures-- > 0 ? Promise.reject(away()) : bus.publish(topic, text)),
+    }),
+  });
+  const front = world.node(define, { ...idle, wrap });
+  world.node(define);
+  const taskId = await front.client.start("t");
+  const signal = await reached.opened;
+  await front.client.cancel(taskId);
+  await world.until("the handler is aborted", () => signal.aborted);
+  equal(front.errors.length, 2);
+});
+
+proves("tasks-ext:lifecycle:any-connection", {}, "a missed cancellation is looked for until it is found", async (t) => {
+  const world = new TaskNodes(t);
+  const reached = gate<AbortSignal>();
+  const define = (server: McpServer) =>
+    void server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
+      reached.open(ctx.signal);
+      throw await aborted(ctx.signal);
+    });
+  let failures = 0;
+  const wrap = ({ records }: Cluster) => ({
+    records: replaceParts(records, {
+      get: (key) => (failures-- > 0 ? Promise.reject(away()) : records.get(key)),
+    }),
+  });
+  const worker = world.node(define, { wrap });
+  const front = world.node(define, idle);
+  const taskId = await worker.client.start("t");
+  const signal = await reached.opened;
+  world.state.cut(worker.cluster);
+  await front.client.cancel(taskId);
+  failures = 2;
+  world.state.mend(worker.cluster);
+  await world.until("the handler is aborted", () => signal.aborted);
 });
 
 proves("tasks-ext:lifecycle:any-connection", {}, "a promoted task that has ended gets no job", async (t) => {

@@ -3,12 +3,12 @@ import { test } from "node:test";
 import { ClusterError, memoryCluster } from "bowline/cluster";
 import { tasks } from "bowline/tasks/server";
 import { AbortSwitch } from "#src/call/abort-switch.js";
+import { TaskWatchers } from "#src/tasks/server/changes/watchers.js";
 import { OwnerSlots } from "#src/tasks/server/owner-slots.js";
 import { ended, NO_JOURNAL, type TaskRecord } from "#src/tasks/server/record.js";
 import { RunningTasks } from "#src/tasks/server/running-tasks.js";
 import { StatusMessages } from "#src/tasks/server/status-messages.js";
 import { ownerOf, TaskStore } from "#src/tasks/server/store.js";
-import { TaskWatchers } from "#src/tasks/server/watchers.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { gate } from "../../../support/gate.js";
 import { replaceParts } from "../../../support/nodes-world.js";
@@ -229,7 +229,7 @@ test("watchers: a state is told once, and the latest after a slow client has rea
     },
   };
   const errors: unknown[] = [];
-  const watchers = new TaskWatchers(counted, (error) => errors.push(error));
+  const watchers = new TaskWatchers(counted, (_id, error) => errors.push(error));
   const told: number[] = [];
   let slow: Promise<void> | undefined;
   const stop = watchers.watch(new Map([["a", first.updatedAt]]), ({ losses }) => {
@@ -281,7 +281,7 @@ test("watchers: a failed read is reported, and the next change is told", async (
     if (fails) throw new Error("away");
     return store.read(id);
   };
-  const watchers = new TaskWatchers({ read }, (error) => errors.push(error));
+  const watchers = new TaskWatchers({ read }, (_id, error) => errors.push(error));
   const told: string[] = [];
   watchers.watch(new Map([["a", 0]]), ({ id }) => void told.push(id));
   await turn();

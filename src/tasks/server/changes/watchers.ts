@@ -1,5 +1,5 @@
-import type { TaskRecord } from "./record.js";
-import type { TaskStore } from "./store.js";
+import type { TaskRecord } from "../record.js";
+import type { TaskStore } from "../store.js";
 
 /** Sends a task. Returns a promise if the client reads too slowly, which settles when there is room again. */
 type Send = (record: TaskRecord) => void | Promise<void>;
@@ -45,11 +45,12 @@ export class TaskWatchers {
   readonly #watches = new Map<string, Set<Watch>>();
   /** Tasks that are being read. True if they have changed since. */
   readonly #reading = new Map<string, boolean>();
-  readonly #onError: (error: unknown) => void;
+  readonly #onFailure: (id: string, error: unknown) => void;
 
-  constructor(store: Pick<TaskStore, "read">, onError: (error: unknown) => void) {
+  /** `onFailure` is called with a task that has changed and could not be read. */
+  constructor(store: Pick<TaskStore, "read">, onFailure: (id: string, error: unknown) => void) {
     this.#store = store;
-    this.#onError = onError;
+    this.#onFailure = onFailure;
   }
 
   /** Number of tasks that are watched. */
@@ -98,7 +99,7 @@ export class TaskWatchers {
         if (stored !== undefined) for (const watch of [...(this.#watches.get(id) ?? [])]) watch.tell(stored.record);
       } while (this.#reading.get(id) === true);
     } catch (error) {
-      this.#onError(error);
+      this.#onFailure(id, error);
     } finally {
       this.#reading.delete(id);
     }
