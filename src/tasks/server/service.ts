@@ -46,6 +46,8 @@ export class TaskService {
   readonly #room: TaskRoom;
   readonly #running: RunningTasks;
   readonly #retries: Retries;
+  /** Messages on their way to other processes. */
+  readonly #telling = new Set<Promise<void>>();
   readonly #stopped = new AbortController();
   /** Number of calls that became tasks while they were running, or are about to. */
   #promoted = 0;
@@ -71,9 +73,10 @@ export class TaskService {
     return this.#running.size;
   }
 
-  /** Resolves when no task runs in this process. */
+  /** Resolves when no task runs in this process, and the others know of its tasks. */
   async idle(): Promise<void> {
     await Promise.all([this.workers.idle(), this.#running.idle()]);
+    await Promise.all(this.#telling);
   }
 
   /** Hears changes of other processes from now on. Idempotent. */
@@ -250,13 +253,12 @@ export class TaskService {
     return this.#end(known);
   }
 
+  /** Cancels a task. It is told again if it was cancelled before, since that message may have been lost. */
   async #end(id: string): Promise<TaskRecord | undefined> {
-    let cancelled = false;
-    const stored = await this.#store.change(id, (record) => {
-      cancelled = !hasEnded(record);
-      return cancelled ? ended(record, "cancelled", {}) : undefined;
-    });
-    if (cancelled && stored !== undefined) this.#publish(stored.record);
+    const stored = await this.#store.change(id, (record) =>
+      hasEnded(record) ? undefined : ended(record, "cancelled", {}),
+    );
+    if (stored?.record.stage === "cancelled") this.#publish(stored.record);
     return stored?.record;
   }
 
@@ -319,7 +321,10 @@ export class TaskService {
     const { bus } = this.#options.cluster;
     if (stage === "cancelled") this.#running.abort(id);
     const again = (error: unknown) => this.#retry(`tell ${id}`, error, () => this.#publish({ id, stage }));
-    void (async () => bus.publish(TOPIC, JSON.stringify({ id, stage })))().catch(again);
+    const telling = (async () => bus.publish(TOPIC, JSON.stringify({ id, stage })))()
+      .catch(again)
+      .finally(() => this.#telling.delete(telling));
+    this.#telling.add(telling);
   }
 
   /** Adds the job of a new task. A task without a job does not stay. */

@@ -331,6 +331,68 @@ proves("tasks-ext:lifecycle:any-connection", {}, "a cancellation is told again i
   equal(front.errors.length, 2);
 });
 
+proves("tasks-ext:lifecycle:any-connection", {}, "a repeated cancellation reaches the worker", async (t) => {
+  const world = new TaskNodes(t);
+  const reached = gate<AbortSignal>();
+  const define = (server: McpServer) =>
+    void server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
+      reached.open(ctx.signal);
+      throw await aborted(ctx.signal);
+    });
+  let isAway = false;
+  // The task is cancelled, and the process that did so does not learn it.
+  const wrap = ({ records }: Cluster) => ({
+    records: replaceParts(records, {
+      get: (key) => (isAway ? Promise.reject(away()) : records.get(key)),
+      put: async (key, value, options) => {
+        const version = await records.put(key, value, options);
+        isAway = value.includes('"stage":"cancelled"');
+        if (isAway) throw new ClusterError("unknown_outcome", "the connection failed before the reply");
+        return version;
+      },
+    }),
+  });
+  const front = world.node(define, { ...idle, wrap });
+  world.node(define);
+  const taskId = await front.client.start("t");
+  const signal = await reached.opened;
+  notEqual((await front.client.cancel(taskId)).error, undefined);
+  isAway = false;
+  equal((await front.client.cancel(taskId)).error, undefined);
+  await world.until("the handler is aborted", () => signal.aborted);
+});
+
+proves("tasks-ext:lifecycle:any-connection", {}, "the end of a task is told before the process is idle", async (t) => {
+  const world = new TaskNodes(t);
+  const turn = gate();
+  const sent = gate();
+  const events: string[] = [];
+  const define = (server: McpServer) =>
+    void server.tool("t", { task: "optional" }, async () => {
+      await turn.opened;
+      return "done";
+    });
+  const wrap = ({ bus }: Cluster) => ({
+    bus: replaceParts(bus, {
+      publish: async (topic, text) => {
+        await sent.opened;
+        events.push("told");
+        await bus.publish(topic, text);
+      },
+    }),
+  });
+  const node = world.node(define, { wrap });
+  const taskId = await node.client.start("t");
+  await world.until("the task runs", () => node.extension.running === 1);
+  const waited = node.extension.idle().then(() => events.push("idle"));
+  turn.open();
+  await world.until("the task has ended", async () => (await node.client.get(taskId)).status === "completed");
+  await world.until("no task runs", () => node.extension.running === 0);
+  sent.open();
+  await waited;
+  deepEqual(events, ["told", "idle"]);
+});
+
 proves("tasks-ext:lifecycle:any-connection", {}, "a missed cancellation is looked for until it is found", async (t) => {
   const world = new TaskNodes(t);
   const reached = gate<AbortSignal>();
