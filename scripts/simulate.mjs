@@ -7,8 +7,9 @@ import { at, wantsJson } from "./lib/project.mjs";
 /**
  * Runs servers, clients and faults over a simulated engine and clock: `node scripts/simulate.mjs [--seeds 10000]
  * [--from 1] [--seed <number>] [--break <safeguard>] [--json]`. A seed decides everything, so that a failing one can be
- * run again. `--seed` runs one seed alone and prints its trace. `--break` switches a safeguard of the engine off (fence,
- * end, gap, answer, wake, drop, or all of them one after another); then a seed that fails is expected within 500.
+ * run again. Odd seeds have sessions and even seeds have tasks. `--seed` runs one seed alone and prints its trace.
+ * `--break` switches a safeguard off, of the engine (fence, end, gap, answer, wake, drop), of tasks (lease, journal,
+ * requeue), or all of them one after another; then a seed that fails is expected within 500.
  */
 const { values: options } = parseArgs({
   options: {
@@ -19,7 +20,7 @@ const { values: options } = parseArgs({
     json: { type: "boolean", default: false },
   },
 });
-const BREAKS = ["fence", "end", "gap", "answer", "wake", "drop"];
+const BREAKS = ["fence", "end", "gap", "answer", "wake", "drop", "lease", "journal", "requeue"];
 const CHUNK = 20;
 const json = wantsJson();
 const broken = options.break === "all" ? BREAKS : options.break === undefined ? [undefined] : [options.break];

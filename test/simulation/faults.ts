@@ -123,12 +123,7 @@ export class Faults {
 
   #drain(node: SimNode, slot: number): void {
     const over = this.#trouble(node.name);
-    const close = async () => {
-      await node.server.drain(2_000);
-      node.isClosed = true;
-      await node.cluster.close();
-    };
-    close().catch((error) => this.#world.history.violate("drains", `${node.name}: ${error}`));
+    node.drain().catch((error) => this.#world.history.violate("drains", `${node.name}: ${error}`));
     this.#later(this.#world.dice.between(2_500, 6_000), () => {
       over();
       this.#start(slot);

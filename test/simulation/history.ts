@@ -93,6 +93,10 @@ export class History {
     this.#trace = trace;
   }
 
+  now(): number {
+    return this.#now();
+  }
+
   /** Number that depends on all notes and their times. */
   get hash(): number {
     return this.#hash >>> 0;

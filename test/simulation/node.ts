@@ -37,9 +37,9 @@ export class SimNode {
     readonly process: SimProcess,
     readonly cluster: SimCluster,
     readonly history: History,
-    isResumable: boolean,
+    createServer: (node: SimNode) => Server,
   ) {
-    this.server = createServer(this, isResumable);
+    this.server = createServer(this);
     process.onCrash = () => {
       for (const flight of this.flights) flight.lose();
     };
@@ -53,9 +53,17 @@ export class SimNode {
   get isReachable(): boolean {
     return !this.process.hasCrashed && !this.isClosed;
   }
+
+  /** Ends the node in the usual way. */
+  async drain(): Promise<void> {
+    await this.server.drain(2_000);
+    this.isClosed = true;
+    await this.cluster.close();
+  }
 }
 
-function createServer(node: SimNode, isResumable: boolean): Server {
+/** Creates a server whose clients have sessions. */
+export function createSessionServer(node: SimNode, isResumable: boolean): Server {
   const { history, process, cluster } = node;
   const count = (counts: Map<string, number>, id: string) => void counts.set(id, (counts.get(id) ?? 0) + 1);
   const server = new Server(

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { Break } from "./engine/state.js";
-import { simulate } from "./simulation.js";
+import { kindOf, simulate } from "./simulation.js";
 
 /**
  * Runs the seeds that its parent names, and reports each outcome. With a broken safeguard, a failure counts only if the
@@ -13,7 +13,7 @@ parentPort?.on("message", async ({ from, count }: { readonly from: number; reado
   for (let seed = from; seed < from + count; seed++) {
     const outcome = await simulate(seed, { broken });
     const isCaught = broken !== undefined && outcome.violations.length > 0;
-    const { violations } = isCaught ? await simulate(seed) : { violations: [] };
+    const { violations } = isCaught ? await simulate(seed, { kind: kindOf(seed, broken) }) : { violations: [] };
     outcomes.push(violations.length === 0 ? outcome : { ...outcome, violations: [] });
   }
   parentPort?.postMessage(outcomes);

@@ -10,6 +10,7 @@ export interface Outgoing {
   readonly session?: string | undefined;
   readonly lastEventId?: string | undefined;
   readonly message?: object | undefined;
+  readonly headers?: { readonly [name: string]: string };
   readonly onEvent?: (event: SseEvent) => void;
 }
 
@@ -65,7 +66,7 @@ export class World {
 
   /** Sends a request to some node. Returns undefined if no connection could be made. */
   async send(outgoing: Outgoing, node = this.dice.pick(this.nodes)): Promise<Flight | undefined> {
-    const { method, principal, session, lastEventId, message, onEvent } = outgoing;
+    const { method, principal, session, lastEventId, message, onEvent, headers: more } = outgoing;
     if (!node.isReachable) {
       await this.sleep(this.dice.between(0.2, 2));
       return undefined;
@@ -75,6 +76,7 @@ export class World {
       ...(method === "POST" && { "content-type": "application/json" }),
       ...(session !== undefined && { "mcp-session-id": session }),
       ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
+      ...more,
     };
     const body = message === undefined ? undefined : JSON.stringify({ jsonrpc: "2.0", ...message });
     const request = { method, headers, principal, ...(body !== undefined && { body }) };

@@ -7,7 +7,6 @@ import type {
   Leases,
   LocalChanges,
   PutOptions,
-  Queue,
   Records,
 } from "#src/cluster/cluster.js";
 import { MemoryClusterBuckets } from "#src/cluster/memory/buckets.js";
@@ -20,17 +19,18 @@ import { MemoryRecords } from "#src/cluster/memory/records.js";
 import type { SimProcess } from "../process.js";
 import { Connection } from "./connection.js";
 import { SimLogs } from "./logs.js";
+import { SimQueue } from "./queue.js";
 import type { EngineState } from "./state.js";
 import { SimBus, type Topics } from "./topics.js";
 import type { Bells } from "./wakes.js";
 
-/** Connection of one node to the simulated engine. Jobs and buckets are those of the state in memory. */
+/** Connection of one node to the simulated engine. Buckets are those of the state in memory. */
 export class SimCluster implements Cluster {
   readonly records: Records;
   readonly logs: SimLogs;
   readonly bus: SimBus;
   readonly leases: Leases;
-  readonly queue: Queue;
+  readonly queue: SimQueue;
   readonly buckets: ClusterBuckets;
   readonly #engine: EngineState;
   readonly #process: SimProcess;
@@ -51,7 +51,8 @@ export class SimCluster implements Cluster {
     this.bus = new SimBus(engine, topics, process, this.#connection, this.#link.node);
     const leases = new MemoryLeases(this.#link, tables.leases, this.#holdings);
     this.leases = { acquire: (name, ttlMs) => this.#acquire(leases, name, ttlMs) };
-    this.queue = new MemoryQueue(this.#link, tables.jobs, this.#holdings);
+    const jobs = new MemoryQueue(this.#link, tables.jobs, this.#holdings);
+    this.queue = new SimQueue(engine, process, this.#connection, jobs);
     this.buckets = new MemoryClusterBuckets(this.#link, tables.buckets);
     if (!engine.isUp) this.cut();
   }
@@ -75,6 +76,7 @@ export class SimCluster implements Cluster {
     this.#holdings.close();
     this.bus.close();
     this.logs.wake();
+    this.queue.wake();
   }
 
   /** Loses the connection. Leases end at the end of their lives. */
@@ -96,7 +98,10 @@ export class SimCluster implements Cluster {
     this.#connection.mend();
     this.upSince = this.#engine.scheduler.now();
     this.bus.tellGap(this.#engine.delay());
-    this.#process.enter(() => this.logs.wake());
+    this.#process.enter(() => {
+      this.logs.wake();
+      this.queue.wake();
+    });
   }
 
   /** Renews no lease, since the process does not run. */
@@ -111,23 +116,29 @@ export class SimCluster implements Cluster {
 
   async #acquire(leases: MemoryLeases, name: string, ttlMs: number): Promise<Lease | undefined> {
     const acquire = () => leases.acquire(name, ttlMs);
-    // A lease whose holder does not know of it is not renewed.
     const { scheduler } = this.#engine;
-    const undo = (lease: Lease | undefined) => {
+    // A lease that its holder does not know, or could not release, is not renewed.
+    const endLater = (lease: Lease | undefined) => {
       const free = () => {
         if (this.#link.isUp) lease?.release();
         else if (!this.#link.isClosed && !this.#process.hasCrashed) scheduler.schedule(free, 100);
       };
       if (lease !== undefined) scheduler.schedule(free, ttlMs);
     };
-    const inner = await this.#connection.operate(`acquire ${name}`, false, acquire, undo);
+    const inner = await this.#connection.operate(`acquire ${name}`, false, acquire, endLater);
     if (inner === undefined) return undefined;
     const lost = new AbortController();
     const tell = () => this.#process.enter(() => lost.abort(inner.lost.reason));
     if (inner.lost.aborted) tell();
     else inner.lost.addEventListener("abort", tell, { once: true });
     const release = async () => {
-      if (!lost.signal.aborted) await this.#connection.operate(`release ${name}`, false, () => inner.release());
+      if (lost.signal.aborted) return;
+      try {
+        await this.#connection.operate(`release ${name}`, false, () => inner.release());
+      } catch (error) {
+        endLater(inner);
+        throw error;
+      }
     };
     return { lost: lost.signal, release };
   }

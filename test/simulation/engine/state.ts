@@ -2,10 +2,14 @@ import { createTables, type Tables } from "#src/cluster/memory/tables.js";
 import type { Dice } from "../dice.js";
 import type { Scheduler } from "../scheduler.js";
 
-/** Safeguard of the engine that a run switches off, to show that the checks see its absence. */
-export type Break = "fence" | "end" | "gap" | "answer" | "wake" | "drop";
+/** Safeguards of the engine that a run switches off, to show that the checks see their absence. */
+export const ENGINE_BREAKS = ["fence", "end", "gap", "answer", "wake", "drop"] as const;
+/** Safeguards of tasks. */
+export const TASK_BREAKS = ["lease", "journal", "requeue"] as const;
 
-export const BREAKS: readonly Break[] = ["fence", "end", "gap", "answer", "wake", "drop"];
+export const BREAKS = [...ENGINE_BREAKS, ...TASK_BREAKS] as const;
+
+export type Break = (typeof BREAKS)[number];
 
 export interface EngineOptions {
   readonly scheduler: Scheduler;
