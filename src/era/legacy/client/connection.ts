@@ -212,7 +212,6 @@ export class LegacyConnection implements Connection {
 
   /** Opens a new session with the log level and subscriptions of the old one. Concurrent callers share the renewal. */
   #renew(): Promise<void> {
-    this.#lost = true;
     this.#renewal ??= this.#reestablish().finally(() => {
       this.#renewal = undefined;
     });
@@ -220,6 +219,7 @@ export class LegacyConnection implements Connection {
   }
 
   async #reestablish(): Promise<void> {
+    this.#lost = true;
     const lifetime = new CallLifetime("initialize", { timeoutMs: this.#runtime.timeoutMs }, this.#runtime.clock);
     try {
       await this.#reopen?.(lifetime);

@@ -1,4 +1,4 @@
-import { equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { ConnectionError, connect } from "bowline/client";
 import { HttpScript, type Received } from "../../../../support/http-script.js";
@@ -88,4 +88,42 @@ test("a call that is given up while it waits for a handshake ends at once", asyn
   abort.abort("enough");
   for (const call of waiting) await rejects(call, /^enough$/);
   handshake.status(503);
+});
+
+test("a call that learns of a lost session while the next one is set up begins no other session", async (t) => {
+  const script = await new HttpScript().start();
+  t.after(() => script.stop());
+  script.onRequest = (received: Received) => {
+    if (received.rpcMethod === "notifications/initialized") received.status(202);
+    if (received.rpcMethod === "ping") received.result({});
+    if (received.method === "GET") received.status(405);
+  };
+  const hello = { ...HELLO, capabilities: { tools: {}, resources: { subscribe: true } } };
+  const connecting = connect(script.url, { era: "legacy" });
+  (await script.next("initialize")).result(hello, { "mcp-session-id": "first" });
+  const client = await connecting;
+  t.after(() => client.close());
+  const watching = client.watch({ resources: ["a:b"] });
+  (await script.next("resources/subscribe")).result({});
+  const watch = await watching;
+
+  const calls = [client.callTool("early"), client.callTool("late")];
+  const [first, second] = [await script.next("tools/call"), await script.next("tools/call")];
+  first.status(404);
+  (await script.next("initialize")).result(hello, { "mcp-session-id": "second" });
+  const subscribe = await script.next("resources/subscribe");
+  second.status(404);
+  await client.ping();
+  subscribe.result({});
+  for (let count = 0; count < calls.length; count++) (await script.next("tools/call")).result({ content: [] });
+  await Promise.all(calls);
+
+  const after = client.callTool("after");
+  const next = await script.next(({ message }) => message?.id !== undefined && message.method !== "ping");
+  deepEqual([next.rpcMethod, next.headers["mcp-session-id"]], ["tools/call", "second"]);
+  next.result({ content: [] });
+  await after;
+  const unwatched = watch.close();
+  (await script.next("resources/unsubscribe")).result({});
+  await unwatched;
 });
