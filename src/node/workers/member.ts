@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import type { Worker } from "node:cluster";
 import { settlesWithin } from "../../call/abortable.js";
 import type { HostedNode, StateHost } from "../../cluster/messages/state-host.js";
@@ -52,6 +53,7 @@ export class Member {
     this.#worker = worker;
     this.#options = options;
     this.id = worker.id;
+    const closeUntaken = followConnections(worker.process);
     const { stderr } = worker.process;
     stderr?.on("data", (chunk: Buffer) => {
       process.stderr.write(chunk);
@@ -65,6 +67,7 @@ export class Member {
         clearTimeout(this.#timer);
         this.isEnded = true;
         this.end = signal ? `was ended by ${signal}` : `ended with code ${code}`;
+        closeUntaken();
         // The process is gone, so that nobody waits for the ends of its leases.
         this.#hosted?.close();
         void outputRead().then(() => resolve());
@@ -146,4 +149,35 @@ export class Member {
     const worker = this.#worker;
     send({ connected: worker.isConnected(), send: worker.send.bind(worker) }, message, sent);
   }
+}
+
+/** Message by which node:cluster hands a connection to a worker, and the reply of the worker. */
+interface HandOver {
+  readonly act?: string;
+  readonly key?: string;
+  readonly seq?: number;
+  readonly ack?: number;
+}
+
+/**
+ * Follows the connections that node:cluster hands to a worker. Returns a function that closes those that the worker has not
+ * taken: node:cluster leaves them open when the worker is gone, and their clients would wait.
+ */
+function followConnections(child: ChildProcess): () => void {
+  // The next connection of a listener is handed over when the worker has taken the last one.
+  const untaken = new Map<
+    string | undefined,
+    { readonly seq: number | undefined; readonly handle: { close(): void } }
+  >();
+  const send = child.send.bind(child) as (message: HandOver, handle: never, ...rest: never[]) => boolean;
+  child.send = (message: HandOver, handle: never, ...rest: never[]) => {
+    if (message.act === "newconn") untaken.set(message.key, { seq: message.seq, handle });
+    return send(message, handle, ...rest);
+  };
+  child.on("internalMessage", ({ ack }: HandOver) => {
+    for (const [key, { seq }] of untaken) if (seq === ack) untaken.delete(key);
+  });
+  return () => {
+    for (const { handle } of untaken.values()) handle.close();
+  };
 }

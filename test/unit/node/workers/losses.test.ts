@@ -28,6 +28,27 @@ test("a killed worker is replaced, and its calls settle with an error", limit, a
   ok(pids.has(String(next)) && !pids.has(String(pid)));
 });
 
+test(
+  "a connection that is handed to a worker does not hang if the worker is killed before it takes it",
+  limit,
+  async (t) => {
+    const program = await WorkersProgram.start(t, { serve: TWO });
+    const port = await program.port();
+    const headers = await openSession((request) => askPort(port, request));
+    const [first = 0] = await program.workers(2);
+    process.kill(first, "SIGSTOP");
+    const ends = Array.from({ length: 4 }, () => openStream(port, callOf(headers, "pid")).ended);
+    const settled: boolean[] = [];
+    const others = new Promise<void>((resolve) => {
+      for (const end of ends) void end.then((isComplete) => settled.push(isComplete) === 3 && resolve());
+    });
+    await others;
+    process.kill(first, "SIGKILL");
+    await Promise.all(ends);
+    deepEqual(settled, [true, true, true, false]);
+  },
+);
+
 for (const era of ["modern", "legacy"] as const)
   test(`a call of a killed worker fails as one that may have run (${era})`, limit, async (t) => {
     const program = await WorkersProgram.start(t, { serve: { ...TWO, workers: 1 } });
