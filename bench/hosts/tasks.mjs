@@ -8,7 +8,9 @@ import { answer } from "./answer.mjs";
 /** Bowline's server with tasks, which calls itself: `node tasks.mjs <engine> [url]`, with the engine "memory" for none. */
 const [, , engine, url] = process.argv;
 
-const atOnce = 32;
+const atOnce = 8;
+/** Number of tasks that may be created before the earlier ones wait for their answers. */
+const ahead = 64;
 const most = 1_000_000;
 const limits = { maxTasks: most, maxTasksPerPrincipal: most, maxKeptPerPrincipal: most, maxRunningPerPrincipal: 64 };
 const capabilities = { elicitation: {}, extensions: { "io.modelcontextprotocol/tasks": {} } };
@@ -17,6 +19,7 @@ const meta = { ...envelope, "io.modelcontextprotocol/clientCapabilities": capabi
 let server;
 let work;
 let ids = 0;
+let made = 0;
 let asked = 0;
 
 async function start() {
@@ -44,11 +47,17 @@ async function call(name, resultType) {
   if (result?.resultType !== resultType) throw new Error(`${name} was answered by ${JSON.stringify(error ?? result)}`);
 }
 
-/** Makes calls of a tool, some at once. */
-async function repeat(name, count, resultType) {
+const turn = () => new Promise((resolve) => setTimeout(resolve, 2));
+
+/** Makes calls of a tool, some at once. `isAhead` returns true while the server has enough to do. */
+async function repeat(name, count, resultType, isAhead = () => false) {
   let left = count;
   const lane = async () => {
-    while (left-- > 0) await call(name, resultType);
+    while (left-- > 0) {
+      while (isAhead()) await turn();
+      await call(name, resultType);
+      made++;
+    }
   };
   await Promise.all(Array.from({ length: atOnce }, lane));
 }
@@ -56,9 +65,10 @@ async function repeat(name, count, resultType) {
 await answer(start, {
   /** Creates tasks that wait for an answer. Returns when all wait. */
   async wait(count) {
-    const before = asked;
-    await repeat("ask", count, "task");
-    while (asked < before + count) await new Promise((resolve) => setTimeout(resolve, 20));
+    made = asked;
+    const end = asked + count;
+    await repeat("ask", count, "task", () => made - asked > ahead);
+    while (asked < end) await turn();
     await work.idle();
   },
 
