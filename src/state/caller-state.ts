@@ -82,30 +82,38 @@ export class CallerState<In, Out = In> {
   }
 
   async #write(value: In): Promise<string> {
-    await this.#parse(value, "The new value", "set a value that matches");
-    const text = JSON.stringify({ format: 1, value } satisfies Kept);
+    const json = this.#toJson(value);
     const { maxChars } = this.#rules;
-    if (value === undefined || !text.includes('"value":'))
-      throw new McpError(
-        "state_invalid",
-        `${this.#where} cannot be set: the value is not JSON; use delete to remove it`,
-      );
-    if (text.length > maxChars)
+    if (json.length > maxChars)
       throw new McpError(
         "state_too_large",
-        `${this.#where} cannot be set: it has ${text.length} characters, more than ${maxChars} (maxChars)`,
+        `${this.#where} cannot be set: it has ${json.length} characters, more than ${maxChars} (maxChars)`,
       );
-    return text;
+    // The value is checked in the form in which it is read again.
+    await this.#parse(JSON.parse(json), "The new value (as JSON)", "set a value that matches");
+    return `{"format":1,"value":${json}}`;
   }
 
-  async #parse(value: unknown, what: string, remedy: string): Promise<unknown> {
+  #toJson(value: In): string {
+    let cause: unknown;
+    try {
+      const json: string | undefined = JSON.stringify(value);
+      if (json !== undefined) return json;
+    } catch (error) {
+      cause = error;
+    }
+    const problem = "the value is not JSON; use delete to remove it";
+    throw new McpError("state_invalid", `${this.#where} cannot be set: ${problem}`, { cause });
+  }
+
+  async #parse(value: unknown, noun: string, remedy: string): Promise<unknown> {
     const { schema } = this.#rules;
     if (schema === undefined) return value;
     const parsed = await parseStandard(schema, value);
     if (parsed.ok) return parsed.value;
     throw new McpError(
       "state_invalid",
-      `${what} of ${this.#where} does not match its schema: ${describeIssues(parsed.issues)}; ${remedy}`,
+      `${noun} of ${this.#where} does not match its schema: ${describeIssues(parsed.issues)}; ${remedy}`,
     );
   }
 }

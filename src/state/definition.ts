@@ -1,5 +1,6 @@
 import type { Cluster } from "../cluster/cluster.js";
-import { memoryCluster } from "../cluster/memory/state.js";
+import { MemoryNode } from "../cluster/memory/node.js";
+import { createTables } from "../cluster/memory/tables.js";
 import type { Call, EraSession, ServerRuntime } from "../era/server-era.js";
 import { DefinitionError, McpError } from "../protocol/errors.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
@@ -76,9 +77,11 @@ const memories = new WeakMap<ServerRuntime, Cluster>();
 function clusterOf(runtime: ServerRuntime): Pick<Cluster, "records"> {
   const shared = runtime.options.cluster ?? memories.get(runtime);
   if (shared !== undefined) return shared;
-  const own = memoryCluster({ clock: runtime.clock });
+  const tables = createTables({ clock: runtime.clock });
+  const own = new MemoryNode(tables, () => {});
   memories.set(runtime, own);
-  runtime.onClosing(() => void own.close());
+  // The node stays open for calls that end while the server drains.
+  runtime.onClosing(() => tables.expiries.stop());
   return own;
 }
 
@@ -95,9 +98,13 @@ function ownerOf(where: string, per: "principal" | "session", { origin, session 
     connections.set(session, name);
     return `connection ${name}`;
   }
-  const remedy =
-    per === "session"
-      ? 'this protocol version has no sessions; use per: "principal"'
-      : "the caller is unknown; set http.gate, such as protect() of bowline/auth/server";
-  throw new McpError("no_state_owner", `${where} cannot be opened: ${remedy}`);
+  throw new McpError("no_state_owner", `${where} cannot be opened: ${ownerProblem(per, url === undefined)}`);
+}
+
+/** Returns why a call has no owner, and the remedy. A call that has no URL either is the call of a task. */
+function ownerProblem(per: "principal" | "session", isTask: boolean): string {
+  if (isTask && per === "session") return 'a task has no session; use per: "principal"';
+  if (isTask) return "a task keeps neither session nor connection; set http.gate, so that its caller has a name";
+  if (per === "session") return 'this protocol version has no sessions; use per: "principal"';
+  return "the caller is unknown; set http.gate, such as protect() of bowline/auth/server";
 }

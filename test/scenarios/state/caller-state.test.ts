@@ -1,11 +1,12 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { type Client, connect } from "bowline/client";
 import { createMemoryState } from "bowline/cluster";
-import { McpServer, type ServerOptions } from "bowline/server";
+import { type Context, McpServer, type ServerOptions } from "bowline/server";
 import { defineState } from "bowline/state";
 import * as z from "zod";
 import { eachWire, httpWires, legacyHttp } from "../../support/each-wire.js";
 import { FakeClock } from "../../support/fake-clock.js";
+import { gate } from "../../support/gate.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
@@ -93,4 +94,43 @@ proves("state:bounds", {}, "a value has a schema, a maximum size and a life", as
   deepEqual(await show(client), ["rope", "oar"], "its time begins again when it is set");
   clock.advance(1);
   deepEqual(await show(client), null);
+});
+
+proves("state:bounds", {}, "a value is checked as it will be read", async (t) => {
+  const day = defineState("day", { schema: z.date() });
+  const any = defineState<unknown>("any", { maxChars: 4 });
+  const server = new McpServer(me)
+    .tool("day", {}, (_, ctx) => ctx.state(day).set(new Date(0)))
+    .tool("read", {}, async (_, ctx) => String(await ctx.state(day).get()))
+    .tool("big", {}, (_, ctx) => ctx.state(any).set(1n))
+    .tool("none", {}, (_, ctx) => ctx.state(any).set(undefined))
+    .tool("four", {}, (_, ctx) => ctx.state(any).set("ab"))
+    .tool("five", {}, (_, ctx) => ctx.state(any).set("abc"));
+  const client = await connect(server);
+  t.after(() => client.close());
+  const text = async (tool: string) => (await client.callTool(tool as "day")).text ?? "";
+  match(await text("day"), /The new value \(as JSON\) of state "day" does not match its schema/);
+  equal(await text("read"), "undefined");
+  for (const tool of ["big", "none"]) match(await text(tool), /state "any" cannot be set: the value is not JSON/);
+  equal(await text("four"), "");
+  match(await text("five"), /it has 5 characters, more than 4 \(maxChars\)/);
+});
+
+proves("state:bounds", {}, "a call that ends while the server drains has its state", async () => {
+  const count = defineState<number>("count");
+  const [begun, end] = [gate(), gate()];
+  const add = async (_: unknown, ctx: Context) => String(await ctx.state(count).update((before = 0) => before + 1));
+  const server = new McpServer(me).tool("add", {}, add).tool("late", {}, async (_, ctx) => {
+    begun.open();
+    await end.opened;
+    return add(_, ctx);
+  });
+  await using client = await connect(server);
+  await client.callTool("add");
+  const late = client.callTool("late");
+  await begun.opened;
+  const drained = server.drain(10_000);
+  end.open();
+  equal((await late).text, "2");
+  await drained;
 });
