@@ -279,8 +279,8 @@ export interface ServerRuntime {
   /** Warns the developer of a setup that works but should be changed. */
   warn(message: string, fields?: Record<string, unknown>): void;
   debug(message: string, fields: Record<string, unknown>): void;
-  /** Calls the listener when the server begins to close. Returns a function that removes the listener. */
-  onClosing(listener: () => void): () => void;
+  /** Calls the listener when the server begins to close. A drain waits for its promise. Returns a function that ends this. */
+  onClosing(listener: () => unknown): () => void;
   /** Calls the listener for log messages outside calls. Returns a function that removes the listener. */
   onLog(listener: (message: LogMessage) => void): () => void;
   /** Calls `tell` if the caller may see the resource: at once if all callers may, otherwise after the check. */

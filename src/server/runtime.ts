@@ -33,7 +33,7 @@ import { assertSealOptions } from "./state/options.js";
 
 /** Server as its eras see it: definitions, options, limits, and the function that serves a call. */
 export class ServerCore implements ServerRuntime {
-  readonly info: Implementation;
+  declare readonly info: Implementation;
   changes: ChangeBus;
   readonly clock: Clock;
   readonly seal: ServerRuntime["seal"];
@@ -41,19 +41,19 @@ export class ServerCore implements ServerRuntime {
   readonly watched = new Map<string, number>();
   readonly #logListeners = new Set<(message: LogMessage) => void>();
   #droppedLog = false;
-  plainStamp: string | undefined;
+  declare plainStamp: string | undefined;
   readonly subscriptions: OpenSubscriptions = { open: 0, byOwner: new Map() };
-  readonly versions: readonly string[];
+  declare readonly versions: readonly string[];
   readonly registry: Registry;
-  readonly eras: readonly OfferedEra[];
+  declare readonly eras: readonly OfferedEra[];
   declare options: ServerOptions;
   declare onShare?: () => void;
   readonly limits: ServerLimits;
   readonly admission: Admission;
   readonly bodies: RequestBodies;
-  readonly checkRate: ((call: Call) => MaybePromise<void>) | undefined;
+  declare readonly checkRate: ((call: Call) => MaybePromise<void>) | undefined;
   readonly routes: ReadonlyMap<string, Route>;
-  readonly #closing = new Set<() => void>();
+  readonly #closing = new Set<() => unknown>();
   mirrorsArguments = false;
   /** True if new calls are refused. */
   draining = false;
@@ -189,15 +189,15 @@ export class ServerCore implements ServerRuntime {
     return this.registry.cacheHints(method);
   }
 
-  onClosing(listener: () => void): () => void {
+  onClosing(listener: () => unknown): () => void {
     this.#closing.add(listener);
     return () => this.#closing.delete(listener);
   }
 
-  /** Refuses new calls and notifies the listeners of `onClosing`. */
-  beginClosing(): void {
+  /** Refuses new calls and notifies the listeners of `onClosing`. Resolves when their work has ended. */
+  beginClosing(): Promise<unknown> {
     this.draining = true;
-    for (const listener of [...this.#closing]) listener();
+    return Promise.all([...this.#closing].map((listener) => listener()));
   }
 
   ifSeen(call: Call, uri: string, tell: () => void): void {

@@ -257,11 +257,10 @@ export class Server<
   }
 
   /**
-   * Refuses new calls, waits up to `graceMs` for running calls, and closes the server. Responses of clients that
+   * Refuses new calls, waits up to `graceMs` for running calls and tasks, and closes the server. Responses of clients that
    * running calls wait for are still accepted.
    */
   async drain(graceMs: number): Promise<void> {
-    this.core.beginClosing();
     await Promise.race([this.#idle(), pause(this.core.clock, graceMs, this.#closing.signal)]);
     await this.close();
   }
@@ -273,8 +272,9 @@ export class Server<
   }
 
   async #idle(): Promise<void> {
+    const closing = this.core.beginClosing();
     await this.core.bodies.idle();
-    await Promise.all([this.#http?.idle(), this.#channels.idle()]);
+    await Promise.all([closing, this.#http?.idle(), this.#channels.idle()]);
   }
 
   async #end(): Promise<void> {

@@ -111,7 +111,7 @@ export class TasksExtension extends ServerExtension {
     });
     host.onClosing(() => {
       const stopped = service.stop();
-      (shared === undefined ? stopped.then(() => cluster.close()) : stopped).catch(report);
+      return (shared === undefined ? stopped.then(() => cluster.close()) : stopped).catch(report);
     });
     if (this.#options.work !== false) service.work().catch(report);
     return { host, service, augmented };

@@ -177,7 +177,8 @@ export class TaskService {
     begun: Pick<TaskRecord, "journal" | "idempotencyKey">,
   ): Promise<PromotedTask | undefined> {
     const { host, limits } = this.#options;
-    if (this.#promoted >= limits.maxRunning) return undefined;
+    // A server that closes waits for the call, as for any other.
+    if (this.#stopped.signal.aborted || this.#promoted >= limits.maxRunning) return undefined;
     this.#promoted++;
     let task: PromotedTask | undefined;
     try {

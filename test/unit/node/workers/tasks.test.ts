@@ -49,3 +49,11 @@ test("another task fails with worker_lost when its worker is killed", limit, asy
   await killRunner(program);
   await rejects(result, { rpcCode: -32603, data: { code: "worker_lost" } });
 });
+
+test("a restart waits for a task that cannot go on elsewhere", limit, async (t) => {
+  const { program, tasksClient } = await start(t);
+  const { result } = await tasksClient.startTool("labour-once", { ms: 2_000 });
+  await program.lines.until(/^labour /);
+  equal(await program.command("restart"), "restart true");
+  match((await result).text, /^begun by \d+$/);
+});

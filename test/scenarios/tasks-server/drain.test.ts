@@ -1,0 +1,80 @@
+import { equal, rejects } from "node:assert/strict";
+import { test } from "node:test";
+import { connect } from "bowline/client";
+import { createMemoryState } from "bowline/cluster";
+import { type Context, McpServer } from "bowline/server";
+import { tasks as followed, TasksClient } from "bowline/tasks/client";
+import { tasks } from "bowline/tasks/server";
+import { FakeClock } from "../../support/fake-clock.js";
+import { aborted, gate } from "../../support/gate.js";
+
+const me = { name: "tasks", version: "1" };
+
+test("a drain waits for tasks that cannot go on elsewhere", async (t) => {
+  const cluster = createMemoryState().node();
+  t.after(() => cluster.close());
+  const [begun, end] = [gate(), gate()];
+  const work = tasks({ cluster });
+  const server = new McpServer(me).extend(work).tool("once", { task: "required" }, async () => {
+    begun.open();
+    await end.opened;
+    return "done";
+  });
+  const client = await connect(server, { extensions: followed({ notifications: false }) });
+  t.after(() => client.close());
+  const handle = await new TasksClient(client).startTool("once");
+  await begun.opened;
+  handle.detach();
+  let isDrained = false;
+  const drained = server.drain(60_000).then(() => {
+    isDrained = true;
+  });
+  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
+  equal(isDrained, false);
+  end.open();
+  await drained;
+  equal(work.running, 0);
+  const { stage } = JSON.parse((await cluster.records.get(`task:${handle.id}`))?.value ?? "{}");
+  equal(stage, "completed");
+});
+
+test("a drain leaves tasks that take longer than its time", async (t) => {
+  const clock = new FakeClock();
+  const begun = gate();
+  const server = new McpServer(me, { clock })
+    .extend(tasks())
+    .tool("long", { task: "required" }, (_: unknown, ctx: Context) => {
+      begun.open();
+      return aborted(ctx.signal).then(() => "over");
+    });
+  const client = await connect(server, { extensions: followed() });
+  t.after(() => client.close());
+  const { result } = await new TasksClient(client).startTool("long");
+  await begun.opened;
+  const drained = server.drain(5_000);
+  clock.advance(5_000);
+  await drained;
+  await rejects(result);
+});
+
+test("a call does not become a task while the server drains", async (t) => {
+  const clock = new FakeClock();
+  const [begun, end] = [gate(), gate()];
+  const server = new McpServer(me, { clock })
+    .extend(tasks())
+    .tool("slow", { task: { promoteAfterMs: 100 } }, async () => {
+      begun.open();
+      await end.opened;
+      return "done";
+    });
+  const client = await connect(server, { extensions: followed() });
+  t.after(() => client.close());
+  const slow = client.callTool("slow");
+  await begun.opened;
+  const drained = server.drain(5_000);
+  clock.advance(100);
+  await new Promise((resolve) => setImmediate(resolve));
+  end.open();
+  equal((await slow).text, "done");
+  await drained;
+});
