@@ -136,6 +136,9 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
     await this.#replayed();
     if (this.#questions.size > 0) throw new TaskSuspended(`the step "${name}" waits for an answer of the client`);
     await this.#record((journal) => ({ ...journal, begun: [...others(journal, name), name] }));
+    // Another run may have done the step since.
+    const signal = this.#options.signal();
+    if (signal.aborted) throw signal.reason;
     const value = await work();
     const kept = toJson(name, value);
     await this.#record((journal) => ({

@@ -149,3 +149,41 @@ proves(
     equal(runs, 2);
   },
 );
+
+proves("tasks-ext:lifecycle:steps-once", {}, "a step does not begin after its run was aborted", async (t) => {
+  const world = new TaskNodes(t);
+  const stored = gate();
+  const replied = gate();
+  const ran: string[] = [];
+  const ends = gate<AbortSignal>();
+  const define = (server: McpServer) =>
+    void server.tool("t", { task: { restartable: true } }, async (_: unknown, ctx: Context) => {
+      ends.open(ctx.signal);
+      return await ctx.step("a", () => {
+        ran.push("a");
+        return "a";
+      });
+    });
+  // The reply to the write that begins the step takes long.
+  const wrap = ({ records }: Cluster) => ({
+    records: replaceParts(records, {
+      put: async (key, value, options) => {
+        const version = await records.put(key, value, options);
+        if (!value.includes('"begun":["a"]')) return version;
+        stored.open();
+        await replied.opened;
+        return version;
+      },
+    }),
+  });
+  const worker = world.node(define, { wrap });
+  const front = world.node(define, idle);
+  const taskId = await front.client.start("t");
+  await stored.opened;
+  await front.client.cancel(taskId);
+  const signal = await ends.opened;
+  await world.until("the run is aborted", () => signal.aborted);
+  replied.open();
+  await worker.extension.idle();
+  deepEqual(ran, []);
+});
