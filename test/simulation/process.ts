@@ -61,6 +61,12 @@ export class SimProcess implements Clock {
     else if (this.#state === "paused") this.#waiting.push(run);
   }
 
+  /** Runs code of the process now or, when the process continues, before all that waits: its timers are due first. */
+  enterFirst(run: () => void): void {
+    if (this.#state === "running") run();
+    else if (this.#state === "paused") this.#waiting.unshift(run);
+  }
+
   pause(): void {
     if (this.#state === "running") this.#state = "paused";
   }

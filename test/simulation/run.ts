@@ -38,7 +38,7 @@ export abstract class Run<H extends History> {
   protected readonly history: H;
   protected readonly engine: SimEngine;
   protected readonly world: World;
-  protected readonly faults: Faults;
+  #faults: Faults | undefined;
 
   constructor(seed: number, { broken, onLine, nodes }: RunOptions, createHistory: CreateHistory<H>) {
     this.#seed = seed;
@@ -51,7 +51,12 @@ export abstract class Run<H extends History> {
     const network = { scheduler, dice: this.dice.branch(), slow: 0 };
     this.world = new World(scheduler, this.dice.branch(), network, this.history, this.dice.chance(85));
     this.#nodes = nodes ?? this.dice.whole(2, 3);
-    this.faults = new Faults(this.world, this.engine, (slot) => this.#start(slot));
+  }
+
+  /** Faults of the run, after it has begun. */
+  protected get faults(): Faults {
+    this.#faults ??= new Faults(this.world, this.engine, (slot) => this.#start(slot));
+    return this.#faults;
   }
 
   /** Creates the node of a process. */

@@ -128,7 +128,8 @@ export class SimCluster implements Cluster {
     const inner = await this.#connection.operate(`acquire ${name}`, false, acquire, endLater);
     if (inner === undefined) return undefined;
     const lost = new AbortController();
-    const tell = () => this.#process.enter(() => lost.abort(inner.lost.reason));
+    // A process learns by its own clock that the lease is over.
+    const tell = () => this.#process.enterFirst(() => lost.abort(inner.lost.reason));
     if (inner.lost.aborted) tell();
     else inner.lost.addEventListener("abort", tell, { once: true });
     const release = async () => {

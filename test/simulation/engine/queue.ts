@@ -98,7 +98,8 @@ class SimJob implements Job {
     this.attempt = inner.attempt;
     this.#connection = connection;
     this.#inner = inner;
-    const tell = () => process.enter(() => this.#lost.abort(inner.lost.reason));
+    // A process learns by its own clock that the lease is over.
+    const tell = () => process.enterFirst(() => this.#lost.abort(inner.lost.reason));
     if (inner.lost.aborted) tell();
     else inner.lost.addEventListener("abort", tell, { once: true });
   }

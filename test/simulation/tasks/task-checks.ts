@@ -40,7 +40,9 @@ export function checkSettled(history: TaskHistory, engine: SimEngine, clients: r
 }
 
 /** True if a process was lost, or could not reach the engine, after it has stored a task and before it has added the job. */
-const isUnbegun = ({ stage, fence }: TaskRecord) => stage === "queued" && fence === 0;
+function isUnbegun({ stage, fence, promoted }: TaskRecord): boolean {
+  return (stage === "queued" && fence === 0) || promoted === true;
+}
 
 const isOf = ({ arguments: given }: TaskRecord, { number }: TaskTruth) => given?.task === number;
 

@@ -20,7 +20,6 @@ export class TaskRun extends Run<TaskHistory> {
 
   constructor(seed: number, options: RunOptions) {
     super(seed, options, TaskHistory);
-    this.history.isCalm = this.faults.kinds.length === 0;
   }
 
   protected override createNode(process: SimProcess): TaskNode {
@@ -31,6 +30,7 @@ export class TaskRun extends Run<TaskHistory> {
   protected override async playAll(): Promise<void> {
     const { world, history, engine } = this;
     this.faults.plan(ACTIVE_MS);
+    history.isCalm = this.faults.kinds.length === 0;
     for (let left = this.dice.whole(1, 3); left > 0; left--) this.#createTasks(this.dice.pick(["anna", "bert"]));
     await this.until(ACTIVE_MS, () => {
       this.faults.heal();
