@@ -6,23 +6,30 @@ import { toEntry } from "./truth.mjs";
 const LIMIT_MS = 3_000;
 const LOOK_MS = 5;
 
-/** Calls that run on each node, read from the truth while it grows. */
+/** Calls that run on each node and have not settled, read from the truth while it grows. */
 export class Running {
   #path;
+  #record;
   #position = 0;
   #rest = "";
   #calls = new Map();
 
-  constructor(path) {
+  constructor(path, record) {
     this.#path = path;
+    this.#record = record;
   }
 
   /** Waits until each of the nodes runs a call, for a limited time. */
   async untilBusy(nodes) {
     for (const end = Date.now() + LIMIT_MS; Date.now() < end; await sleep(LOOK_MS)) {
       this.#read();
-      if (nodes.every((node) => this.#calls.get(node)?.size > 0)) return;
+      if (nodes.every((node) => this.#isBusy(node))) return;
     }
+  }
+
+  #isBusy(node) {
+    const calls = [...(this.#calls.get(node) ?? [])];
+    return calls.some((call) => this.#record.calls[call].settlements.length === 0);
   }
 
   #read() {

@@ -45,8 +45,9 @@ export async function play({ engine: name, isShort, seed, broken, say }) {
     balancer = nodes.ports === undefined ? direct(nodes) : await startBalancer(nodes.ports);
     const plan = planFaults(floors, random, engine);
     say(`${name}: ${plan.length} faults in ${Math.round(lengthOf(plan) / 1000)} s, ${floors.calls} calls`);
-    const faults = new Faults({ nodes, engine, running: new Running(file), random });
-    const seen = await load({ nodes, balancer, faults, plan, floors, limitMs, random });
+    const record = new Record();
+    const faults = new Faults({ nodes, engine, running: new Running(file, record), random });
+    const seen = await load({ record, nodes, balancer, faults, plan, floors, limitMs, random });
     return {
       ...seen,
       floors,
@@ -69,8 +70,7 @@ function direct({ port }) {
   return { plain: port, kind: port, end: async () => {} };
 }
 
-async function load({ nodes, balancer, faults, plan, floors, limitMs, random }) {
-  const record = new Record();
+async function load({ record, nodes, balancer, faults, plan, floors, limitMs, random }) {
   const pace = new Pace(floors.calls, lengthOf(plan) + WARM_MS);
   const clientErrors = new Map();
   const onError = ({ message }) => clientErrors.set(message, (clientErrors.get(message) ?? 0) + 1);
