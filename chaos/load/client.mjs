@@ -16,6 +16,9 @@ const RECOVERY = {
 };
 const NO_RECOVERY = { reconnect: { maxFruitless: 0 } };
 
+/** Errors of handshakes. */
+const HANDSHAKE = /^(initialize|notifications\/initialized):/;
+
 /** Client that makes calls until the load is over. */
 export class LoadClient {
   session = "-";
@@ -105,12 +108,13 @@ export class LoadClient {
       call.settlements.push(
         settledByResult(await client.callTool(kind, { call: number, secret, steps, stepMs, uri }, options)),
       );
+      // A failed call may show the session of a handshake that was not completed.
+      this.#noteSession(client);
     } catch (error) {
       call.settlements.push(settledByError(error));
       // A call that fails at once is followed by many others otherwise.
       await sleep(20);
     }
-    this.#noteSession(client);
   }
 
   /** Sends a request with the session of another client, which must be refused. */
@@ -196,7 +200,7 @@ export class LoadClient {
   /** A client whose session is lost begins another one by itself. */
   #onError(error) {
     const { record, onError } = this.#world;
-    if (error.message.startsWith("initialize:") && error.retrySafe !== true) record.uncertainHandshakes++;
+    if (HANDSHAKE.test(error.message) && error.retrySafe !== true) record.uncertainHandshakes++;
     onError(error);
   }
 
