@@ -28,7 +28,10 @@ export const nodeClusters = {
 /** Opens a cluster on an engine. Operations of SQLite are not counted, since nothing is sent. */
 export function openCluster(engine, options, counter) {
   if (engine === "sqlite")
-    return { cluster: sqliteCluster({ path: options.url, prefix: options.space }), end: () => {} };
+    return {
+      cluster: sqliteCluster({ path: options.url, prefix: options.space, clock: options.clock }),
+      end: () => {},
+    };
   return nodeClusters[engine](options, counter);
 }
 

@@ -200,7 +200,7 @@ function tasks(results) {
   ]);
   return [
     "### Tasks\n\nA server with 100,000 tasks that wait for an answer. In memory, the heap has the tasks themselves.",
-    table(["tasks in", "heap MB over none", "timers of the process", "created/s"], rows),
+    table(["tasks in", "heap MB over none", "timers over none", "created/s"], rows),
     `A call that ends in time with \`promoteAfterMs\` takes ${range(promotion.moreUs)} µs of CPU time more than a plain one (${range(promotion.plainUs)} µs), in turns in one process.`,
   ];
 }
