@@ -279,7 +279,7 @@ export interface ServerRuntime {
   /** Warns the developer of a setup that works but should be changed. */
   warn(message: string, fields?: Record<string, unknown>): void;
   debug(message: string, fields: Record<string, unknown>): void;
-  /** Calls the listener when the server begins to close. A drain waits for its promise. Returns a function that ends this. */
+  /** Calls the listener when the server begins to close. A drain waits for its promise. Returns its removal. */
   onClosing(listener: () => unknown): () => void;
   /** Calls the listener for log messages outside calls. Returns a function that removes the listener. */
   onLog(listener: (message: LogMessage) => void): () => void;

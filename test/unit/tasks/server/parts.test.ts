@@ -12,6 +12,7 @@ import { ownerOf, TaskStore } from "#src/tasks/server/store.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { gate } from "../../../support/gate.js";
 import { replaceParts } from "../../../support/nodes-world.js";
+import { TaskNodes } from "../../../support/task-nodes.js";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -59,6 +60,22 @@ test("a task that has ended keeps no data of its caller but the name", () => {
   const before = record("a", { caller: { ...record("a").caller, ...caller } });
   const after = JSON.parse(JSON.stringify(ended(before, "completed", { result: {} }))) as TaskRecord;
   deepEqual(after.caller, { version: "2026-07-28", capabilities: {}, principal: "ann", realm: "r" });
+});
+
+test("a text that is not an id of a task is not looked up", async (t) => {
+  const keys: string[] = [];
+  const { client } = new TaskNodes(t).node((server) => server.tool("t", { task: "optional" }, () => "done"), {
+    wrap: ({ records }) => ({
+      records: replaceParts(records, {
+        get: (key) => {
+          keys.push(key);
+          return records.get(key);
+        },
+      }),
+    }),
+  });
+  for (const taskId of ["unknown", "x".repeat(36), crypto.randomUUID()]) await rejects(client.get(taskId), /-32602/);
+  equal(keys.length, 1, "the one that has the form of an id");
 });
 
 test("limits with which no task could run are refused", () => {
