@@ -1,6 +1,5 @@
 import { pause } from "../../call/clock.js";
-import type { Cluster } from "../../cluster/cluster.js";
-import { ClusterError } from "../../cluster/error.js";
+import type { Cluster, Lease } from "../../cluster/cluster.js";
 import type { Call } from "../../era/server-era.js";
 import type { RpcError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
@@ -194,10 +193,9 @@ export class TaskService {
     const { host, cluster, limits } = this.#options;
     const maxChars = limits.maxTaskChars;
     if (JSON.stringify(record).length > maxChars) return undefined;
-    const lease = await cluster.leases.acquire(leaseOf(record.id), limits.leaseMs);
-    if (lease === undefined) throw new ClusterError("refused", `the lease of task ${record.id} is held`);
+    const lease = await this.#reserve(record.id);
+    if (lease === undefined) return undefined;
     try {
-      await this.join();
       const stored = await this.#add(record);
       if (stored === undefined) {
         await lease.release();
@@ -212,6 +210,18 @@ export class TaskService {
     } catch (error) {
       await lease.release();
       throw error;
+    }
+  }
+
+  /** Acquires the lease of a call that is to become a task. If the engine is away, the call goes on in its request. */
+  async #reserve(id: string): Promise<Lease | undefined> {
+    const { host, cluster, limits } = this.#options;
+    try {
+      await this.join();
+      return await cluster.leases.acquire(leaseOf(id), limits.leaseMs);
+    } catch (error) {
+      host.report(error, { where: "task", id });
+      return undefined;
     }
   }
 

@@ -1,12 +1,14 @@
-import { equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { connect } from "bowline/client";
-import { createMemoryState } from "bowline/cluster";
+import { ClusterError, createMemoryState } from "bowline/cluster";
 import { type Context, McpServer } from "bowline/server";
 import { tasks as followed, TasksClient } from "bowline/tasks/client";
 import { tasks } from "bowline/tasks/server";
 import { FakeClock } from "../../support/fake-clock.js";
 import { aborted, gate } from "../../support/gate.js";
+import { replaceParts } from "../../support/nodes-world.js";
+import { TaskNodes } from "../../support/task-nodes.js";
 
 const me = { name: "tasks", version: "1" };
 
@@ -77,4 +79,26 @@ test("a call does not become a task while the server drains", async (t) => {
   end.open();
   equal((await slow).text, "done");
   await drained;
+});
+
+test("a call goes on in its request if the engine is away when it is to become a task", async (t) => {
+  const world = new TaskNodes(t);
+  const [begun, end] = [gate(), gate()];
+  const slow = async () => {
+    begun.open();
+    await end.opened;
+    return "done";
+  };
+  const away = () => Promise.reject(new ClusterError("unavailable", "the engine is away"));
+  const node = world.node((server) => server.tool("slow", { task: { promoteAfterMs: 100 } }, slow), {
+    wrap: ({ leases }) => ({ leases: replaceParts(leases, { acquire: away }) }),
+    tasks: { work: false },
+  });
+  const called = node.client.call("slow");
+  await begun.opened;
+  await world.pass(100);
+  end.open();
+  const { result, error } = await called;
+  deepEqual(result?.content, [{ type: "text", text: "done" }], JSON.stringify(error));
+  equal(String(node.errors[0]), "ClusterError: the engine is away");
 });
