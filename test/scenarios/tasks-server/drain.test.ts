@@ -56,7 +56,7 @@ test("a drain leaves tasks that take longer than its time", async (t) => {
   const drained = server.drain(5_000);
   clock.advance(5_000);
   await drained;
-  await rejects(result);
+  await rejects(result, { name: "ConnectionError" });
 });
 
 test("a call does not become a task while the server drains", async (t) => {
