@@ -43,8 +43,8 @@ export interface TaskTruth {
   endedAt: number | undefined;
   /** Time of day of that state. */
   changedAt: number;
-  /** How the client has ended: with an ordinary result, with a task, or without knowing of one. */
-  settled: "direct" | "task" | "unknown" | undefined;
+  /** How the client has ended: with an ordinary result, a question or a task, or without knowing. */
+  settled: "direct" | "task" | "asked" | "unknown" | undefined;
 }
 
 /** True if a task never changes again. */

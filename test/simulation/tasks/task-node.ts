@@ -7,6 +7,7 @@ import { HandlerSuspended } from "#src/protocol/errors.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import type { Context } from "#src/server/context.js";
 import { Server } from "#src/server/server.js";
+import { TaskSuspended } from "#src/tasks/server/execution.js";
 import { type TasksExtension, tasks } from "#src/tasks/server/extension.js";
 import type { SimCluster } from "../engine/cluster.js";
 import { SimNode } from "../node.js";
@@ -77,6 +78,8 @@ async function perform(node: SimNode, history: TaskHistory, number: number, ctx:
     return values.join(" ");
   } catch (error) {
     run.end = error instanceof HandlerSuspended ? "suspended" : "failed";
+    // While the engine is away, a call stays in its request. Its questions are not those of a task.
+    if (run.end === "suspended" && !(error instanceof TaskSuspended)) task.settled ??= "asked";
     throw error;
   } finally {
     history.note(`${node.name} ends a run of task ${number}: ${run.end}`);
