@@ -36,11 +36,17 @@ export class HeldTask implements JournalKeeper {
   readonly #fence: number;
   #stored: StoredTask;
   #last: Promise<unknown> = Promise.resolve();
+  readonly #released = new AbortController();
 
   constructor(stored: StoredTask, options: HeldTaskOptions) {
     this.#options = options;
     this.#stored = stored;
     this.#fence = stored.record.fence;
+  }
+
+  /** Ends the run. Changes that wait for the engine are given up. */
+  release(): void {
+    this.#released.abort();
   }
 
   get record(): TaskRecord {
@@ -78,15 +84,16 @@ export class HeldTask implements JournalKeeper {
   }
 
   async #retry(change: (record: TaskRecord) => TaskRecord): Promise<void> {
-    const { clock, lost } = this.#options;
+    const { clock } = this.#options;
     const mark = crypto.randomUUID();
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, MAX_WAIT_MS)) {
       try {
         return await this.#change(change, mark);
       } catch (error) {
         if (!(error instanceof ClusterError) || error.failure === "refused") throw error;
-        await pause(clock, waitMs, lost);
-        if (lost.aborted) throw new TaskLost(this.record.id);
+        const over = AbortSignal.any([this.#options.lost, this.#released.signal]);
+        await pause(clock, waitMs, over);
+        if (over.aborted) throw new TaskLost(this.record.id);
       }
     }
   }

@@ -197,6 +197,7 @@ export class Promotion implements JournalKeeper {
     } finally {
       this.#own.close();
       lease.lost.removeEventListener("abort", onLost);
+      held.release();
       await (async () => lease.release())().catch(report);
       onEnd();
     }

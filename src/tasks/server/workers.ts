@@ -165,6 +165,7 @@ export class TaskWorkers {
       return ending === "lost" ? 0 : undefined;
     } finally {
       job.lost.removeEventListener("abort", onLost);
+      held.release();
       leave();
     }
   }
