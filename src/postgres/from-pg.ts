@@ -63,8 +63,8 @@ async function query(pool: PgPool, text: string, values: readonly Value[], signa
   }
 }
 
-/** True for an error that the server sent. Its connection remains usable, or ends by itself. */
-const isAnswer = (error: unknown) => typeof (error as { severity?: unknown } | null)?.severity === "string";
+/** True for an error that the server sent and after which the connection remains usable. */
+const isAnswer = (error: unknown) => (error as { severity?: unknown } | null)?.severity === "ERROR";
 
 /** Takes a connection of the pool. A connection that comes after the signal has fired goes back at once. */
 async function connect(pool: PgPool, signal: AbortSignal): Promise<PgPoolClient> {

@@ -62,9 +62,9 @@ for (const library of names) {
     await b.bus.subscribe("t", (text) => heard.push(text));
     await engine.kill();
     await engine.start();
-    await until(() => a.available && b.available, "the server is back");
-    await until(async () => (await failureOf(() => a.bus.publish("t", "after"))) === undefined, "the bus is back");
-    await until(() => heard.length > 0, "the message arrives");
+    // A message that comes before the connection listens again is lost, and a gap is told.
+    const arrives = async () => (await failureOf(() => a.bus.publish("t", "after"))) === undefined && heard.length > 0;
+    await until(arrives, "a message arrives");
     deepEqual([...new Set(heard)], ["after"]);
   });
 

@@ -1,5 +1,4 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { test } from "node:test";
 import { connect } from "bowline/client";
 import { ClusterError, createMemoryState } from "bowline/cluster";
 import { type Context, McpServer } from "bowline/server";
@@ -9,57 +8,69 @@ import { FakeClock } from "../../support/fake-clock.js";
 import { aborted, gate } from "../../support/gate.js";
 import { replaceParts } from "../../support/nodes-world.js";
 import { TaskNodes } from "../../support/task-nodes.js";
+import { proves } from "../../support/verifies.js";
 
 const me = { name: "tasks", version: "1" };
+const wire = { wire: "modern-memory" };
 
-test("a drain waits for tasks that cannot go on elsewhere", async (t) => {
-  const cluster = createMemoryState().node();
-  t.after(() => cluster.close());
-  const [begun, end] = [gate(), gate()];
-  const work = tasks({ cluster });
-  const server = new McpServer(me).extend(work).tool("once", { task: "required" }, async () => {
-    begun.open();
-    await end.opened;
-    return "done";
-  });
-  const client = await connect(server, { extensions: followed({ notifications: false }) });
-  t.after(() => client.close());
-  const handle = await new TasksClient(client).startTool("once");
-  await begun.opened;
-  handle.detach();
-  let isDrained = false;
-  const drained = server.drain(60_000).then(() => {
-    isDrained = true;
-  });
-  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
-  equal(isDrained, false);
-  end.open();
-  await drained;
-  equal(work.running, 0);
-  const { stage } = JSON.parse((await cluster.records.get(`task:${handle.id}`))?.value ?? "{}");
-  equal(stage, "completed");
-});
-
-test("a drain leaves tasks that take longer than its time", async (t) => {
-  const clock = new FakeClock();
-  const begun = gate();
-  const server = new McpServer(me, { clock })
-    .extend(tasks())
-    .tool("long", { task: "required" }, (_: unknown, ctx: Context) => {
+proves(
+  "tasks-ext:lifecycle:not-restartable",
+  wire,
+  "a drain waits for tasks that cannot go on elsewhere",
+  async (t) => {
+    const cluster = createMemoryState().node();
+    t.after(() => cluster.close());
+    const [begun, end] = [gate(), gate()];
+    const work = tasks({ cluster });
+    const server = new McpServer(me).extend(work).tool("once", { task: "required" }, async () => {
       begun.open();
-      return aborted(ctx.signal).then(() => "over");
+      await end.opened;
+      return "done";
     });
-  const client = await connect(server, { extensions: followed() });
-  t.after(() => client.close());
-  const { result } = await new TasksClient(client).startTool("long");
-  await begun.opened;
-  const drained = server.drain(5_000);
-  clock.advance(5_000);
-  await drained;
-  await rejects(result, { name: "ConnectionError" });
-});
+    const client = await connect(server, { extensions: followed({ notifications: false }) });
+    t.after(() => client.close());
+    const handle = await new TasksClient(client).startTool("once");
+    await begun.opened;
+    handle.detach();
+    let isDrained = false;
+    const drained = server.drain(60_000).then(() => {
+      isDrained = true;
+    });
+    for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
+    equal(isDrained, false);
+    end.open();
+    await drained;
+    equal(work.running, 0);
+    const { stage } = JSON.parse((await cluster.records.get(`task:${handle.id}`))?.value ?? "{}");
+    equal(stage, "completed");
+  },
+);
 
-test("a call does not become a task while the server drains", async (t) => {
+proves(
+  "tasks-ext:lifecycle:not-restartable",
+  wire,
+  "a drain leaves tasks that take longer than its time",
+  async (t) => {
+    const clock = new FakeClock();
+    const begun = gate();
+    const server = new McpServer(me, { clock })
+      .extend(tasks())
+      .tool("long", { task: "required" }, (_: unknown, ctx: Context) => {
+        begun.open();
+        return aborted(ctx.signal).then(() => "over");
+      });
+    const client = await connect(server, { extensions: followed() });
+    t.after(() => client.close());
+    const { result } = await new TasksClient(client).startTool("long");
+    await begun.opened;
+    const drained = server.drain(5_000);
+    clock.advance(5_000);
+    await drained;
+    await rejects(result, { name: "ConnectionError" });
+  },
+);
+
+proves("tasks-ext:create:promote-after", wire, "a call does not become a task while the server drains", async (t) => {
   const clock = new FakeClock();
   const [begun, end] = [gate(), gate()];
   const server = new McpServer(me, { clock })
@@ -81,24 +92,29 @@ test("a call does not become a task while the server drains", async (t) => {
   await drained;
 });
 
-test("a call goes on in its request if the engine is away when it is to become a task", async (t) => {
-  const world = new TaskNodes(t);
-  const [begun, end] = [gate(), gate()];
-  const slow = async () => {
-    begun.open();
-    await end.opened;
-    return "done";
-  };
-  const away = () => Promise.reject(new ClusterError("unavailable", "the engine is away"));
-  const node = world.node((server) => server.tool("slow", { task: { promoteAfterMs: 100 } }, slow), {
-    wrap: ({ leases }) => ({ leases: replaceParts(leases, { acquire: away }) }),
-    tasks: { work: false },
-  });
-  const called = node.client.call("slow");
-  await begun.opened;
-  await world.pass(100);
-  end.open();
-  const { result, error } = await called;
-  deepEqual(result?.content, [{ type: "text", text: "done" }], JSON.stringify(error));
-  equal(String(node.errors[0]), "ClusterError: the engine is away");
-});
+proves(
+  "tasks-ext:create:promote-after",
+  wire,
+  "a call goes on in its request if the engine is away when it is to become a task",
+  async (t) => {
+    const world = new TaskNodes(t);
+    const [begun, end] = [gate(), gate()];
+    const slow = async () => {
+      begun.open();
+      await end.opened;
+      return "done";
+    };
+    const away = () => Promise.reject(new ClusterError("unavailable", "the engine is away"));
+    const node = world.node((server) => server.tool("slow", { task: { promoteAfterMs: 100 } }, slow), {
+      wrap: ({ leases }) => ({ leases: replaceParts(leases, { acquire: away }) }),
+      tasks: { work: false },
+    });
+    const called = node.client.call("slow");
+    await begun.opened;
+    await world.pass(100);
+    end.open();
+    const { result, error } = await called;
+    deepEqual(result?.content, [{ type: "text", text: "done" }], JSON.stringify(error));
+    equal(String(node.errors[0]), "ClusterError: the engine is away");
+  },
+);
