@@ -94,7 +94,7 @@ proves("tasks-ext:create:promote-after", wire, "a call does not become a task wh
 
 proves(
   "tasks-ext:create:promote-after",
-  wire,
+  { wire: "modern-fetch" },
   "a call goes on in its request if the engine is away when it is to become a task",
   async (t) => {
     const world = new TaskNodes(t);
