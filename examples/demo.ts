@@ -82,8 +82,10 @@ async function outlive(): Promise<void> {
     const task = await new TasksClient(client).startTool("survey");
     say(`     the server answered at once with the id ${task.id}`);
     let killed = false;
+    let shown = "";
     for await (const { status, statusMessage = "" } of task) {
-      if (status === "working" && statusMessage !== "") say(`     ${statusMessage}`);
+      if (status === "working" && statusMessage !== shown) say(`     ${statusMessage}`);
+      shown = statusMessage;
       const [, pid] = /^sounding 3 .*process (\d+)$/.exec(statusMessage) ?? [];
       if (pid === undefined || killed) continue;
       killed = process.kill(Number(pid), "SIGKILL");

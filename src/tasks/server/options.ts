@@ -23,7 +23,8 @@ export interface TasksOptions {
    */
   readonly pollIntervalMs?: number;
   /**
-   * Life of a task from its creation, if its tool sets none. Null keeps tasks until they are deleted.
+   * Life of a task from its creation, if its tool sets none. Null keeps tasks without end, up to
+   * `limits.maxKeptPerPrincipal`.
    * @default 86_400_000
    */
   readonly ttlMs?: number | null;
