@@ -1,6 +1,8 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import type { TestContext } from "node:test";
+import { type Cluster, ClusterError } from "bowline/cluster";
 import { z } from "zod";
+import { gate } from "../../support/gate.js";
 import { messages, settle, status, textOf, until } from "../../support/legacy-endpoint.js";
 import { at, type Node, NodesWorld } from "../../support/nodes-world.js";
 import { proves } from "../../support/verifies.js";
@@ -8,8 +10,8 @@ import { proves } from "../../support/verifies.js";
 const wire = "legacy-http";
 const declared = { elicitation: {} };
 
-/** Two nodes, and a call in the first that waits for the answer to its question. */
-async function asking(t: TestContext) {
+/** Two nodes, and a call in the first that waits for the answer to its question. `wrap` changes the cluster of the second. */
+async function asking(t: TestContext, wrap?: (cluster: Cluster) => Partial<Cluster>) {
   const world = new NodesWorld(t);
   const heard: unknown[] = [];
   const define = ({ server }: Node["endpoint"]) =>
@@ -17,7 +19,7 @@ async function asking(t: TestContext) {
       const onProgress = (progress: unknown) => heard.push(progress);
       return JSON.stringify(await ctx.elicit("Name?", z.object({ name: z.string() }), { onProgress }));
     });
-  const [one, other] = [world.node(define), world.node(define)];
+  const [one, other] = [world.node(define), world.node(define, wrap)];
   const client = await one.endpoint.open("2025-11-25", declared);
   const call = client.call(1, "ask");
   await until(() => messages(call).length === 1, "the question");
@@ -67,6 +69,61 @@ proves(
     equal(messages(call).length, 1, "the announcement is lost");
     world.state.mend(one.cluster);
     await call.done;
+    match(String(textOf(messages(call)[1])), /Ada/);
+  },
+);
+
+/** A cluster whose bus passes the announcements of answers to `announce`. */
+const announcing =
+  (announce: (send: () => unknown) => unknown) =>
+  ({ bus }: Cluster): Partial<Cluster> => ({
+    bus: {
+      publish: async (topic, text) => {
+        const send = async () => bus.publish(topic, text);
+        await (text.includes('"answered"') ? announce(send) : send());
+      },
+      subscribe: (topic, listener) => bus.subscribe(topic, listener),
+      onGap: (listener) => bus.onGap(listener),
+    },
+  });
+
+proves("cluster:question:gap", { wire }, "a process that shuts down announces an answer first", async (t) => {
+  const failed = gate();
+  let attempts = 0;
+  const { world, other, client, call, question } = await asking(
+    t,
+    announcing(async (send) => {
+      if (++attempts > 1) return send();
+      await failed.opened;
+      throw new ClusterError("unavailable", "away");
+    }),
+  );
+  await status(at(other, client).post({ jsonrpc: "2.0", id: question?.id, result: accepted("Ada") }), 202);
+  const closing = other.endpoint.server.close();
+  await settle();
+  failed.open();
+  await settle();
+  world.clock.advance(50);
+  await closing;
+  await call.done;
+  match(String(textOf(messages(call)[1])), /Ada/);
+});
+
+proves(
+  "cluster:question:gap",
+  { wire },
+  "an answer is found that a process did not announce before it died",
+  async (t) => {
+    const { world, other, client, call, question } = await asking(
+      t,
+      announcing(() => {}),
+    );
+    await status(at(other, client).post({ jsonrpc: "2.0", id: question?.id, result: accepted("Ada") }), 202);
+    world.state.cut(other.cluster);
+    for (let second = 0; second < 30; second++) {
+      world.clock.advance(1_000);
+      await settle();
+    }
     match(String(textOf(messages(call)[1])), /Ada/);
   },
 );

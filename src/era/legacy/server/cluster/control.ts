@@ -44,6 +44,7 @@ export class Control {
   readonly #report: (error: unknown) => void;
   #leave: (() => MaybePromise<void>) | undefined;
   #joining: Promise<void> | undefined;
+  readonly #sending = new Set<Promise<void>>();
   #closed = false;
 
   constructor(
@@ -78,13 +79,18 @@ export class Control {
     }
     // A message that must not arrive twice is not repeated.
     const attempts = message.kind === "frame" || message.kind === "log" ? 1 : ATTEMPTS;
-    this.#repeat(attempts, async () => this.#cluster.bus.publish(TOPIC, text)).catch(this.#report);
+    const sending = this.#repeat(attempts, async () => this.#cluster.bus.publish(TOPIC, text))
+      .catch(this.#report)
+      .finally(() => this.#sending.delete(sending));
+    this.#sending.add(sending);
   }
 
+  /** Leaves when all messages are sent, or given up. The other processes would miss the last ones of this one. */
   async close(): Promise<void> {
     this.#closed = true;
     const leave = this.#leave;
     this.#leave = undefined;
+    await Promise.all(this.#sending);
     await leave?.();
   }
 
@@ -111,7 +117,7 @@ export class Control {
       try {
         return await work();
       } catch (error) {
-        if (--left === 0 || this.#closed) throw error;
+        if (--left === 0) throw error;
         await pause(this.#clock, pauseMs);
       }
     }

@@ -278,9 +278,10 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
 
   /**
    * Tells clients that everything may have changed if a process died whose streams this one had taken over. A stream may
-   * have been taken over again since.
+   * have been taken over again since. The process may have stored answers that it did not announce.
    */
   #resync(node: string): void {
+    this.#questions.readAll();
     const taken = this.#takenFrom.get(node) ?? [];
     this.#takenFrom.delete(node);
     for (const id of taken) {
