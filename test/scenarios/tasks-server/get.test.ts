@@ -207,10 +207,11 @@ verifies("tasks-ext:get:no-related-task-meta", modernWires, async (world, t) => 
 });
 
 verifies("tasks-ext:lifecycle:terminal-final", modernWires, async (world, t) => {
-  const open = gate();
+  const [begun, open] = [gate(), gate()];
   let ended = 0;
   const server = new McpServer(me)
     .tool("ignores", { task: "optional" }, async () => {
+      begun.open();
       await open.opened;
       ended++;
       return "late";
@@ -219,10 +220,12 @@ verifies("tasks-ext:lifecycle:terminal-final", modernWires, async (world, t) => 
     .extend(tasks());
   const client = await taskClient(world, server, t);
   const ignoring = await client.start("ignores");
+  await begun.opened;
   await client.cancel(ignoring);
   const cancelled = await client.get(ignoring);
+  equal(cancelled.status, "cancelled");
   open.open();
-  await until("the handler has ended", () => ended > 0 || cancelled.status !== "cancelled");
+  await until("the handler has ended", () => ended > 0);
   const completed = await client.start("ends");
   await client.text(completed);
   const before = await client.get(completed);
