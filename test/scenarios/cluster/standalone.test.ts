@@ -1,7 +1,8 @@
 import { deepEqual, equal } from "node:assert/strict";
 import type { TestContext } from "node:test";
+import { ClusterError } from "bowline/cluster";
 import { blocks, messages, settle, status, until } from "../../support/legacy-endpoint.js";
-import { at, type Node, NodesWorld } from "../../support/nodes-world.js";
+import { at, type Node, NodesWorld, replaceParts } from "../../support/nodes-world.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = "legacy-http";
@@ -208,5 +209,66 @@ proves(
       await settle();
     }
     deepEqual(methods(moved).sort(), [UPDATED, TOOLS, "notifications/resources/list_changed"].sort());
+  },
+);
+
+const EVERYTHING = [UPDATED, TOOLS, "notifications/resources/list_changed"].sort();
+
+/** A client whose stream `one` has lost to `other`, which lost the engine before it had taken the stream over. */
+async function lostStream(t: TestContext) {
+  const world = new NodesWorld(t, { resumable: true });
+  const define = ({ server }: Node["endpoint"]) =>
+    server.tool("a", {}, () => "a").resource("x:y", { name: "x" }, () => "x");
+  const one = world.node(define);
+  const other = world.node(define, ({ logs }) => ({
+    logs: replaceParts(logs, {
+      claim: async (log, stream) => {
+        await logs.claim(log, stream);
+        world.state.cut(other.cluster);
+        throw new ClusterError("unknown_outcome", "no reply");
+      },
+    }),
+  }));
+  const client = await one.endpoint.open();
+  await status(client.request(1, "resources/subscribe", { uri: "x:y" }), 200);
+  const first = client.get();
+  await until(() => blocks(first).length > 0, "the first stream");
+  const last = blocks(first).at(-1)?.id;
+  first.disconnect();
+  await status(at(other, client).get(last), 503);
+  one.endpoint.server.changes.resourceUpdated("x:y");
+  await settle();
+  return { world, other, client, last };
+}
+
+proves(
+  "cluster:standalone:resync",
+  { wire },
+  "everything may have changed after a process could not take the stream over",
+  async (t) => {
+    const { world, other, client, last } = await lostStream(t);
+    world.state.mend(other.cluster);
+    world.clock.advance(1_000);
+    await settle();
+    const second = client.get(last);
+    await until(() => methods(second).length === 3, "all changes");
+    deepEqual(methods(second).sort(), EVERYTHING);
+  },
+);
+
+proves(
+  "cluster:standalone:resync",
+  { wire },
+  "everything may have changed, although the stream moved on before that process had the engine again",
+  async (t) => {
+    const { world, other, client, last } = await lostStream(t);
+    const second = client.get(last);
+    await until(() => second.status === 200, "the second stream");
+    await settle();
+    deepEqual(methods(second), []);
+    world.state.mend(other.cluster);
+    world.clock.advance(1_000);
+    await until(() => methods(second).length === 3, "all changes");
+    deepEqual(methods(second).sort(), EVERYTHING);
   },
 );

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../../call/clock.js";
 import type { Cluster } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
-import { putOnce } from "./unknown-outcome.js";
+import { putOnce, untilReached } from "./unknown-outcome.js";
 
 /** Time for which the holder of a standalone stream is remembered. */
 const KEPT_MS = 86_400_000;
@@ -18,8 +18,6 @@ export interface Holder {
 /** Turn of this process. */
 interface Turn {
   readonly turn: number;
-  /** Version of its record. */
-  readonly version: string;
   /** Time at which the life of the record began. */
   keptAt: number;
 }
@@ -33,6 +31,7 @@ export class Holders {
   readonly #clock: Clock;
   /** Turns of this process by session. */
   readonly #own = new Map<string, Turn>();
+  readonly #closing = new AbortController();
 
   constructor(cluster: Cluster, clock: Clock) {
     this.#cluster = cluster;
@@ -50,10 +49,12 @@ export class Holders {
       const before = stored && (JSON.parse(stored.value) as Holder);
       const own: Holder = { node, turn: (before?.turn ?? 0) + 1, listens: isOpen !== undefined };
       const options = { ttlMs: KEPT_MS, ifVersion: stored?.version ?? null };
+      // If the outcome is unknown, this process may be the holder in any turn.
+      this.leave(session);
       const version = await putOnce(records, keyOf(session), JSON.stringify(own), options);
       if (version === undefined) continue;
       if (stored === undefined && isOpen !== undefined) await this.#assertOpen(session, isOpen);
-      this.#own.set(session, { turn: own.turn, version, keptAt: this.#clock.now() });
+      this.#own.set(session, { turn: own.turn, keptAt: this.#clock.now() });
       return before;
     }
     throw new ClusterError(
@@ -93,12 +94,27 @@ export class Holders {
     await this.#cluster.records.touch(keyOf(session), KEPT_MS);
   }
 
-  /** Stores that no process writes the stream, so that the next holder knows that changes were missed. */
-  async giveUp(session: string): Promise<void> {
-    const own = this.#own.get(session);
-    if (own === undefined) return;
-    const value = JSON.stringify({ node: NOBODY, turn: own.turn, listens: true } satisfies Holder);
-    await putOnce(this.#cluster.records, keyOf(session), value, { ttlMs: KEPT_MS, ifVersion: own.version });
+  /**
+   * Stores that no process writes the stream, so that the next holder knows that changes were missed. Waits for an engine
+   * that is away. Returns false if another process is the holder.
+   */
+  async giveUp(session: string): Promise<boolean> {
+    const { records, node } = this.#cluster;
+    const turn = this.#own.get(session)?.turn;
+    return untilReached(this.#clock, this.#closing.signal, async () => {
+      const stored = await records.get(keyOf(session));
+      const holder = stored && (JSON.parse(stored.value) as Holder);
+      if (holder === undefined || holder.node === NOBODY) return true;
+      if (holder.node !== node || holder.turn !== (turn ?? holder.turn)) return false;
+      const value = JSON.stringify({ ...holder, node: NOBODY, listens: true } satisfies Holder);
+      const options = { ttlMs: KEPT_MS, ifVersion: stored?.version ?? null };
+      return (await records.put(keyOf(session), value, options)) !== undefined;
+    });
+  }
+
+  /** Ends the waiting for an engine that is away. */
+  close(): void {
+    this.#closing.abort();
   }
 
   /** Forgets the turn of this process. */

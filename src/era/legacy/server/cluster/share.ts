@@ -77,7 +77,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       onRestored: (session, before) => this.#onRestored(session, before),
       onEnded: (id) => this.#onEnded(id),
       onExtended: ({ sessionId }) => this.#try(() => this.#holders.keep(sessionId)),
-      onUnused: ({ sessionId }) => this.#try(() => this.#holders.giveUp(sessionId)),
+      onUnused: ({ sessionId }) => this.#giveUp(sessionId),
       onLeft: (session) => this.#onLeft(session),
       onClosed: () => this.#close(),
     });
@@ -150,7 +150,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       const lastId = await this.log.takeOver(id, (frames) => this.#frames.onStored(id, frames));
       if (await this.#holders.isOwn(id)) return { missed, sentId: isSent ? lastId : undefined };
     } catch (error) {
-      this.#try(() => this.#holders.giveUp(id));
+      this.#giveUp(id, true);
       throw error;
     } finally {
       // The session may have ended meanwhile.
@@ -174,7 +174,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
 
   onLost(session: SharedSession, frame: string): void {
     this.passOn(session, frame);
-    this.#try(() => this.#holders.giveUp(session.sessionId));
+    this.#giveUp(session.sessionId);
   }
 
   follow(session: FollowingSession, exchange: HttpExchange, streamId: string, after: string): void {
@@ -194,6 +194,17 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     const taken = this.#takenFrom.get(node) ?? new Set<string>();
     this.#takenFrom.set(node, taken.add(session));
     return { missed: false, isSent };
+  }
+
+  /**
+   * Stores that no process writes a stream. `isLossy` is true if nobody has written it for a while: a process that has
+   * taken it over since is told that changes may have been missed.
+   */
+  #giveUp(session: string, isLossy = false): void {
+    this.#try(async () => {
+      const isStored = await this.#holders.giveUp(session);
+      if (isLossy && !isStored) this.#control.publish({ kind: "missed", session });
+    });
   }
 
   async #onOpened(session: SharedSession): Promise<void> {
@@ -321,7 +332,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   #handOver(): void {
     for (const { sessionId, standalone } of this.sessions.values()) {
       standalone.detach(HAND_OVER_MS);
-      if (standalone.held) this.#try(() => this.#holders.giveUp(sessionId));
+      if (standalone.held) this.#giveUp(sessionId);
     }
   }
 
@@ -329,6 +340,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     for (const stop of this.#stop) stop();
     this.#place.runtime.urlElicitations.onUnknown = undefined;
     this.#early.clear();
+    this.#holders.close();
     await this.log?.settled();
     const closed = await Promise.allSettled([
       this.#questions.close(),
