@@ -59,8 +59,9 @@ export function createServer({ cluster, stateKeys, truth, onError }) {
       "change",
       { input: INPUT },
       run((args) => {
-        server.changes.resourceUpdated(args.uri);
+        // Recorded first: a client on another node may be told before this one goes on.
         truth.write("change", args.uri);
+        server.changes.resourceUpdated(args.uri);
         return reply(args);
       }),
     )
