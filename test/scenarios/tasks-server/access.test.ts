@@ -291,12 +291,11 @@ verifies(
   async (world, t) => {
     for (const limits of [{ maxRunning: 1 }, { maxTasks: 1 }]) {
       const clock = new FakeClock();
-      const open = gate();
+      const ends = [gate(), gate()];
       let running = 0;
       const server = new McpServer(me, { clock })
         .tool("t", { task: { promoteAfterMs: 100 } }, async () => {
-          running++;
-          await open.opened;
+          await ends[running++]?.opened;
           return "x";
         })
         .extend(tasks({ limits }));
@@ -309,8 +308,10 @@ verifies(
       await until("the second runs", () => running === 2);
       clock.advance(100);
       await client.raw.settled();
-      open.open();
+      // The first task counts until the second call is answered.
+      ends[1]?.open();
       equal((await second).result?.resultType, "complete");
+      ends[0]?.open();
       equal(await client.text(taskId), "x");
     }
   },

@@ -217,6 +217,8 @@ verifies("tasks-ext:notify:no-progress-message", modernWires, async (world, t) =
   turn.open();
   equal(await client.text(result?.taskId as string), "x");
   equal(await client.text(promoted), "x");
+  const ended = () => told(client.raw).filter(({ status }) => status === "completed").length;
+  await until("both ends are told", () => ended() === 2);
   await client.raw.settled();
   const methods = client.raw.heard.flatMap(({ method }) => (method === undefined ? [] : [method]));
   deepEqual([...new Set(methods)].sort(), [ACK, CHANGED].sort());
