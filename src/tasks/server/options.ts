@@ -24,7 +24,7 @@ export interface TasksOptions {
   readonly pollIntervalMs?: number;
   /**
    * Life of a task from its creation, if its tool sets none. Null keeps tasks without end, up to
-   * `limits.maxKeptPerPrincipal`.
+   * `limits.maxKeptPerPrincipal`. Beyond it, the task that ended first gives way to a new one.
    * @default 86_400_000
    */
   readonly ttlMs?: number | null;

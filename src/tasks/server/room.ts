@@ -8,11 +8,11 @@ type RoomLimits = Pick<TasksLimits, "maxTasks" | "maxTasksPerPrincipal" | "maxKe
  * limits. Other processes may add some at the same moment.
  */
 export class TaskRoom {
-  readonly #store: Pick<TaskStore, "count">;
+  readonly #store: Pick<TaskStore, "count" | "dropOldest">;
   readonly #limits: RoomLimits;
   readonly #adding = new Set<Promise<unknown>>();
 
-  constructor(store: Pick<TaskStore, "count">, limits: RoomLimits) {
+  constructor(store: Pick<TaskStore, "count" | "dropOldest">, limits: RoomLimits) {
     this.#store = store;
     this.#limits = limits;
   }
@@ -44,6 +44,8 @@ export class TaskRoom {
   async #isFull(owner: string, more: number): Promise<boolean> {
     const { maxTasks, maxTasksPerPrincipal, maxKeptPerPrincipal } = this.#limits;
     const { live, own, kept } = await this.#store.count(owner);
-    return live + more >= maxTasks || own + more >= maxTasksPerPrincipal || kept + more >= maxKeptPerPrincipal;
+    if (live + more >= maxTasks || own + more >= maxTasksPerPrincipal) return true;
+    // Nobody else deletes a task whose life has no end.
+    return kept + more >= maxKeptPerPrincipal && (more > 0 || !(await this.#store.dropOldest(owner)));
   }
 }

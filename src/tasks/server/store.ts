@@ -8,6 +8,8 @@ import { hasEnded, type TaskRecord } from "./record.js";
 const LIVE = "tasks:live";
 const liveOf = (owner: string) => `tasks:live:${owner}`;
 const keptOf = (owner: string) => `tasks:of:${owner}`;
+/** Tasks that have ended and whose life has no end, in the order of their ends. */
+const endlessOf = (owner: string) => `tasks:endless:${owner}`;
 
 /** Maximum number of attempts to change a task that others change at the same time. */
 const MAX_CONFLICTS = 100;
@@ -81,6 +83,14 @@ export class TaskStore {
     return { live, own, kept };
   }
 
+  /** Deletes the task of an owner that ended first, of those without an end of their life. Returns false if there is none. */
+  async dropOldest(owner: string): Promise<boolean> {
+    const { records } = this.#cluster;
+    const [oldest] = await records.list(endlessOf(owner), { limit: 1 });
+    if (oldest !== undefined) await records.delete(oldest.key);
+    return oldest !== undefined;
+  }
+
   /** Returns tasks of an owner in the order of their creation. `after` is the last one of the page before. */
   async list(
     owner: string,
@@ -124,7 +134,8 @@ const keyOf = (id: string) => `task:${id}`;
 function indexOf(record: TaskRecord): readonly IndexEntry[] {
   const { owner } = record;
   const kept = { index: keptOf(owner), score: record.createdAt };
-  if (hasEnded(record)) return [kept];
+  if (hasEnded(record))
+    return record.ttlMs === null ? [kept, { index: endlessOf(owner), score: record.updatedAt }] : [kept];
   return [kept, { index: LIVE, score: record.createdAt }, { index: liveOf(owner), score: record.createdAt }];
 }
 

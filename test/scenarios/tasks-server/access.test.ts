@@ -285,6 +285,35 @@ verifies("tasks-ext:limits:concurrent", "limits.maxRunning holds further tasks b
 });
 
 verifies(
+  "tasks-ext:limits:concurrent",
+  "of tasks that are kept without end, the one that ended first gives way",
+  modernWires,
+  async (world, t) => {
+    const server = new McpServer(me)
+      .tool("blocks", { task: "optional" }, (_: unknown, ctx: Context) => aborted(ctx.signal))
+      .tool("ends", { task: "optional" }, () => "x")
+      .tool("day", { task: { ttlMs: 86_400_000 } }, () => "x")
+      .extend(tasks({ ttlMs: null, limits: { maxKeptPerPrincipal: 3 } }));
+    const client = await taskClient(world, server, t);
+    const start = async (name: string) => {
+      const taskId = await client.start(name);
+      if (name !== "blocks") await client.text(taskId);
+      return taskId;
+    };
+    const isKept = async (taskId: string) => (await client.request("tasks/get", { taskId })).error === undefined;
+    const blocks = await start("blocks");
+    const [day, first, second] = [await start("day"), await start("ends"), await start("ends")];
+    deepEqual(await Promise.all([blocks, day, first, second].map(isKept)), [true, true, false, true]);
+    await start("day");
+    equal(await isKept(second), false);
+    equal((await client.call("ends")).error?.code, -32005, "the other tasks are kept");
+    await client.cancel(blocks);
+    await start("ends");
+    deepEqual(await Promise.all([blocks, day].map(isKept)), [false, true]);
+  },
+);
+
+verifies(
   "tasks-ext:create:promote-after",
   "a call stays in its request at the limits",
   modernWires,
