@@ -143,14 +143,13 @@ export class Calls {
       if (oldest === undefined) return;
       const left = oldest.due - this.#clock.now();
       if (left > 0) return this.#plan(left);
-      this.#isSilent = true;
-      this.#failAll();
+      this.#isSilent = this.#failAll();
     }, ms);
     unref(this.#timer);
   }
 
-  /** Fails all operations. The host does not get those that are not sent yet. */
-  #failAll(): void {
+  /** Fails all operations. The host does not get those that are not sent yet. Returns true if it will answer others. */
+  #failAll(): boolean {
     this.#clock.cancel(this.#timer);
     this.#timer = undefined;
     const unsent = new Set<number>();
@@ -162,6 +161,7 @@ export class Calls {
       const error = this.#away(name);
       failed(isKnown ? error : new ClusterError("unknown_outcome", `${error.message}; it may have been carried out`));
     }
+    return all.length > unsent.size;
   }
 
   #away(name: string): ClusterError {

@@ -95,3 +95,14 @@ test("messages: a process that was stopped loses its leases to others, and is to
   await world.elapse(10_000);
   deepEqual([gaps, lease?.lost.aborted], [1, true]);
 });
+
+test("messages: a process that was busy before it could ask takes its host for present", async () => {
+  const world = host.open();
+  const a = await world.node();
+  const failure = failureOf(() => a.records.get("k"));
+  // The clock goes on before the operation is sent.
+  world.clock.advance(5_050);
+  equal(await failure, "unavailable");
+  equal(a.available, true);
+  ok(await a.records.put("k", "v"));
+});
