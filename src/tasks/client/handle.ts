@@ -25,6 +25,7 @@ export class TaskHandle<Structured = unknown> implements AsyncIterable<TaskState
   #run: TaskRun | undefined;
   #task: TaskState | undefined;
   #isOver = false;
+  #isCancelled = false;
   /** Wakes the readers of changes, and the caller who waits for the first state. */
   #wake: (() => void)[] = [];
 
@@ -90,9 +91,11 @@ export class TaskHandle<Structured = unknown> implements AsyncIterable<TaskState
   /**
    * Cancels the task. Resolves when the server has acknowledged that; the work may end later. `result` rejects at once,
    * unless it is there. Rejects if the server cannot cancel tasks (2025-11-25 only), which are no longer followed then.
+   * After another failure it can be called again.
    */
   async cancel(): Promise<void> {
-    if (this.#isOver || this.#run === undefined) return;
+    if (this.#run === undefined || (this.#isOver && !this.#isCancelled)) return;
+    this.#isCancelled = true;
     const acknowledged = this.#run.cancel();
     this.#end.abort(new TaskError("task_cancelled", `The task ${this.#id} was cancelled by this client`, this.#id));
     await acknowledged;

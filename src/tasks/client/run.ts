@@ -101,27 +101,30 @@ export class TaskRun {
     return this.#context.wire.update(responses);
   }
 
-  /** Sends `tasks/cancel`, once. */
+  /** Sends `tasks/cancel`, once. After a failure it can be sent again. */
   cancel(): Promise<void> {
-    this.#cancelled ??= this.#context.wire.cancel();
+    this.#cancelled ??= this.#context.wire.cancel().catch((error) => {
+      this.#cancelled = undefined;
+      throw error;
+    });
     return this.#cancelled;
   }
 
-  /** Waits, at most until the end of the task's lifetime. */
+  /** Waits, at most until the end of the task's lifetime, unless its result is on its way. */
   async #wait(ms: number): Promise<void> {
     const leftMs = Math.max(0, this.#diesAt() - this.#context.client.clock.now());
-    const waitMs = Math.min(ms, leftMs);
+    const waitMs = this.#isFetching ? ms : Math.min(ms, leftMs);
     if (waitMs > 0) await pause(this.#context.client.clock, waitMs, this.#over.signal);
   }
 
   /** Requests the state once. A failure that may pass is counted. Any other ends the run. */
   async #poll(): Promise<void> {
-    const { wire, options, client } = this.#context;
+    const { wire, options } = this.#context;
     try {
       this.#take(await wire.poll(this.#over.signal));
       this.#failures = 0;
       this.#delayMs = 0;
-      if (!this.#over.aborted && client.clock.now() >= this.#diesAt()) this.#fail(expired(this.#task as Task));
+      if (!this.#isFetching) this.#expire();
     } catch (error) {
       if (this.#over.aborted) return;
       const { maxFailedPolls: most, maxPollMs } = options.limits;
@@ -167,9 +170,20 @@ export class TaskRun {
       this.#end(() => result);
     } catch (error) {
       if (!isTransient(error)) this.#fail(error);
+      else this.#expire();
     } finally {
       this.#isCollecting = false;
     }
+  }
+
+  /** True if the task has ended, and its result is on its way. */
+  get #isFetching(): boolean {
+    return this.#isCollecting && this.#task !== undefined && isTerminal(this.#task.status);
+  }
+
+  /** Ends the run if the lifetime of the task is over. */
+  #expire(): void {
+    if (this.#context.client.clock.now() >= this.#diesAt()) this.#fail(expired(this.#task as Task));
   }
 
   /** Sends responses to input requests. Repeats that after failures that may pass. */

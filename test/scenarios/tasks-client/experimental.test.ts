@@ -94,6 +94,42 @@ verifies(
   },
 );
 
+verifies(
+  "tasks-2025:client:augment",
+  "collects a result that is there at the end of the task's life",
+  oldServers,
+  async ({ script, bench, open }) => {
+    script.on("tools/call", { result: { task: old("t", "working", { ttl: 1_000 }) } });
+    script.on("tasks/get", { result: old("t", "completed", { ttl: 1_000 }) });
+    const client = await open();
+    await client.tools().all();
+    const called = client.callTool("must");
+    await bench.pass(1_000);
+    await bench.waiting(2345);
+    equal(script.all("tasks/get").length, 1);
+    script.result(await script.next("tasks/result"), text("done"));
+    equal((await called).text, "done");
+    deepEqual([client.pending, bench.clock.pending], [0, 0]);
+  },
+);
+
+verifies(
+  "tasks-2025:client:augment",
+  "gives a task up whose result does not come at the end of its life",
+  oldServers,
+  async ({ script, bench, open }) => {
+    script.on("tools/call", { result: { task: old("t", "working", { ttl: 1_000 }) } });
+    script.on("tasks/get", { result: old("t", "completed", { ttl: 1_000 }) });
+    script.on("tasks/result", { error: { code: -32005, message: "busy" } });
+    const client = await open();
+    await client.tools().all();
+    const expired = rejects(client.callTool("must"), { code: "task_expired" });
+    await bench.pass(1_000);
+    await expired;
+    deepEqual([script.all("tasks/result").length, bench.clock.pending], [1, 0]);
+  },
+);
+
 verifies("tasks-2025:client:augment", "rejects as the call would have", oldServers, async ({ script, bench, open }) => {
   script.on("tools/call", { result: { task: old("t", "working") } });
   script.on("tasks/get", { result: old("t", "failed") });

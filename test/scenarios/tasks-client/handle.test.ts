@@ -64,6 +64,26 @@ verifies("tasks-ext:client:handle", "cancels", modernWires, async ({ connect }) 
   deepEqual([client.pending, bench.clock.pending], [0, 0]);
 });
 
+verifies("tasks-ext:client:handle", "cancels again after a failure", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", state("t", "working"));
+  const server = script.server();
+  let failures = 1;
+  server.use((call, next) => {
+    if (call.method === "tasks/cancel" && failures-- > 0) throw new RpcError(-31050, "not now");
+    return next(call);
+  });
+  const client = await connect(server, bench.options());
+  const handle = await new TasksClient(client).startTool("work");
+  await rejects(handle.cancel(), { message: "not now" });
+  await rejects(handle.result, { code: "task_cancelled" });
+  deepEqual(script.cancels, []);
+  await handle.cancel();
+  deepEqual(script.cancels, ["t"]);
+  await handle.cancel();
+  deepEqual([client.wire.requests("tasks/cancel").length, client.pending], [2, 0]);
+});
+
 verifies("tasks-ext:client:handle", "is complete for a plain answer", modernWires, async ({ connect }) => {
   const bench = new TaskBench();
   const client = await connect(new TaskScript().server(), bench.options());
