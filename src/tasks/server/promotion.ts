@@ -22,6 +22,8 @@ export interface PromotedTask {
   readonly held: HeldTask;
   /** Lease that shows other processes that this one is alive. */
   readonly lease: Lease;
+  /** Called when its run has ended. */
+  readonly leave: () => void;
 }
 
 /** Result of a call, or the task that it has become. */
@@ -177,7 +179,7 @@ export class Promotion implements JournalKeeper {
   }
 
   /** Stores the outcome of the task. */
-  async #finish({ held, lease }: PromotedTask, running: Promise<HandlerResult>): Promise<void> {
+  async #finish({ held, lease, leave }: PromotedTask, running: Promise<HandlerResult>): Promise<void> {
     const { host, limits, onRun, handOver } = this.#options;
     const { end } = this.#own;
     const report = (error: unknown) => host.report(error, { where: "task", id: held.record.id });
@@ -200,6 +202,7 @@ export class Promotion implements JournalKeeper {
       held.release();
       await (async () => lease.release())().catch(report);
       onEnd();
+      leave();
     }
   }
 

@@ -48,8 +48,6 @@ export class TaskService {
   /** Messages on their way to other processes. */
   readonly #telling = new Set<Promise<void>>();
   readonly #stopped = new AbortController();
-  /** Number of calls that became tasks while they were running, or are about to. */
-  #promoted = 0;
   #joined: Promise<void> | undefined;
   #leave: (() => void)[] = [];
 
@@ -147,13 +145,7 @@ export class TaskService {
       limits,
       afterMs,
       create: (journal, idempotencyKey) => this.#createPromoted(call, tool, mode, { journal, idempotencyKey }),
-      onRun: (record, own) => {
-        const leave = this.#running.begin(record, own, mode.restartable);
-        return () => {
-          this.#promoted--;
-          leave();
-        };
-      },
+      onRun: (record, own) => this.#running.begin(record, own, mode.restartable),
       cancel: ({ id }) => this.#end(id),
       handOver: (held) => this.#handOver(held),
     });
@@ -177,19 +169,19 @@ export class TaskService {
   ): Promise<PromotedTask | undefined> {
     const { host, limits } = this.#options;
     // A server that closes waits for the call, as for any other.
-    if (this.#stopped.signal.aborted || this.#promoted >= limits.maxRunning) return undefined;
-    this.#promoted++;
-    let task: PromotedTask | undefined;
+    if (this.#stopped.signal.aborted || this.#running.promoted >= limits.maxRunning) return undefined;
+    const leave = this.#running.promote();
+    let task: Omit<PromotedTask, "leave"> | undefined;
     try {
       const record = await toRecord(call, tool, mode, timeOfDay(host.clock));
       task = await this.#keepPromoted({ ...record, ...begun, stage: "running", promoted: true, fence: 1 });
     } finally {
-      if (task === undefined) this.#promoted--;
+      if (task === undefined) leave();
     }
-    return task;
+    return task && { ...task, leave };
   }
 
-  async #keepPromoted(record: TaskRecord): Promise<PromotedTask | undefined> {
+  async #keepPromoted(record: TaskRecord): Promise<Omit<PromotedTask, "leave"> | undefined> {
     const { host, cluster, limits } = this.#options;
     const maxChars = limits.maxTaskChars;
     if (JSON.stringify(record).length > maxChars) return undefined;

@@ -9,7 +9,7 @@ import { type TaskMode, type TasksLimits, timeOfDay } from "./options.js";
 import { OwnerSlots } from "./owner-slots.js";
 import { ended, hasEnded, type TaskRecord } from "./record.js";
 import { TaskRun } from "./run.js";
-import { type RunningTasks, TaskHandedOver } from "./running-tasks.js";
+import { leftMs, type RunningTasks, TaskHandedOver } from "./running-tasks.js";
 import type { StoredTask, TaskStore } from "./store.js";
 
 /** Pause before jobs are taken again after an error, and before a job that cannot be run now is offered again. */
@@ -39,8 +39,6 @@ export class TaskWorkers {
   readonly #options: WorkersOptions;
   readonly #slots: OwnerSlots;
   readonly #stopped = new AbortController();
-  /** Tasks whose jobs are in work here. */
-  readonly #taken = new Set<string>();
   /** Number of jobs that were taken and are not finished. */
   #active = 0;
   #onRoom: (() => void) | undefined;
@@ -112,14 +110,16 @@ export class TaskWorkers {
   /** Runs the task of a job, if it can be run here and now. */
   async #take(job: Job): Promise<Delay> {
     const { id, round } = parseJob(job.job);
-    if (this.#taken.has(id) || this.#options.running.has(id)) return RETRY_MS;
-    this.#taken.add(id);
+    const leave = this.#options.running.expect(id);
+    if (leave === undefined) return RETRY_MS;
     try {
       const stored = await this.#options.store.read(id);
       if (stored === undefined || !isDue(stored.record) || stored.record.round !== round) return undefined;
+      // The engine may keep a task for a moment after its life, in which it must not run again.
+      if (leftMs(stored.record, this.#options.host.clock) <= 0) return undefined;
       return await this.#runHere(stored, job);
     } finally {
-      this.#taken.delete(id);
+      leave();
     }
   }
 
