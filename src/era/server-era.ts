@@ -279,8 +279,11 @@ export interface ServerRuntime {
   /** Warns the developer of a setup that works but should be changed. */
   warn(message: string, fields?: Record<string, unknown>): void;
   debug(message: string, fields: Record<string, unknown>): void;
-  /** Calls the listener when the server begins to close. A drain waits for its promise. Returns its removal. */
-  onClosing(listener: () => unknown): () => void;
+  /**
+   * Calls the listener when the server begins to close, and with true when it is closed, so that no call can come. A drain
+   * waits for its promise. Returns its removal.
+   */
+  onClosing(listener: (isOver: boolean) => unknown): () => void;
   /** Calls the listener for log messages outside calls. Returns a function that removes the listener. */
   onLog(listener: (message: LogMessage) => void): () => void;
   /** Calls `tell` if the caller may see the resource: at once if all callers may, otherwise after the check. */

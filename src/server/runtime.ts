@@ -53,7 +53,7 @@ export class ServerCore implements ServerRuntime {
   readonly bodies: RequestBodies;
   declare readonly checkRate: ((call: Call) => MaybePromise<void>) | undefined;
   readonly routes: ReadonlyMap<string, Route>;
-  readonly #closing = new Set<() => unknown>();
+  readonly #closing = new Set<(isOver: boolean) => unknown>();
   mirrorsArguments = false;
   /** True if new calls are refused. */
   draining = false;
@@ -189,15 +189,15 @@ export class ServerCore implements ServerRuntime {
     return this.registry.cacheHints(method);
   }
 
-  onClosing(listener: () => unknown): () => void {
+  onClosing(listener: (isOver: boolean) => unknown): () => void {
     this.#closing.add(listener);
     return () => this.#closing.delete(listener);
   }
 
   /** Refuses new calls and notifies the listeners of `onClosing`. Resolves when their work has ended. */
-  beginClosing(): Promise<unknown> {
+  beginClosing(isOver = false): Promise<unknown> {
     this.draining = true;
-    return Promise.all([...this.#closing].map((listener) => listener()));
+    return Promise.all([...this.#closing].map((listener) => listener(isOver)));
   }
 
   ifSeen(call: Call, uri: string, tell: () => void): void {

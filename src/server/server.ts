@@ -279,7 +279,7 @@ export class Server<
 
   async #end(): Promise<void> {
     this.#closing.abort();
-    this.core.beginClosing();
+    this.core.beginClosing(true);
     await Promise.all([this.#http?.close(), this.#channels.close()]);
   }
 

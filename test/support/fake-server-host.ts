@@ -40,7 +40,7 @@ export class FakeServerHost implements ServerRuntime {
   readonly calls: Call[] = [];
   readonly received: RpcNotification[] = [];
   readonly reports: { readonly error: unknown; readonly context: ReportContext }[] = [];
-  readonly #closing = new Set<() => void>();
+  readonly #closing = new Set<(isOver: boolean) => void>();
 
   readonly changes = new MemoryChangeBus();
 
@@ -114,13 +114,13 @@ export class FakeServerHost implements ServerRuntime {
     return () => {};
   }
 
-  onClosing(listener: () => void): () => void {
+  onClosing(listener: (isOver: boolean) => void): () => void {
     this.#closing.add(listener);
     return () => this.#closing.delete(listener);
   }
 
   beginClosing(): void {
-    for (const listener of [...this.#closing]) listener();
+    for (const listener of [...this.#closing]) listener(false);
   }
 
   ifSeen(_call: Call, _uri: string, tell: () => void): void {

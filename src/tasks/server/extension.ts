@@ -109,8 +109,10 @@ export class TasksExtension extends ServerExtension {
       sees: (call, tool) => this.#sees(call, tool),
       isTaskCall: (call) => this.#taskCalls.has(call),
     });
-    host.onClosing(() => {
+    host.onClosing((isOver) => {
       const stopped = service.stop();
+      // Nobody can ask for tasks in the memory of a server that is closed.
+      if (shared === undefined && isOver) void cluster.close();
       return (shared === undefined ? stopped.then(() => cluster.close()) : stopped).catch(report);
     });
     if (this.#options.work !== false) service.work().catch(report);

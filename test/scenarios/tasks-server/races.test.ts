@@ -1,6 +1,7 @@
-import { equal } from "node:assert/strict";
+import { deepEqual, equal } from "node:assert/strict";
 import type { Cluster, PutOptions } from "bowline/cluster";
-import type { Context, McpServer } from "bowline/server";
+import { type Context, McpServer } from "bowline/server";
+import { tasks } from "bowline/tasks/server";
 import { aborted, gate } from "../../support/gate.js";
 import { replaceParts } from "../../support/nodes-world.js";
 import { TaskNodes } from "../../support/task-nodes.js";
@@ -128,3 +129,27 @@ proves(
     equal(stage, "completed");
   },
 );
+
+proves("tasks-ext:lifecycle:not-restartable", {}, "the end of a server ends the tasks in its memory", async (t) => {
+  for (const task of ["optional", { promoteAfterMs: 0 }] as const)
+    for (const end of ["close", "drain"] as const) {
+      const begun = gate<AbortSignal>();
+      const server = new McpServer({ name: "tasks", version: "1" })
+        .tool("t", { task }, async (_: unknown, ctx: Context) => {
+          begun.open(ctx.signal);
+          throw await aborted(ctx.signal);
+        })
+        .extend(tasks());
+      t.after(() => server.close());
+      const { connect } = await import("bowline/client");
+      const { tasks: followed, TasksClient } = await import("bowline/tasks/client");
+      const client = await connect(server, { extensions: followed() });
+      t.after(() => client.close());
+      const handle = await new TasksClient(client).startTool("t");
+      const signal = await begun.opened;
+      handle.detach();
+      await (end === "close" ? server.close() : server.drain(1));
+      await new Promise((resolve) => setImmediate(resolve));
+      deepEqual([end, signal.aborted], [end, true]);
+    }
+});
