@@ -76,11 +76,12 @@ verifies("tasks-ext:notify:non-declaring", modernWires, async (world, t) => {
 });
 
 verifies(["tasks-ext:notify:full-state", "tasks-ext:notify:own-proof"], modernWires, async (world, t) => {
-  const turn = gate();
+  const [turn, end] = [gate(), gate()];
   const server = new McpServer(me)
     .tool("asks", { task: "optional" }, async (_: unknown, ctx: Context) => {
       await turn.opened;
       const { content } = await ctx.elicit("Where?", FORM);
+      await end.opened;
       return String(content?.city);
     })
     .tool("fails", { task: "optional" }, async () => {
@@ -111,6 +112,10 @@ verifies(["tasks-ext:notify:full-state", "tasks-ext:notify:own-proof"], modernWi
   await client.cancel(blocks);
   await asGot(blocks, "cancelled");
   await client.update(asks, { "ask-1": accept({ city: "Oslo" }) });
+  // A state is read after it was announced, so that a short one can be passed over.
+  const isRun = ({ taskId, status }: Message) => taskId === asks && status === "working";
+  await until("the run is told", () => told(client.raw).some(isRun));
+  end.open();
   const done = await asGot(asks, "completed");
   equal((done.result as { content: Message[] }).content[0]?.text, "Oslo");
   const statuses = told(client.raw).filter(({ taskId }) => taskId === asks);
