@@ -16,7 +16,8 @@ export async function toRecord(
   return {
     format: 1,
     id: crypto.randomUUID(),
-    owner: await ownerOf(call.origin.principal, realm),
+    owner: await ownerOf(call.origin.principal),
+    listedFor: realm === undefined ? undefined : await ownerOf(call.origin.principal, realm),
     tool,
     arguments: call.params.arguments as JsonObject | undefined,
     meta: call.params._meta as JsonObject | undefined,

@@ -43,8 +43,10 @@ export interface TaskRecord {
   /** Version of this format. */
   readonly format: 1;
   readonly id: string;
-  /** Digest of the principal. */
+  /** Digest of the principal, whose tasks are limited together. */
   readonly owner: string;
+  /** Digest of the principal and realm, for `tasks/list`. Undefined without a realm. */
+  readonly listedFor?: string | undefined;
   readonly tool: string;
   readonly arguments?: JsonObject | undefined;
   /** `_meta` of the request. */

@@ -132,11 +132,11 @@ export class TaskStore {
 const keyOf = (id: string) => `task:${id}`;
 
 function indexOf(record: TaskRecord): readonly IndexEntry[] {
-  const { owner } = record;
-  const kept = { index: keptOf(owner), score: record.createdAt };
-  if (hasEnded(record))
-    return record.ttlMs === null ? [kept, { index: endlessOf(owner), score: record.updatedAt }] : [kept];
-  return [kept, { index: LIVE, score: record.createdAt }, { index: liveOf(owner), score: record.createdAt }];
+  const { owner, listedFor, createdAt: score } = record;
+  const kept = [{ index: keptOf(owner), score }];
+  if (listedFor !== undefined) kept.push({ index: keptOf(listedFor), score });
+  if (!hasEnded(record)) return [...kept, { index: LIVE, score }, { index: liveOf(owner), score }];
+  return record.ttlMs === null ? [...kept, { index: endlessOf(owner), score: record.updatedAt }] : kept;
 }
 
 /** Returns a digest of the principal and realm, which may be long or secret. Callers without a name share one. */

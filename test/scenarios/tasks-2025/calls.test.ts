@@ -201,6 +201,23 @@ verifies(ID, "tasks belong to the session, or to the principal", legacyHttp, asy
   deepEqual((await again.result("tasks/result", { taskId: hers.taskId })).content, [{ type: "text", text: "done" }]);
 });
 
+verifies(ID, "sessions without a name have the limits of one principal", legacyHttp, async (world, t) => {
+  for (const limits of [{ maxKeptPerPrincipal: 2 }, { maxTasksPerPrincipal: 2 }]) {
+    const { server } = createShop({}, { limits });
+    const open = async () => (await AugmentedClient.open(world, server, t)).client;
+    const [one, other] = [await open(), await open()];
+    const { taskId } = await one.start("wait");
+    await other.start("wait");
+    equal(await one.code("tools/call", { name: "wait", task: {} }), -32005);
+    equal(await (await open()).code("tools/call", { name: "wait", task: {} }), -32005);
+    const { tasks: listed } = await one.result("tasks/list");
+    deepEqual(
+      (listed as Message[]).map((task) => task.taskId),
+      [taskId],
+    );
+  }
+});
+
 proves(ID, { wire: "legacy-http" }, "callers that cannot be told apart have no list", async (t) => {
   const { server } = createShop({ http: { sessions: false } });
   t.after(() => server.close());
