@@ -58,7 +58,7 @@ export type TopicHandler = (
 export interface ExtensionHost extends ServerRuntime {
   readonly registry: Registry;
   readonly eras: readonly OfferedEra[];
-  /** Called when the server has joined a cluster after its construction. */
+  /** Called when the server has joined a cluster after its construction. An extension calls the former listener too. */
   onShare?: () => void;
   use(interceptor: ServerInterceptor): void;
   isSpecified(method: string): boolean;

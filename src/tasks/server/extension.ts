@@ -85,7 +85,13 @@ export class TasksExtension extends ServerExtension {
     this.#host = host;
     // Without a cluster, the first call starts it: until then the server may join one.
     if ((this.#options.cluster ?? host.options.cluster) !== undefined) this.#parts = this.#start(host);
-    else host.onShare = () => void this.#runtime;
+    else {
+      const { onShare } = host;
+      host.onShare = () => {
+        onShare?.();
+        void this.#runtime;
+      };
+    }
   }
 
   /** Creates the tasks in the cluster, or in the memory of this process, and takes jobs. */

@@ -3,6 +3,7 @@ import { type TestContext, test } from "node:test";
 import { connect } from "bowline/client";
 import { type Cluster, createMemoryState } from "bowline/cluster";
 import { McpServer, type ServerOptions } from "bowline/server";
+import { tasks } from "bowline/tasks/server";
 
 const KEYS = [{ id: "k", secret: new Uint8Array(32) }];
 
@@ -47,4 +48,19 @@ test("a server that joins a cluster keeps its own keys", (t) => {
   const cluster = createMemoryState().node();
   const server = join(t, cluster, { stateKeys });
   equal(server.cluster, cluster);
+});
+
+test("a server with tasks that joins a cluster tells its other extensions", async (t) => {
+  const cluster = createMemoryState().node();
+  t.after(() => cluster.close());
+  const server = new McpServer({ name: "s", version: "1" });
+  t.after(() => server.close());
+  let told = 0;
+  server.extend({
+    installIn: (host) => {
+      host.onShare = () => told++;
+    },
+  });
+  server.extend(tasks()).join(cluster, KEYS);
+  equal(told, 1);
 });
