@@ -1,4 +1,5 @@
 import { unref } from "../../call/clock.js";
+import { ClusterError } from "../../cluster/error.js";
 import type { ClientRequestsOpener } from "../../era/request-strategy.js";
 import type { Call } from "../../era/server-era.js";
 import { RpcError } from "../../protocol/errors.js";
@@ -93,6 +94,8 @@ export class TaskWait {
     } catch (error) {
       if (signal.aborted || call.end.aborted) return;
       if (error instanceof RpcError) return service.refuse(this.#id, wireKey, error, owner);
+      // Its message is for the author.
+      if (error instanceof ClusterError) throw error;
       throw new RpcError(INTERNAL_ERROR, `A question of the task could not be asked: ${(error as Error).message}`);
     }
   }

@@ -1,10 +1,12 @@
 import { deepEqual, equal, match } from "node:assert/strict";
+import { type Cluster, ClusterError, memoryCluster } from "bowline/cluster";
 import { McpServer } from "bowline/server";
-import { tasks } from "bowline/tasks/server";
+import { type TasksOptions, tasks } from "bowline/tasks/server";
 import { FakeClock } from "bowline/testing";
 import * as z from "zod";
 import { AugmentedClient, RELATED } from "../../support/augmented-client.js";
 import { legacyHttp, legacyWires } from "../../support/each-wire.js";
+import { replaceParts } from "../../support/nodes-world.js";
 import type { Message } from "../../support/raw-client.js";
 import { hasSchemas, problemsAt } from "../../support/spec-schema.js";
 import { verifies } from "../../support/verifies.js";
@@ -14,10 +16,10 @@ const ID = "tasks-2025:server:augmented";
 const capabilities = { elicitation: {}, sampling: {} };
 const name = z.object({ name: z.string() });
 
-function createDesk(clock?: FakeClock) {
+function createDesk(clock?: FakeClock, options?: TasksOptions) {
   const steps: string[] = [];
   const server = new McpServer(me, clock && { clock })
-    .extend(tasks())
+    .extend(tasks(options))
     .tool("greet", { task: "optional" }, async (_, ctx) => {
       await ctx.step("begin", () => steps.push("begin"));
       const answer = await ctx.elicit("Your name?", name);
@@ -117,6 +119,27 @@ verifies(
     deepEqual(new Set(cancelled), new Set(others));
   },
 );
+
+verifies(ID, "a failure of the engine is not shown to the client", legacyWires, async (world, t) => {
+  const inner = memoryCluster();
+  let isAway = false;
+  const put: Cluster["records"]["put"] = (...args) => {
+    if (isAway) throw new ClusterError("unavailable", "connect ECONNREFUSED 10.0.0.5:6379");
+    return inner.records.put(...args);
+  };
+  const cluster = replaceParts(inner, { records: replaceParts(inner.records, { put }) });
+  const { server } = createDesk(undefined, { cluster });
+  const answer = () => {
+    isAway = true;
+    return accept("Ada");
+  };
+  const { client } = await AugmentedClient.open(world, server, t, { capabilities, answer });
+  const { taskId } = await client.start("greet");
+  const { error } = await client.ask("tasks/result", { taskId });
+  deepEqual(error, { code: -32603, message: "Internal error" });
+  isAway = false;
+  equal((await client.result("tasks/get", { taskId })).status, "input_required");
+});
 
 verifies(ID, "a call that waits ends with its task's life", legacyHttp, async (world, t) => {
   const clock = new FakeClock();
