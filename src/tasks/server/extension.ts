@@ -116,10 +116,10 @@ export class TasksExtension extends ServerExtension {
       isTaskCall: (call) => this.#taskCalls.has(call),
     });
     host.onClosing((isOver) => {
-      const stopped = service.stop();
+      const stopped = service.stop(isOver);
       // Nobody can ask for tasks in the memory of a server that is closed.
-      if (shared === undefined && isOver) void cluster.close();
-      return (shared === undefined ? stopped.then(() => cluster.close()) : stopped).catch(report);
+      if (shared === undefined && isOver) cluster.close().catch(report);
+      return stopped.catch(report);
     });
     if (this.#options.work !== false) service.work().catch(report);
     return { host, service, augmented };

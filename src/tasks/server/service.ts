@@ -103,12 +103,14 @@ export class TaskService {
 
   /**
    * Takes no more jobs. Tasks of restartable tools are left to other processes. Resolves when the other ones have ended.
+   * Changes of other processes are heard until the server is closed (`isOver`), since calls may wait for them.
    */
-  async stop(): Promise<void> {
+  async stop(isOver: boolean): Promise<void> {
     this.#stopped.abort();
     this.workers.stop();
     this.#running.stop();
     await this.idle();
+    if (!isOver) return;
     for (const leave of this.#leave.splice(0)) leave();
     this.#retries.stop();
   }

@@ -141,6 +141,23 @@ verifies(ID, "a failure of the engine is not shown to the client", legacyWires, 
   equal((await client.result("tasks/get", { taskId })).status, "input_required");
 });
 
+verifies(ID, "a server that drains hears of the end of a task elsewhere", legacyWires, async (world, t) => {
+  const cluster = memoryCluster();
+  const front = createDesk(undefined, { cluster, work: false });
+  const { server } = createDesk(undefined, { cluster });
+  t.after(() => server.close());
+  let drained: Promise<void> | undefined;
+  const answer = () => {
+    drained ??= front.server.drain(5_000);
+    return accept("Ada");
+  };
+  const { client } = await AugmentedClient.open(world, front.server, t, { capabilities, answer });
+  const { taskId } = await client.start("pair");
+  const { content } = await client.result("tasks/result", { taskId });
+  deepEqual(content, [{ type: "text", text: "Ada and Ada" }]);
+  await drained;
+});
+
 verifies(ID, "a call that waits ends with its task's life", legacyHttp, async (world, t) => {
   const clock = new FakeClock();
   const { server } = createDesk(clock);
