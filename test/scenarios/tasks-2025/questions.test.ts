@@ -5,7 +5,7 @@ import { type TasksOptions, tasks } from "bowline/tasks/server";
 import { FakeClock } from "bowline/testing";
 import * as z from "zod";
 import { AugmentedClient, RELATED } from "../../support/augmented-client.js";
-import { legacyHttp, legacyWires } from "../../support/each-wire.js";
+import { legacyChannels, legacyHttp, legacyWires } from "../../support/each-wire.js";
 import { replaceParts } from "../../support/nodes-world.js";
 import type { Message } from "../../support/raw-client.js";
 import { hasSchemas, problemsAt } from "../../support/spec-schema.js";
@@ -141,7 +141,7 @@ verifies(ID, "a failure of the engine is not shown to the client", legacyWires, 
   equal((await client.result("tasks/get", { taskId })).status, "input_required");
 });
 
-verifies(ID, "a server that drains hears of the end of a task elsewhere", legacyWires, async (world, t) => {
+verifies(ID, "a server that drains hears of the end of a task elsewhere", legacyChannels, async (world, t) => {
   const cluster = memoryCluster();
   const front = createDesk(undefined, { cluster, work: false });
   const { server } = createDesk(undefined, { cluster });
