@@ -279,10 +279,7 @@ export interface ServerRuntime {
   /** Warns the developer of a setup that works but should be changed. */
   warn(message: string, fields?: Record<string, unknown>): void;
   debug(message: string, fields: Record<string, unknown>): void;
-  /**
-   * Calls the listener when the server begins to close, and with true when it is closed, so that no call can come. A drain
-   * waits for its promise. Returns its removal.
-   */
+  /** Calls the listener when a drain begins, which waits for its promise, and with true at the close. Returns its removal. */
   onClosing(listener: (isOver: boolean) => unknown): () => void;
   /** Calls the listener for log messages outside calls. Returns a function that removes the listener. */
   onLog(listener: (message: LogMessage) => void): () => void;
