@@ -42,7 +42,8 @@ export class SimQueue implements Queue {
     try {
       while (!isOver()) {
         const job = await this.#tryTake(leaseMs);
-        if (job !== undefined) yield new SimJob(this.#process, this.#connection, job);
+        if (job !== undefined)
+          yield new SimJob(this.#process, this.#connection, job, (run) => void scheduler.schedule(run, leaseMs / 3));
         else if (!isOver()) await bell.wait();
       }
     } finally {
@@ -91,8 +92,10 @@ class SimJob implements Job {
   readonly #connection: Connection;
   readonly #inner: MemoryJob;
   readonly #lost = new AbortController();
+  readonly #loseSoon: () => void;
 
-  constructor(process: SimProcess, connection: Connection, inner: MemoryJob) {
+  /** `atRenewal` runs a function at the next renewal of the lease. */
+  constructor(process: SimProcess, connection: Connection, inner: MemoryJob, atRenewal: (run: () => void) => void) {
     this.id = inner.id;
     this.job = inner.job;
     this.attempt = inner.attempt;
@@ -102,6 +105,7 @@ class SimJob implements Job {
     const tell = () => process.enterFirst(() => this.#lost.abort(inner.lost.reason));
     if (inner.lost.aborted) tell();
     else inner.lost.addEventListener("abort", tell, { once: true });
+    this.#loseSoon = () => atRenewal(tell);
   }
 
   get lost(): AbortSignal {
@@ -109,10 +113,19 @@ class SimJob implements Job {
   }
 
   done(): Promise<void> {
-    return this.#connection.operate(`done ${this.id}`, false, () => this.#inner.done());
+    return this.#end(`done ${this.id}`, () => this.#inner.done());
   }
 
   later(delayMs: number): Promise<void> {
-    return this.#connection.operate(`later ${this.id} ${delayMs}`, false, () => this.#inner.later(delayMs));
+    return this.#end(`later ${this.id} ${delayMs}`, () => this.#inner.later(delayMs));
+  }
+
+  /** Gives the job back. A process that gets no reply learns by a renewal that the job is not its own any more. */
+  async #end(name: string, end: () => void): Promise<void> {
+    const run = () => {
+      end();
+      return true;
+    };
+    await this.#connection.operate(name, false, run, this.#loseSoon);
   }
 }
