@@ -203,7 +203,10 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   #giveUp(session: string, isLossy = false): void {
     this.#try(async () => {
       const isStored = await this.#holders.giveUp(session);
-      if (isLossy && !isStored) this.#control.publish({ kind: "missed", session });
+      if (!isLossy) return;
+      if (!isStored) this.#control.publish({ kind: "missed", session });
+      // The end of the session may have come before a write of this process whose reply was lost.
+      else if (!(await this.sessions.isOpen(session))) await this.#holders.delete(session);
     });
   }
 
