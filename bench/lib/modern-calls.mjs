@@ -1,11 +1,12 @@
 import { envelope, headersOf, messagesIn } from "../workload/requests.mjs";
 
-const capabilities = { "io.modelcontextprotocol/clientCapabilities": { elicitation: {} } };
+const elicitation = { elicitation: {} };
 let ids = 0;
 
-/** Calls a tool at a node as a client of 2026-07-28. Returns the result. */
-export async function callModern(node, name, further = {}) {
+/** Calls a tool at a node as a client of 2026-07-28 with these capabilities. Returns the result. */
+export async function callModern(node, name, further = {}, declared = elicitation) {
   const call = { method: "tools/call", params: { name, arguments: {}, ...further } };
+  const capabilities = { "io.modelcontextprotocol/clientCapabilities": declared };
   const params = { ...call.params, _meta: { ...envelope, ...capabilities } };
   const body = JSON.stringify({ jsonrpc: "2.0", id: ++ids, method: call.method, params });
   const headers = headersOf({ modern: true }, call);

@@ -2,6 +2,7 @@ import { fromPg, postgresCluster } from "bowline/postgres";
 import { fromNodeRedis, redisCluster } from "bowline/redis";
 import { McpServer } from "bowline/server";
 import { sqliteCluster } from "bowline/sqlite";
+import { tasks } from "bowline/tasks/server";
 import pg from "pg";
 import { createClient } from "redis";
 import { z } from "zod";
@@ -87,7 +88,17 @@ export class Node {
         return "released";
       })
       .resource("r://1", { name: "r" }, () => "text");
+    if (options.tasks) node.#addTasks();
     return node;
+  }
+
+  /** Adds tools that run as tasks. */
+  #addTasks() {
+    const task = { restartable: true };
+    this.server
+      .tool("task", { task }, () => "done")
+      .tool("step", { task }, async (_, ctx) => String(await ctx.step("one", () => 1)))
+      .extend(tasks());
   }
 
   get sent() {

@@ -10,6 +10,7 @@ import { round } from "../lib/stats.mjs";
 const idleSessions = 100;
 const idleSeconds = 240;
 const warmUpSeconds = 30;
+const tasks = { extensions: { "io.modelcontextprotocol/tasks": {} } };
 
 /**
  * Counts the commands that nodes send to an engine: `{ engine: { operation: { before, all } } }`, until the response is
@@ -30,19 +31,21 @@ export async function measureRoundTrips(run) {
 
 /** Counts the commands of each operation on one engine. */
 export async function countOperations(name, url) {
-  const plain = await inWorld(name, url, false, sessionTrips);
-  const modern = await inWorld(name, url, false, modernTrips);
-  const logged = await inWorld(name, url, true, loggedTrips);
-  return { ...plain, ...modern, ...logged };
+  const plain = await inWorld(name, url, {}, sessionTrips);
+  const modern = await inWorld(name, url, {}, modernTrips);
+  const logged = await inWorld(name, url, { resumable: true }, loggedTrips);
+  const tasks = await inWorld(name, url, { tasks: true }, taskTrips);
+  return { ...plain, ...modern, ...logged, ...tasks };
 }
 
 /** Starts two nodes, and makes each serve a session, so that everything is loaded. */
-async function inWorld(engine, url, resumable, use) {
+async function inWorld(engine, url, { resumable = false, tasks = false }, use) {
   const clock = new FakeClock();
   const space = `bench_${randomUUID().slice(0, 8)}`;
   const nodes = [];
   try {
-    for (let count = 0; count < 2; count++) nodes.push(await Node.start({ engine, url, space, clock, resumable }));
+    for (let count = 0; count < 2; count++)
+      nodes.push(await Node.start({ engine, url, space, clock, resumable, tasks }));
     for (const node of nodes) await (await node.open()).call(node, "echo");
     await settle(nodes);
     return await use(nodes, clock);
@@ -139,10 +142,35 @@ async function loggedTrips(nodes) {
   return trips;
 }
 
+/** Number of tasks over which the commands of one are counted, so that those that come now and then are in the mean. */
+const someTasks = 20;
+
+async function taskTrips(nodes) {
+  const [a] = nodes;
+  const trips = {};
+  const mean = async (run) => {
+    const { before, all } = await countOf(nodes, run);
+    return { before: Math.round(before / someTasks), all: Math.round(all / someTasks) };
+  };
+  const inTurn = (name) => async () => {
+    for (let count = 0; count < someTasks; count++) {
+      await callModern(a, name, {}, tasks);
+      await settle(nodes, 5);
+    }
+  };
+  await inTurn("task")();
+  trips["task, from its creation to its end"] = await mean(inTurn("task"));
+  trips["task with a step"] = await mean(inTurn("step"));
+  trips["task, one of 20 at once"] = await mean(() =>
+    Promise.all(Array.from({ length: someTasks }, () => callModern(a, "task", {}, tasks))),
+  );
+  return trips;
+}
+
 /** Counts commands per second: of a node without sessions, of an idle session, and of one whose client listens. */
 async function idleTrips(engine, url) {
   const perSecond = (prepare) =>
-    inWorld(engine, url, false, async (nodes, clock) => {
+    inWorld(engine, url, {}, async (nodes, clock) => {
       for (let count = 0; count < idleSessions; count++) await prepare(nodes[0]);
       await elapse(nodes, clock, warmUpSeconds);
       const start = sentBy(nodes);

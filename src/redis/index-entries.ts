@@ -26,6 +26,13 @@ interface Looked {
   readonly leftMs: number | undefined;
 }
 
+/** Mark of a put. */
+interface Mark {
+  readonly key: string;
+  /** Empty while the put may be on its way. */
+  readonly token: string;
+}
+
 /** Change of a record that its indexes must follow. */
 export interface Change {
   readonly key: string;
@@ -43,9 +50,21 @@ export interface Change {
 export class IndexEntries {
   static readonly scripts: readonly Script[] = [APPLY, COUNT, LIST, LOOK, MARK];
   readonly #engine: Engine;
+  /** Tokens of puts that this process has not completed. */
+  readonly #running = new Set<string>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
+  }
+
+  /** Runs a put. Its marks tell this process nothing, since the put completes them. */
+  async running<T>(token: string, put: () => Promise<T>): Promise<T> {
+    this.#running.add(token);
+    try {
+      return await put();
+    } finally {
+      this.#running.delete(token);
+    }
   }
 
   /** Announces that a put writes entries of these indexes. */
@@ -71,11 +90,14 @@ export class IndexEntries {
     let isSampled = Math.random() >= SAMPLED;
     for (let round = 0; ; round++) {
       const reply = await this.#engine.run(COUNT, this.#keys(index), [MARK_MS, isSampled ? 0 : SAMPLES]);
-      const [count, due, marks] = reply as [string, string[], string[]];
+      const [count, due, flat, samples] = reply as [string, string[], string[], string[]];
+      const marks = this.#marksIn(flat);
       // Marks of puts that are on their way stay. They are considered once.
-      if ((due.length === 0 && (marks.length === 0 || round > 0)) || round === ROUNDS) return Number(count);
+      const wrong = isSampled ? [] : await this.#wrongIn(index, samples);
+      const isRight = due.length + wrong.length === 0 && (marks.length === 0 || round > 0);
+      if (isRight || round === ROUNDS) return Number(count);
       isSampled = true;
-      await this.#repair(index, due, marks);
+      await this.#repair(index, [...due, ...wrong], marks);
     }
   }
 
@@ -96,7 +118,8 @@ export class IndexEntries {
     const place = after === undefined ? [] : [after.score, after.key];
     for (let round = 1; ; round++) {
       const reply = await this.#engine.run(LIST, this.#keys(index), [MARK_MS, size, ...place]);
-      const [found, marks] = reply as [string[], string[]];
+      const [found, flat] = reply as [string[], string[]];
+      const marks = this.#marksIn(flat);
       const entries = pairsOf(found).map(([key, score]) => ({ key, score: Number(score) }));
       const looked = await Promise.all(
         entries.map(async ({ key, score }) => ({ key, score, ...(await this.#look(key)) })),
@@ -118,10 +141,26 @@ export class IndexEntries {
     }
   }
 
+  /** Returns the keys of entries whose records have none in the index. */
+  async #wrongIn(index: string, keys: readonly string[]): Promise<readonly string[]> {
+    const looked = await Promise.all(keys.map((key) => this.#look(key)));
+    return keys.filter((_, at) => scoreIn(looked[at] as Looked, index) === undefined);
+  }
+
+  /** Reads marks, those of puts aside that this process is about to complete. */
+  #marksIn(flat: readonly string[]): readonly Mark[] {
+    const marks: Mark[] = [];
+    for (let at = 0; at + 2 < flat.length; at += 3) {
+      const [key = "", token = "", isOver] = flat.slice(at, at + 3);
+      if (!this.#running.has(token)) marks.push({ key, token: isOver === "1" ? token : "" });
+    }
+    return marks;
+  }
+
   /** Writes entries as their records are, and removes marks that are over. */
-  async #repair(index: string, keys: readonly string[], marks: readonly string[]): Promise<void> {
+  async #repair(index: string, keys: readonly string[], marks: readonly Mark[]): Promise<void> {
     const tokens = new Map(keys.map((key) => [key, new Set([""])]));
-    for (const [key, token] of pairsOf(marks)) tokens.set(key, (tokens.get(key) ?? new Set()).add(token));
+    for (const { key, token } of marks) tokens.set(key, (tokens.get(key) ?? new Set()).add(token));
     const repairs = [...tokens].map(async ([key, marked]) => {
       const { index: entries, s, end } = await this.#look(key);
       for (const token of marked) await this.apply([index], { key, s, end, index: entries }, token);

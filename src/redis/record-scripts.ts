@@ -23,18 +23,43 @@ end
 export const GET = readScript("get a record", "return redis.call('HMGET', KEYS[1], 'v', 'n')");
 
 /**
- * ARGV: condition (`any`, `none` or `version`), version that it must have, value, new version, life or empty, index.
- * Returns 1 or 0 for stored, the former index, `s`, and the time at which the record is gone.
+ * A put needs no marks if the record has its entries already and its life is not shortened. The end of a life is computed
+ * anew for each put, so that it differs by the time that a put takes: an end that is earlier by at most a thousandth of the
+ * life counts as the same, and stays.
+ */
+const UNMARKED = `
+local function has(index, entries)
+  if index == entries then return true end
+  local scores = {}
+  for _, entry in ipairs(cjson.decode(index == '' and '[]' or index)) do scores[entry.index] = entry.score end
+  for _, entry in ipairs(cjson.decode(entries)) do
+    if scores[entry.index] ~= entry.score then return false end
+  end
+  return true
+end
+local function lasts(left, life)
+  if life == '' then return true end
+  return left >= 0 and left - life <= left / 1000
+end
+`;
+
+/**
+ * ARGV: condition (`any`, `none` or `version`), version that it must have, value, new version, life or empty, index, and 1
+ * if its entries are marked. Returns 1 or 0 for stored, the former index, `s`, and the time at which the record is gone.
+ * Returns `marks` if nothing was stored because the put needs marks.
  */
 export const PUT = script(
   "put a record",
-  `${COMMON}
+  `${COMMON}${UNMARKED}
   local old = redis.call('HMGET', KEYS[1], 'n', 'i', 's')
   if ARGV[1] == 'none' and old[1] then return {'0'} end
   if ARGV[1] == 'version' and old[1] ~= ARGV[2] then return {'0'} end
   local s = rise(old[3])
+  local left, isMarked = redis.call('PTTL', KEYS[1]), ARGV[7] == '1'
+  if not (isMarked or (has(old[2] or '', ARGV[6]) and lasts(left, ARGV[5]))) then return {'marks'} end
   redis.call('HSET', KEYS[1], 'v', ARGV[3], 'n', ARGV[4], 'i', ARGV[6], 's', s)
-  if ARGV[5] == '' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIRE', KEYS[1], ARGV[5]) end
+  if ARGV[5] == '' then redis.call('PERSIST', KEYS[1])
+  elseif isMarked or left < tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[1], ARGV[5]) end
   return {'1', old[2] or '', s, due(tonumber(ARGV[5]) or -1)}`,
 );
 
@@ -107,16 +132,17 @@ export const APPLY = script(
   return 1`,
 );
 
-/** Returns the keys and tokens of marks, the oldest of which are told as over. ARGV: age from which a mark is over. */
+/** Returns the marks: key, token, and 1 if it is over, or 0. ARGV: age from which a mark is over. */
 const MARKED = `
 local function marked(before)
   local out = {}
   local all = redis.call('HGETALL', marks)
   for at = 1, #all, 2 do
-    if #out >= 200 then break end
+    if #out >= 300 then break end
     local since, key = string.match(all[at + 1], '^(%d+) (.*)$')
     out[#out + 1] = key
-    out[#out + 1] = tonumber(since) <= before and all[at] or ''
+    out[#out + 1] = all[at]
+    out[#out + 1] = tonumber(since) <= before and '1' or '0'
   end
   return out
 end
@@ -124,15 +150,15 @@ end
 
 /**
  * Counts an index. ARGV: age of a mark that is over, number of samples. Returns the number of entries, the keys that must
- * be compared with their records, and the marks.
+ * be compared with their records, the marks, and keys that were chosen at random.
  */
 export const COUNT = readScript(
   "count an index",
   `${INDEX}${MARKED}
   local t = now()
   local due = redis.call('ZRANGEBYSCORE', ends, '-inf', text(t), 'LIMIT', 0, 100)
-  if #due == 0 and ARGV[2] ~= '0' then due = redis.call('ZRANDMEMBER', members, ARGV[2]) end
-  return {text(redis.call('ZCARD', members)), due, marked(t - ARGV[1])}`,
+  local samples = ARGV[2] == '0' and {} or redis.call('ZRANDMEMBER', members, ARGV[2])
+  return {text(redis.call('ZCARD', members)), due, marked(t - ARGV[1]), samples}`,
 );
 
 /**

@@ -28,19 +28,31 @@ export class RedisRecords implements Records {
     const life = ttlMs === undefined ? "" : durationOf(ttlMs);
     const entries = index.length === 0 ? "" : JSON.stringify(index.map(({ index, score }) => ({ index, score })));
     const args = [condition, ifVersion ?? "", value, version, life, entries];
-    // The marks are sent first, so that there is no record whose index entries nobody completes.
-    const [, reply] = await Promise.all([
-      this.#indexes.mark(names, version, key),
-      this.#engine.run(PUT, this.#keys(key), args),
-    ]);
-    const [isStored, former = "", s = "", end = ""] = reply as readonly string[];
-    if (isStored !== "1") {
-      this.#indexes.unmark(names, version, key).catch(() => {});
-      return undefined;
+    const put = async (isMarked: 0 | 1) =>
+      (await this.#engine.run(PUT, this.#keys(key), [...args, isMarked])) as readonly string[];
+    // Most changes of a record whose version is known keep its entries.
+    if (condition === "version" && index.length > 0) {
+      const [isStored, former = "", s = ""] = await put(0);
+      if (isStored === "0") return undefined;
+      if (isStored === "1") {
+        const left = entriesOf(former).map((entry) => entry.index);
+        const removed = left.filter((name) => !names.includes(name));
+        await follows(this.#indexes.apply(removed, { key, s, end: "", index }));
+        return version;
+      }
     }
-    const all = [...names, ...entriesOf(former).map((entry) => entry.index)];
-    await follows(this.#indexes.apply(all, { key, s, end, index }, version));
-    return version;
+    return this.#indexes.running(version, async () => {
+      // The marks are sent first, so that there is no record whose index entries nobody completes.
+      const [, reply] = await Promise.all([this.#indexes.mark(names, version, key), put(1)]);
+      const [isStored, former = "", s = "", end = ""] = reply;
+      if (isStored !== "1") {
+        this.#indexes.unmark(names, version, key).catch(() => {});
+        return undefined;
+      }
+      const all = [...names, ...entriesOf(former).map((entry) => entry.index)];
+      await follows(this.#indexes.apply(all, { key, s, end, index }, version));
+      return version;
+    });
   }
 
   async touch(key: string, ttlMs: number): Promise<boolean> {

@@ -20,10 +20,17 @@ export interface StoredTask {
   readonly version: string;
 }
 
+/** Count of an index that is under way, and the one after it. */
+interface Counting {
+  readonly now: Promise<number>;
+  next?: Promise<number>;
+}
+
 /** Tasks in the records of a cluster. Each change is a compare-and-set, so that a task has one outcome. */
 export class TaskStore {
   readonly #cluster: Pick<Cluster, "records">;
   readonly #clock: Clock;
+  readonly #counting = new Map<string, Counting>();
 
   constructor(cluster: Pick<Cluster, "records">, clock: Clock) {
     this.#cluster = cluster;
@@ -74,13 +81,27 @@ export class TaskStore {
 
   /** Returns the numbers of tasks: all and those of an owner that have not ended, and those of the owner that are kept. */
   async count(owner: string): Promise<{ readonly live: number; readonly own: number; readonly kept: number }> {
-    const { records } = this.#cluster;
-    const [live, own, kept] = await Promise.all([
-      records.count(LIVE),
-      records.count(liveOf(owner)),
-      records.count(keptOf(owner)),
-    ]);
-    return { live, own, kept };
+    const [live, own, kept] = await Promise.all(
+      [LIVE, liveOf(owner), keptOf(owner)].map((index) => this.#count(index)),
+    );
+    return { live: live as number, own: own as number, kept: kept as number };
+  }
+
+  /** Counts an index. Calls that come while it is counted share the next count, which begins after them. */
+  #count(index: string): Promise<number> {
+    const counting = this.#counting.get(index);
+    if (counting === undefined) return this.#startCount(index);
+    counting.next ??= counting.now.catch(() => {}).then(() => this.#startCount(index));
+    return counting.next;
+  }
+
+  #startCount(index: string): Promise<number> {
+    const now = (async () => this.#cluster.records.count(index))();
+    const counting: Counting = { now };
+    this.#counting.set(index, counting);
+    return now.finally(() => {
+      if (this.#counting.get(index) === counting && counting.next === undefined) this.#counting.delete(index);
+    });
   }
 
   /** Deletes the task of an owner that ended first, of those without an end of their life. Returns false if there is none. */
