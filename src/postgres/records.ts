@@ -46,7 +46,13 @@ export class PostgresRecords implements Records {
           and ($2::float8 is null or (i.score, i.key) > ($2::float8, $3::text collate "C"))
           order by i.score, i.key limit $4::int`,
       ),
-      count: read("count records", `select count(*)::text from ${indexed} where i.name = $1::text and ${ALIVE}`),
+      // The records that are over and not swept are few. The others are not looked at.
+      count: read(
+        "count records",
+        `with past as materialized (select key from ${records} where expires <= statement_timestamp())
+          select ((select count(*) from ${of("indexed")} where name = $1::text) - (select count(*)
+            from past join ${of("indexed")} i on i.key = past.key and i.name = $1::text))::text as count`,
+      ),
     };
   }
 

@@ -16,6 +16,7 @@ export function recordOperations(session: Session) {
   const extend = database.prepare(`update ${records} as r set expires = ? where key = ? and ${alive}`);
   const remove = database.prepare(`delete from ${records} where key = ?`);
   const clear = database.prepare(`delete from ${of("indexed")} where key = ?`);
+  const entriesOf = database.prepare(`select name, score from ${of("indexed")} where key = ?`);
   const enter = database.prepare(`insert or ignore into ${of("indexed")} (name, score, key) values (?, ?, ?)`);
   const indexed = `${of("indexed")} i join ${records} r on r.key = i.key where i.name = ? and ${alive}`;
   const columns = "r.key, r.value, r.version, i.score, r.expires - ? as left";
@@ -23,7 +24,10 @@ export function recordOperations(session: Session) {
   const further = database.prepare(
     `select ${columns} from ${indexed} and (i.score, i.key) > (?, ?) order by i.score, i.key limit ?`,
   );
-  const total = database.prepare(`select count(*) as count from ${indexed}`);
+  // The records that are over and not swept are few, and are found first (cross join): the others are not looked at.
+  const total = database.prepare(`select (select count(*) from ${of("indexed")} where name = ?1)
+    - (select count(*) from ${records} r cross join ${of("indexed")} i on i.key = r.key and i.name = ?1
+      where r.expires <= ?2) as count`);
   const expiryOf = (ttlMs: number | undefined) =>
     ttlMs === undefined || ttlMs === Number.POSITIVE_INFINITY ? null : session.now + ttlMs;
 
@@ -42,8 +46,10 @@ export function recordOperations(session: Session) {
       }
       const version = nextVersion();
       store.run(key, value, version, expiryOf(ttlMs));
-      clear.run(key);
-      for (const { index: name, score } of index) enter.run(name, score, key);
+      if (!hasEntries(entriesOf.all(key), index)) {
+        clear.run(key);
+        for (const { index: name, score } of index) enter.run(name, score, key);
+      }
       return version;
     },
     touch: (key: string, ttlMs: number): boolean => extend.run(expiryOf(ttlMs), key, session.now).changes > 0,
@@ -60,4 +66,12 @@ export function recordOperations(session: Session) {
     },
     count: (index: string): number => Number(total.get(index, session.now)?.count),
   };
+}
+
+/** True if a record has these entries and no others. */
+function hasEntries(rows: readonly Row[], index: readonly IndexEntry[]): boolean {
+  return (
+    rows.length === index.length &&
+    index.every(({ index: name, score }) => rows.some((row) => row.name === name && row.score === score))
+  );
 }

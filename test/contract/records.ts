@@ -1,5 +1,5 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
-import type { Cluster, IndexPlace } from "#src/cluster/cluster.js";
+import type { Cluster, IndexEntry, IndexPlace } from "#src/cluster/cluster.js";
 import { type Case, LIFE_MS, PAST_LIFE_MS } from "./world.js";
 
 const keysOf = async (node: Cluster, index: string, after?: IndexPlace, limit = 100) => {
@@ -210,6 +210,41 @@ function indexes(add: Case): void {
     deepEqual(await list({ score: 1, key: "b" }, 2), ["ba", "c"]);
     deepEqual(await list({ score: 2, key: "d" }), ["e"]);
     deepEqual(await list({ score: 2, key: "e" }), []);
+  });
+
+  add("a change of a known version moves an index entry, and keeps or removes others", async ({ node }) => {
+    const a = await node();
+    await a.records.put("other", "1", { index: at(2, "moved") });
+    const change = async (ifVersion: string | null | undefined, index: readonly IndexEntry[]) => {
+      ok(ifVersion !== undefined);
+      return a.records.put("k", "1", { ifVersion, index });
+    };
+    const first = await change(null, [...at(3, "moved"), ...at(1, "kept"), ...at(1, "removed")]);
+    const second = await change(first, [...at(1, "moved"), ...at(1, "kept"), ...at(1, "removed")]);
+    deepEqual(await keysOf(a, "moved", undefined, 1), ["k"]);
+    await change(second, [...at(1, "moved"), ...at(1, "kept")]);
+    deepEqual(await Promise.all(["moved", "kept", "removed"].map((index) => a.records.count(index))), [2, 1, 0]);
+    deepEqual(await keysOf(a, "removed"), []);
+  });
+
+  add("index entries follow a life that a change of a known version shortens or extends", async ({ node, elapse }) => {
+    const { records } = await node();
+    const put = (name: string, ttlMs: number | undefined, ifVersion: string | null) =>
+      records.put(name, "", { ifVersion, index: at(1, name), ...(ttlMs !== undefined && { ttlMs }) });
+    const lives = [
+      ["shortened", 100 * LIFE_MS, LIFE_MS],
+      ["limited", undefined, LIFE_MS],
+      ["extended", LIFE_MS, 100 * LIFE_MS],
+      ["unlimited", LIFE_MS, undefined],
+    ] as const;
+    for (const [name, first, second] of lives) {
+      const version = await put(name, first, null);
+      ok(version !== undefined && (await put(name, second, version)) !== undefined);
+    }
+    const counts = () => Promise.all(lives.map(([name]) => records.count(name)));
+    deepEqual(await counts(), [1, 1, 1, 1]);
+    await elapse(PAST_LIFE_MS);
+    deepEqual(await counts(), [0, 0, 1, 1]);
   });
 
   add("a put replaces the index entries of a record", async ({ node }) => {

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { after, before, type TestContext, test } from "node:test";
 import type { IndexEntry, PutOptions } from "#src/cluster/cluster.js";
 import { redisCluster } from "#src/redis/cluster.js";
-import { LIFE_MS, PAST_LIFE_MS, until, wait } from "../../contract/world.js";
+import { until } from "../../contract/world.js";
 import { type RedisServer, startRedis, type Tampering, tampered } from "../../support/engines/redis.js";
 import { libraries } from "./world.js";
 
@@ -76,15 +76,6 @@ test("a change that removes index entries writes these alone", async (t) => {
   deepEqual(await Promise.all(["a", "b", "c"].map((index) => records.count(index))), [0, 1, 0]);
 });
 
-test("a changed score is seen by a listing", async (t) => {
-  const { records } = await nodesOf(t)();
-  await records.put("l", "v", { index: [at("a", 2)] });
-  const ifVersion = await records.put("k", "v", { index: [at("a", 3)] });
-  ok(ifVersion && (await records.put("k", "w", { ifVersion, index: [at("a", 1)] })));
-  const [first] = await records.list("a", { limit: 1 });
-  deepEqual([first?.key, first?.value, first?.score], ["k", "w", 1]);
-});
-
 test("an index gets the entry of a put that ended before its last step, although it was kept since", async (t) => {
   const node = nodesOf(t);
   const crash: Tampering = {
@@ -95,25 +86,6 @@ test("an index gets the entry of a put that ended before its last step, although
   ok(ifVersion);
   deepEqual(await b.sentBy(() => b.records.put("k", "w", { ifVersion, index: [at("a", 1)] })), ["put"]);
   equal(await b.records.count("a"), 1);
-});
-
-test("an index follows a life that a change shortens or extends", async (t) => {
-  const { records } = await nodesOf(t)();
-  const change = async (key: string, first: number | undefined, second: number | undefined) => {
-    const index = [at(key, 1)];
-    const put = (options: PutOptions, ttlMs: number | undefined) =>
-      records.put(key, "v", { index, ...options, ...(ttlMs !== undefined && { ttlMs }) });
-    const ifVersion = await put({}, first);
-    ok(ifVersion && (await put({ ifVersion }, second)));
-  };
-  await change("shortened", 60_000, LIFE_MS);
-  await change("limited", undefined, LIFE_MS);
-  await change("extended", LIFE_MS, 60_000);
-  await change("unlimited", LIFE_MS, undefined);
-  equal(await records.count("shortened"), 1);
-  await wait(PAST_LIFE_MS);
-  const counts = ["shortened", "limited", "extended", "unlimited"].map((index) => records.count(index));
-  deepEqual(await Promise.all(counts), [0, 0, 1, 1]);
 });
 
 test("a count does not look at puts that its process is about to complete", async (t) => {
