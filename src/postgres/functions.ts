@@ -29,7 +29,9 @@ function put({ of }: Names): string {
         returning r.version into _found;
       end if;
       if _found is null then return null; end if;
-      delete from ${of("indexed")} where key = _key;
+      delete from ${of("indexed")} i where i.key = _key and not exists (
+        select from jsonb_to_recordset(_index::jsonb) as x(name text, score float8)
+        where x.name = i.name and x.score = i.score);
       insert into ${of("indexed")} (name, score, key)
       select x.name, x.score, _key from jsonb_to_recordset(_index::jsonb) as x(name text, score float8)
       on conflict do nothing;
