@@ -51,6 +51,18 @@ export class Documents {
     return (await this.engine.store(what, subject, meta, text)) as number;
   }
 
+  /**
+   * Stores a document where there is none. Resolves with its number, or with undefined. Most subjects are new, so that it
+   * reads nothing before it has failed once.
+   */
+  async add(what: string, subject: string, meta: DocumentMeta, text: string): Promise<number | undefined> {
+    const seq = await this.engine.store(what, subject, meta, text, 0);
+    if (seq !== undefined) return seq;
+    return this.change<number | undefined>(what, subject, (found) =>
+      found === undefined ? { meta, text, result: (seq) => seq } : { result: () => undefined },
+    );
+  }
+
   /** Changes a document as `judge` decides. It decides again if another process was faster. */
   async change<T>(what: string, subject: string, judge: (found: Document | undefined) => Change<T>): Promise<T> {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {

@@ -42,9 +42,7 @@ export function natsQueue(documents: Documents, mirror: Mirror, closed: AbortSig
 
   const operations = {
     add: async (id: string, job: string, delayMs: number) =>
-      documents.change("add a job", subjectOf(id), (found) =>
-        found === undefined ? { meta: metaOf(delayMs, 0), text: job, result: () => true } : { result: () => false },
-      ),
+      (await documents.add("add a job", subjectOf(id), metaOf(delayMs, 0), job)) !== undefined,
     async take(token: string, leaseMs: number) {
       // Taking proves nothing about jobs that have not arrived here. Their arrival wakes the workers again.
       await engine.tried("take a job");

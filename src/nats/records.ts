@@ -34,11 +34,14 @@ export class NatsRecords implements Records {
     const what = "put a record";
     const entries = index.map(({ index: name, score }) => [indexName(name), score] as const);
     const meta: RecordMeta = { ...lifeOf(ttlMs), ...(entries.length > 0 ? { index: entries } : {}) };
-    if (ifVersion === undefined) return String(await this.#documents.put(what, this.#subject(key), meta, value));
-    return this.#documents.change<string | undefined>(what, this.#subject(key), (found) => {
-      const version = found && versionOf(found);
-      return (version ?? null) === ifVersion ? { meta, text: value, result: String } : { result: () => undefined };
-    });
+    const subject = this.#subject(key);
+    if (ifVersion === undefined) return String(await this.#documents.put(what, subject, meta, value));
+    if (ifVersion === null) return (await this.#documents.add(what, subject, meta, value))?.toString();
+    return this.#documents.change<string | undefined>(what, subject, (found) =>
+      found !== undefined && versionOf(found) === ifVersion
+        ? { meta, text: value, result: String }
+        : { result: () => undefined },
+    );
   }
 
   async touch(key: string, ttlMs: number): Promise<boolean> {

@@ -15,10 +15,10 @@ before(async () => {
 after(() => server.end());
 
 /** Starts a node whose connection has faults, and one without. */
-async function open(t: TestContext, tampering: Tampering) {
+async function open(t: TestContext, tampering: Tampering, heartbeatMs = 100) {
   const prefix = newPrefix();
   const start = async (client: ReturnType<typeof clientOf>) => {
-    const node = natsCluster({ client, prefix, timeoutMs: 1_000, heartbeatMs: 100 });
+    const node = natsCluster({ client, prefix, timeoutMs: 1_000, heartbeatMs });
     t.after(() => node.close());
     await until(() => node.available, "a node starts");
     return node;
@@ -157,4 +157,22 @@ test("operations fail fast while the server answers nothing, and resume", async 
   server.thaw();
   equal((await insist(() => a.records.get("k")))?.value, "1");
   await until(() => gaps > 0, "the gap is told");
+});
+
+test("a new record and a new job are one request, also after the end of an earlier life", async (t) => {
+  const requests: string[] = [];
+  // A heartbeat sends requests as well.
+  const { a } = await open(t, { losesReply: (subject) => requests.push(subject) < 0 }, 60_000);
+  const sentBy = async (work: () => unknown) => {
+    requests.length = 0;
+    await work();
+    return requests.length;
+  };
+  equal(await sentBy(() => a.records.put("k", "v", { ifVersion: null })), 1);
+  equal(await a.records.put("k", "w", { ifVersion: null }), undefined);
+  equal(await sentBy(() => a.queue.add("j", "")), 1);
+  equal(await a.queue.add("j", ""), false);
+  await a.records.delete("k");
+  ok(await a.records.put("k", "x", { ifVersion: null }));
+  equal((await a.records.get("k"))?.value, "x");
 });
