@@ -196,9 +196,20 @@ export interface Queue {
   add(id: string, job: string, options?: { readonly delayMs?: number }): MaybePromise<boolean>;
   /**
    * Yields jobs, one at a time, until the signal fires or the cluster is closed. A job that was yielded stays with this
-   * process. `leaseMs` is the time after which the job of a process that is lost goes to another one.
+   * process.
    */
-  take(signal: AbortSignal, options?: { readonly leaseMs?: number }): AsyncIterable<Job>;
+  take(signal: AbortSignal, options?: TakeOptions): AsyncIterable<Job>;
+}
+
+export interface TakeOptions {
+  /** Time after which the job of a process that is lost goes to another one. */
+  readonly leaseMs?: number;
+  /**
+   * Returns the number of jobs that this process can work on now. An engine may take as many in one operation. Those that
+   * were not yielded at the end go back to the queue.
+   * @default () => 1
+   */
+  readonly most?: () => number;
 }
 
 /** Job that this process works on. Its lease renews itself until `done` or `later`. */

@@ -17,6 +17,7 @@ import type {
   Queue,
   Records,
   Stored,
+  TakeOptions,
   Writer,
 } from "./cluster.js";
 import { ClusterError } from "./error.js";
@@ -252,7 +253,7 @@ class SealedQueue implements Queue {
     return this.inner.add(id, await this.sealer.close(job, placeOfJob(id)), options);
   }
 
-  async *take(signal: AbortSignal, options?: { readonly leaseMs?: number }): AsyncIterable<Job> {
+  async *take(signal: AbortSignal, options?: TakeOptions): AsyncIterable<Job> {
     for await (const job of this.inner.take(signal, options)) {
       const text = await this.sealer.open(job.job, placeOfJob(job.id));
       yield {

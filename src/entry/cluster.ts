@@ -20,6 +20,7 @@ export type {
   Records,
   SharedChange,
   Stored,
+  TakeOptions,
   Writer,
 } from "../cluster/cluster.js";
 export { ClusterError, type ClusterFailure } from "../cluster/error.js";

@@ -51,7 +51,7 @@ export function natsQueue(documents: Documents, mirror: Mirror, closed: AbortSig
       for (const { subject, score } of mirror.look(JOBS, undefined, TRIES)) {
         if (score > time.now()) break;
         const job = await take(subject, token, leaseMs);
-        if (job !== undefined) return job;
+        if (job !== undefined) return [job];
       }
       return Math.max(1, first.score - time.now());
     },

@@ -10,9 +10,15 @@ export function postgresQueue(engine: Engine, { of }: Names, outbox: Outbox, clo
   const operations = {
     add: (id: string, job: string, delayMs: number) =>
       engine.changes(statements.add, toStored(id), toStored(job), delayMs),
-    async take(token: string, leaseMs: number) {
-      const [row] = await engine.run(statements.take, token, leaseMs);
-      if (row !== undefined) return { id: fromStored(row.id), job: fromStored(row.job), attempt: Number(row.attempt) };
+    async take(token: string, leaseMs: number, most: number) {
+      const rows = await engine.run(statements.take, token, leaseMs, most);
+      const ordered = [...rows].sort((one, other) => Number(one.place) - Number(other.place));
+      if (ordered.length > 0)
+        return ordered.map(({ id, job, attempt }) => ({
+          id: fromStored(id),
+          job: fromStored(job),
+          attempt: Number(attempt),
+        }));
       const [next] = await engine.run(statements.next);
       return next?.ms == null ? undefined : Number(next.ms);
     },
@@ -36,11 +42,14 @@ function statementsOf(jobs: string) {
         on conflict (id) do nothing returning id`,
     },
     take: {
-      operation: "take a job",
-      text: `update ${jobs} set token = $1::text, attempt = attempt + 1, leased_until = ${after("$2")}
-        where id = (select id from ${jobs} where leased_until <= clock_timestamp() order by leased_until, id limit 1
-          for update skip locked)
-        returning id, job, attempt::text`,
+      operation: "take jobs",
+      text: `with ready as materialized (
+          select id, extract(epoch from leased_until) as place from ${jobs} where leased_until <= clock_timestamp()
+          order by leased_until, id limit $3::int for update skip locked
+        )
+        update ${jobs} j set token = $1::text, attempt = attempt + 1, leased_until = ${after("$2")}
+        from ready where j.id = ready.id
+        returning j.id, j.job, j.attempt::text, ready.place::text`,
     },
     next: {
       operation: "look for jobs",

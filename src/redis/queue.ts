@@ -1,4 +1,5 @@
-import type { Job, Queue } from "../cluster/cluster.js";
+import type { Job, Queue, TakeOptions } from "../cluster/cluster.js";
+import { eachJob, JobsAtOnce } from "../cluster/engine/jobs-at-once.js";
 import { ClusterError } from "../cluster/error.js";
 import { Bell } from "./bell.js";
 import type { Channels } from "./channels.js";
@@ -20,19 +21,25 @@ const ADD = script(
   redis.call('PUBLISH', ARGV[4], '')
   return 1`,
 );
-/** Returns a job, or the time until the next one is due, or nothing. */
+/** ARGV: token, lease, number of jobs. Returns jobs, or the time until the next one is due, or nothing. */
 const TAKE = script(
-  "take a job",
+  "take jobs",
   `${KEYS}
   local t = now()
-  local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')
+  local first = redis.call('ZRANGE', due, 0, ARGV[3] - 1, 'WITHSCORES')
   if not first[1] then return {} end
   if tonumber(first[2]) > t then return {text(first[2] - t)} end
-  local id = first[1]
-  redis.call('ZADD', due, text(t + ARGV[2]), id)
-  redis.call('HSET', owners, id, ARGV[1])
-  local try = redis.call('HINCRBY', tries, id, 1)
-  return {id, redis.call('HGET', jobs, id) or '', text(try)}`,
+  local taken = {}
+  for at = 1, #first, 2 do
+    local id = first[at]
+    if tonumber(first[at + 1]) > t then break end
+    redis.call('ZADD', due, text(t + ARGV[2]), id)
+    redis.call('HSET', owners, id, ARGV[1])
+    taken[#taken + 1] = id
+    taken[#taken + 1] = redis.call('HGET', jobs, id) or ''
+    taken[#taken + 1] = text(redis.call('HINCRBY', tries, id, 1))
+  end
+  return taken`,
 );
 const RENEW = script(
   "renew a job",
@@ -86,19 +93,25 @@ export class RedisQueue implements Queue {
     return (await this.#engine.run(ADD, this.#keys, [id, job, delayOf(delayMs), this.#channel])) === 1;
   }
 
-  async *take(signal: AbortSignal, { leaseMs = LEASE_MS }: { readonly leaseMs?: number } = {}): AsyncGenerator<Job> {
+  async *take(signal: AbortSignal, { leaseMs = LEASE_MS, most }: TakeOptions = {}): AsyncGenerator<Job> {
     const { clock, closing } = this.#engine;
     const bell = new Bell(clock, [signal, closing]);
     const listening = this.#channels.listen(this.#channel, () => bell.ring());
     // Jobs may have been added before the channel was heard.
     listening.ready.then(() => bell.ring());
     const unfollow = this.#channels.onMissed(() => bell.ring());
+    const atOnce = new JobsAtOnce(most);
     try {
       while (!bell.isEnded) {
-        const found = await this.#next(leaseMs);
+        const found = await this.#next(leaseMs, atOnce.ask());
+        atOnce.found(typeof found === "number" ? 0 : found.length);
         if (typeof found === "number") await bell.wait(found);
-        else if (bell.isEnded) return await found.later(0);
-        else yield found;
+        else
+          yield* eachJob(
+            found,
+            () => bell.isEnded,
+            async ({ job }) => job.later(0),
+          );
       }
     } finally {
       unfollow();
@@ -114,22 +127,26 @@ export class RedisQueue implements Queue {
     await Promise.all(all.map(([, free]) => free()));
   }
 
-  /** Takes a job, or returns the time until the queue must be looked at again. */
-  async #next(leaseMs: number): Promise<Job | number> {
+  /** Takes jobs, or returns the time until the queue must be looked at again. */
+  async #next(leaseMs: number, most: number): Promise<readonly { readonly job: Job }[] | number> {
     const engine = this.#engine;
     const token = engine.token();
     const since = engine.clock.now();
     let reply: readonly string[];
     try {
-      reply = (await engine.run(TAKE, this.#keys, [token, durationOf(leaseMs)])) as readonly string[];
+      reply = (await engine.run(TAKE, this.#keys, [token, durationOf(leaseMs), most])) as readonly string[];
     } catch (error) {
       if (error instanceof ClusterError && error.failure === "refused") throw error;
       return RETRY_MS;
     }
-    const [id, job, attempt] = reply;
-    if (id === undefined) return LOOK_MS;
-    if (job === undefined) return Math.min(Number(id) + 1, LOOK_MS);
-    return this.#hold({ id, job, attempt: Number(attempt) }, token, leaseMs, since);
+    if (reply.length === 0) return LOOK_MS;
+    if (reply.length === 1) return Math.min(Number(reply[0]) + 1, LOOK_MS);
+    const jobs: { readonly job: Job }[] = [];
+    for (let at = 0; at + 2 < reply.length; at += 3) {
+      const [id = "", job = "", attempt] = reply.slice(at, at + 3);
+      jobs.push({ job: this.#hold({ id, job, attempt: Number(attempt) }, token, leaseMs, since) });
+    }
+    return jobs;
   }
 
   #hold(taken: Pick<Job, "id" | "job" | "attempt">, token: string, ttlMs: number, since: number): Job {

@@ -37,12 +37,17 @@ function jobOperations(session: Session) {
       if (isAdded) changed();
       return isAdded;
     },
-    /** Takes a job that is due, or returns the time until the next one. */
-    takeJob(token: string, leaseMs: number): Row | number | undefined {
+    /** Takes up to `most` jobs that are due, or returns the time until the next one. */
+    takeJobs(token: string, leaseMs: number, most: number): readonly Row[] | number | undefined {
       const { now } = session;
       const due = next.get()?.due;
       if (due == null) return undefined;
-      return take.get(token, now + leaseMs, now) ?? Number(due) - now;
+      const taken: Row[] = [];
+      for (let row = take.get(token, now + leaseMs, now); row !== undefined; ) {
+        taken.push(row);
+        row = taken.length < most ? take.get(token, now + leaseMs, now) : undefined;
+      }
+      return taken.length > 0 ? taken : Number(due) - now;
     },
     renewJob: (id: string, token: string, leaseMs: number): boolean =>
       extend.run(session.now + leaseMs, id, token, session.now).changes > 0,

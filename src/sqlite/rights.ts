@@ -1,4 +1,4 @@
-import type { Job } from "../cluster/cluster.js";
+import type { Job, TakeOptions } from "../cluster/cluster.js";
 import { EngineBuckets } from "../cluster/engine/buckets.js";
 import { EngineLeases } from "../cluster/engine/leases.js";
 import { EngineQueue } from "../cluster/engine/queue.js";
@@ -26,11 +26,14 @@ export class SqliteQueue extends EngineQueue {
   constructor(engine: Engine, watch: Watch, closed: AbortSignal) {
     const operations = {
       add: (id: string, job: string, delayMs: number) => engine.run("addJob", toStored(id), toStored(job), delayMs),
-      async take(token: string, leaseMs: number) {
-        const found = await engine.run("takeJob", token, leaseMs);
+      async take(token: string, leaseMs: number, most: number) {
+        const found = await engine.run("takeJobs", token, leaseMs, most);
         if (found === undefined || typeof found === "number") return found;
-        const { id, job, attempt } = found;
-        return { id: fromStored(String(id)), job: fromStored(String(job)), attempt: Number(attempt) };
+        return found.map(({ id, job, attempt }) => ({
+          id: fromStored(String(id)),
+          job: fromStored(String(job)),
+          attempt: Number(attempt),
+        }));
       },
       renew: (id: string, token: string, leaseMs: number) => engine.run("renewJob", toStored(id), token, leaseMs),
       done: (id: string, token: string) => engine.run("finishJob", toStored(id), token),
@@ -41,7 +44,7 @@ export class SqliteQueue extends EngineQueue {
     this.#watch = watch;
   }
 
-  override take(signal: AbortSignal, options?: { readonly leaseMs?: number }): AsyncIterable<Job> {
+  override take(signal: AbortSignal, options?: TakeOptions): AsyncIterable<Job> {
     return this.#watch.during("jobs", super.take(signal, options));
   }
 }

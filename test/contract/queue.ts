@@ -49,6 +49,35 @@ function jobs(add: Case): void {
     );
   });
 
+  add(
+    "a worker with room for many jobs gets them in order, and returns those that it did not get to",
+    async (stage) => {
+      const [a, b] = [await stage.node(), await stage.node()];
+      const ids = Array.from({ length: 20 }, (_, at) => `job ${at}`);
+      for (const id of ids) {
+        await a.queue.add(id, `do ${id}`);
+        await stage.elapse(5);
+      }
+      const got: string[] = [];
+      for await (const job of a.queue.take(new AbortController().signal, { leaseMs: LIFE_MS, most: () => 16 })) {
+        got.push(job.id);
+        await job.done();
+        // The rest of those that were taken at once is left.
+        if (got.length === 9) break;
+      }
+      deepEqual(got, ids.slice(0, 9));
+      const { jobs, reaches } = worker(stage, b, 100 * LIFE_MS);
+      await reaches(11);
+      deepEqual(
+        jobs.map(({ id, job }) => [id, job]).sort(),
+        ids
+          .slice(9)
+          .map((id) => [id, `do ${id}`])
+          .sort(),
+      );
+    },
+  );
+
   add("a job id is taken until the job is done", async (stage) => {
     const [a, b] = [await stage.node(), await stage.node()];
     equal(await a.queue.add("j", "1"), true);

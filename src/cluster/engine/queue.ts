@@ -1,6 +1,7 @@
 import type { Clock } from "../../call/clock.js";
-import type { Job, Queue } from "../cluster.js";
+import type { Job, Queue, TakeOptions } from "../cluster.js";
 import { ClusterError } from "../error.js";
+import { eachJob, JobsAtOnce } from "./jobs-at-once.js";
 import { MAX_LIFE_MS, Renewal } from "./renewal.js";
 import { Wake } from "./wake.js";
 
@@ -23,8 +24,11 @@ export interface StoredJob {
 export interface JobOperations {
   /** Adds a job. Resolves with false if its id is taken. */
   add(id: string, job: string, delayMs: number): Promise<boolean>;
-  /** Takes a job that is due. Resolves with the time until the next one is due, or undefined if there is none. */
-  take(token: string, leaseMs: number): Promise<StoredJob | number | undefined>;
+  /**
+   * Takes up to `most` jobs that are due. Resolves with the time until the next one is due if there is none, or with
+   * undefined.
+   */
+  take(token: string, leaseMs: number, most: number): Promise<readonly StoredJob[] | number | undefined>;
   renew(id: string, token: string, leaseMs: number): Promise<boolean>;
   done(id: string, token: string): Promise<boolean>;
   later(id: string, token: string, delayMs: number): Promise<boolean>;
@@ -63,22 +67,20 @@ export class EngineQueue implements Queue {
     for (const worker of this.#workers) worker.wake();
   }
 
-  async *take(
-    signal: AbortSignal,
-    { leaseMs = DEFAULT_LEASE_MS }: { readonly leaseMs?: number } = {},
-  ): AsyncIterable<Job> {
+  async *take(signal: AbortSignal, { leaseMs = DEFAULT_LEASE_MS, most }: TakeOptions = {}): AsyncIterable<Job> {
     const worker = new Wake();
+    const atOnce = new JobsAtOnce(most);
     const ended = [signal, this.#closed];
     const isEnded = () => ended.some(({ aborted }) => aborted);
     this.#workers.add(worker);
     try {
       while (!isEnded()) {
-        const finding = this.#find(Math.min(leaseMs, MAX_LIFE_MS));
+        const finding = this.#find(Math.min(leaseMs, MAX_LIFE_MS), atOnce.ask());
         this.#finding.add(finding);
         const found = await finding.finally(() => this.#finding.delete(finding));
+        atOnce.found(typeof found === "number" ? 0 : found.length);
         if (typeof found === "number") await worker.wait(this.#clock, found, ended);
-        else if (isEnded()) await found.end().catch(() => {});
-        else yield found.job;
+        else yield* eachJob(found, isEnded, (running) => running.end());
       }
     } finally {
       this.#workers.delete(worker);
@@ -91,14 +93,14 @@ export class EngineQueue implements Queue {
     await Promise.allSettled([...this.#running].map((running) => running.end()));
   }
 
-  /** Takes a job. Returns the time until the next look if there is none. */
-  async #find(leaseMs: number): Promise<Running | number> {
+  /** Takes jobs. Returns the time until the next look if there is none. */
+  async #find(leaseMs: number, most: number): Promise<readonly Running[] | number> {
     const token = crypto.randomUUID();
     const askedAt = this.#clock.now();
     try {
-      const found = (await this.#operations.take(token, leaseMs)) ?? LOOK_MS;
+      const found = (await this.#operations.take(token, leaseMs, most)) ?? LOOK_MS;
       if (typeof found === "number") return Math.min(Math.max(Math.ceil(found), 1), LOOK_MS);
-      return this.#run(found, token, leaseMs, askedAt);
+      return found.map((job) => this.#run(job, token, leaseMs, askedAt));
     } catch (error) {
       if (error instanceof ClusterError && error.failure === "refused") throw error;
       return RETRY_MS;

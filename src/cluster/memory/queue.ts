@@ -1,4 +1,4 @@
-import type { Job, Queue } from "../cluster.js";
+import type { Job, Queue, TakeOptions } from "../cluster.js";
 import { ClusterError } from "../error.js";
 import { type Expiries, Expiring } from "./expiries.js";
 import { Holding, type Holdings } from "./holdings.js";
@@ -115,7 +115,7 @@ export class MemoryQueue implements Queue {
     return () => this.#table.takers.delete(taker);
   }
 
-  async *take(signal: AbortSignal, options?: { readonly leaseMs?: number }): AsyncIterable<Job> {
+  async *take(signal: AbortSignal, options?: TakeOptions): AsyncIterable<Job> {
     const waiter = new Waiter(this.#link, signal);
     this.#table.takers.add(waiter);
     try {

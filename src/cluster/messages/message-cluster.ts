@@ -113,7 +113,10 @@ export class MessageCluster implements Cluster {
 function jobsBy(calls: Calls) {
   return {
     add: (id: string, job: string, delayMs: number) => calls.run("addJob", id, job, delayMs),
-    take: (token: string, leaseMs: number) => calls.run("takeJob", token, leaseMs),
+    take: async (token: string, leaseMs: number) => {
+      const job = await calls.run("takeJob", token, leaseMs);
+      return job && [job];
+    },
     renew: (id: string, token: string, leaseMs: number) => calls.run("renewJob", id, token, leaseMs),
     done: (id: string, token: string) => calls.run("finishJob", id, token),
     later: (id: string, token: string, delayMs: number) => calls.run("returnJob", id, token, delayMs),

@@ -55,7 +55,8 @@ export class TaskWorkers {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       try {
-        for await (const job of cluster.queue.take(signal, { leaseMs: limits.leaseMs })) {
+        const most = () => limits.maxRunning - this.#active;
+        for await (const job of cluster.queue.take(signal, { leaseMs: limits.leaseMs, most })) {
           void this.#work(job);
           while (this.#active >= limits.maxRunning && !signal.aborted) await this.#room();
         }
