@@ -3,25 +3,13 @@ import type { Cluster, Logs, Records } from "bowline/cluster";
 import { z } from "zod";
 import { type Gate, gate } from "../../support/gate.js";
 import { blocks, messages, settle, status, textOf, until } from "../../support/legacy-endpoint.js";
-import { at, NodesWorld } from "../../support/nodes-world.js";
+import { at, NodesWorld, replaceParts } from "../../support/nodes-world.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = "legacy-http";
 const UPDATED = "notifications/resources/updated";
 const TOOLS = "notifications/tools/list_changed";
 const methods = (exchange: Parameters<typeof messages>[0]) => messages(exchange).map(({ method }) => method);
-
-/** Replaces functions of a part of the cluster. */
-function replace<Part extends object>(part: Part, changes: Partial<Part>): Part {
-  return new Proxy(part, {
-    get(target, name) {
-      const own = changes[name as keyof Part];
-      if (own !== undefined) return own;
-      const value = target[name as keyof Part] as unknown;
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
 
 /** Records whose reads of sessions wait for a gate, if there is one. The value is read before. */
 function lateReads({ records }: Cluster, next: () => Gate | undefined): { readonly records: Records } {
@@ -30,7 +18,7 @@ function lateReads({ records }: Cluster, next: () => Gate | undefined): { readon
     if (key.startsWith("session:")) await next()?.opened;
     return stored;
   };
-  return { records: replace(records, { get }) };
+  return { records: replaceParts(records, { get }) };
 }
 
 proves("cluster:state:subscriptions", { wire }, "a change that is faster than its subscription is told", async (t) => {
@@ -196,7 +184,7 @@ proves(
         await late?.opened;
         return logs.claim(log, stream);
       };
-      return { logs: replace(logs, { claim }) };
+      return { logs: replaceParts(logs, { claim }) };
     };
     const define = ({ server }: Parameters<NonNullable<Parameters<NodesWorld["node"]>[0]>>[0]) =>
       server.tool("a", {}, () => "a");
@@ -223,7 +211,7 @@ proves("cluster:standalone:once", { wire }, "a message that its former writer ca
   const deaf = ({ bus }: Cluster): Partial<Cluster> => {
     const publish: Cluster["bus"]["publish"] = (topic, text) =>
       text.includes('"listening"') ? undefined : bus.publish(topic, text);
-    return { bus: replace(bus, { publish }), connectChanges: (local) => local };
+    return { bus: replaceParts(bus, { publish }), connectChanges: (local) => local };
   };
   const other = world.node(({ server }) => server.tool("a", {}, () => "a"), deaf);
   const client = await one.endpoint.open();
@@ -233,6 +221,43 @@ proves("cluster:standalone:once", { wire }, "a message that its former writer ca
   await until(() => methods(stream).length > 0, "the change");
   deepEqual(methods(stream), [TOOLS]);
 });
+
+proves(
+  "cluster:standalone:once",
+  { wire },
+  "a log message that is published late is not repeated to a client that has moved",
+  async (t) => {
+    const world = new NodesWorld(t, {}, { capabilities: { logging: true } });
+    const held: (() => void)[] = [];
+    const one = world.node(
+      () => {},
+      ({ bus }) => ({
+        bus: replaceParts(bus, {
+          publish: async (topic, text) => {
+            if (text.includes('"log"')) await new Promise<void>((resolve) => held.push(resolve));
+            return bus.publish(topic, text);
+          },
+        }),
+      }),
+    );
+    const other = world.node();
+    const client = await one.endpoint.open();
+    const bystander = await other.endpoint.open();
+    const first = client.get();
+    const elsewhere = bystander.get();
+    await until(() => first.status === 200 && elsewhere.status === 200, "the streams");
+    await settle();
+    one.endpoint.server.log("info", "late");
+    await until(() => messages(first).length === 1, "the message");
+    const second = at(other, client).get();
+    await until(() => second.status === 200, "the second stream");
+    await settle();
+    for (const publish of held) publish();
+    await until(() => messages(elsewhere).length === 1, "the message in the other process");
+    await settle();
+    deepEqual(messages(second), []);
+  },
+);
 
 proves("cluster:stream:stored-first", { wire }, "a call whose messages cannot be stored ends at a limit", async (t) => {
   const world = new NodesWorld(t, { resumable: true }, { limits: { maxBehind: 10_000 } });
@@ -269,7 +294,7 @@ proves("cluster:standalone:newest", { wire }, "a late message about an older GET
       if (text.includes('"listening"')) await late.opened;
       return bus.publish(topic, text);
     };
-    return { bus: replace(bus, { publish }) };
+    return { bus: replaceParts(bus, { publish }) };
   });
   const other = world.node(define);
   const client = await one.endpoint.open();

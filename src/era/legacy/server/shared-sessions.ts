@@ -71,6 +71,8 @@ export interface SharedSession {
   readonly standalone: {
     /** True if this process writes the stream. */
     held: boolean;
+    /** True if the client listens in this process. */
+    readonly connected: boolean;
     send(frame: string): void | Promise<void>;
     detach(retryMs: number | undefined): void;
     release(): void;

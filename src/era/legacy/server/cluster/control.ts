@@ -30,7 +30,8 @@ export type ControlMessage =
   /** A question of the session has been answered. */
   | { readonly kind: "answered"; readonly session: string; readonly id: string }
   | { readonly kind: "failed"; readonly session: string; readonly id: RequestId; readonly problem: string }
-  | { readonly kind: "log"; readonly message: LogMessage }
+  /** A message to all clients. The sender has written it to the standalone streams of the sessions in `sent`. */
+  | { readonly kind: "log"; readonly message: LogMessage; readonly sent: readonly string[] }
   /** A URL elicitation is complete. */
   | { readonly kind: "elicited"; readonly id: string }
   /** The streams of a process that has died are ended. */

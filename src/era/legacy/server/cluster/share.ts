@@ -34,6 +34,8 @@ export function shareSessions<Session extends SharedSession>(cluster: Cluster, p
 
 /** Milliseconds after which clients connect to another process when this one shuts down. */
 const HAND_OVER_MS = 100;
+/** Maximum number of sessions that a message to all clients names. */
+const MAX_NAMED = 1_000;
 
 class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   readonly log: SessionLog | undefined;
@@ -103,7 +105,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     runtime.urlElicitations.onUnknown = (id) => this.#control.publish({ kind: "elicited", id });
     this.#stop = [
       cluster.bus.onGap(() => this.#onGap()),
-      runtime.onLog((message) => this.#control.publish({ kind: "log", message })),
+      runtime.onLog((message) => this.#control.publish({ kind: "log", message, sent: this.#connected() })),
       runtime.changes.subscribe((change) => this.#recent.add(change)),
       runtime.onClosing(() => this.#handOver()),
     ];
@@ -244,7 +246,9 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
 
   #receive(message: ControlMessage, from: string): void {
     if (message.kind === "log") {
-      for (const session of this.sessions.values()) if (session.protocol.isReady) session.protocol.log(message.message);
+      const sent = new Set(message.sent);
+      for (const { sessionId, protocol } of this.sessions.values())
+        if (protocol.isReady && !sent.has(sessionId)) protocol.log(message.message);
     } else if (message.kind === "elicited") this.#complete(message.id);
     else if (message.kind === "dead") this.#resync(message.node);
     else this.#receiveFor(this.sessions.local(message.session), message, from);
@@ -275,6 +279,20 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       case "failed":
         return session.failQuestion(message.id, message.problem);
     }
+  }
+
+  /**
+   * Returns the sessions whose clients get a message to all from this process, since they must not get it again where
+   * they listen next. A log tells the next writer of the messages that it stores.
+   */
+  #connected(): readonly string[] {
+    if (this.log !== undefined) return [];
+    const connected: string[] = [];
+    for (const { sessionId, standalone } of this.sessions.values()) {
+      if (standalone.connected) connected.push(sessionId);
+      if (connected.length === MAX_NAMED) break;
+    }
+    return connected;
   }
 
   /** Completes a URL elicitation of this process whose completion was reported in another one. */
