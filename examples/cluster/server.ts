@@ -12,7 +12,7 @@ import * as z from "zod";
 
 /**
  * One node of a server that runs in several processes. The environment has the address of the engine (CLUSTER_URL), the
- * keys of sealed states (STATE_KEYS, such as `2026-11:secret,2026-08:secret`, the newest first), the names by which
+ * keys of sealed states (STATE_KEYS, such as `2026-11:secret,2026-08:secret`: the first seals, each opens), the names by which
  * clients reach the server (ALLOWED_HOSTS), and the name of the node (NODE_NAME).
  */
 const {

@@ -1,9 +1,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { parseAllDocuments } from "yaml";
-import { SERVER_LIMITS } from "#src/era/server-limits.js";
-import { KEEP_ALIVE_MS } from "#src/http/sse/keep-alive.js";
+import { parse, parseAllDocuments } from "yaml";
 import { SERVE_HTTP_LIMITS } from "#src/node/limits.js";
 
 const example = new URL("../../../examples/cluster/", import.meta.url);
@@ -12,11 +10,13 @@ const files = readdirSync(new URL("kubernetes/", example));
 const texts = files.map((file) => read(`kubernetes/${file}`));
 const program = read("server.ts");
 const page = read("../../docs/deploying/kubernetes.md");
+const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block = ""]) => block);
+const hook = blocks.find((block) => block.includes("preStop")) ?? "";
 
 interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> };
+  readonly metadata: { readonly name: string };
   // biome-ignore lint/suspicious/noExplicitAny: the members differ by kind
   readonly spec: any;
   readonly stringData?: Readonly<Record<string, string>>;
@@ -43,7 +43,8 @@ test("the manifests have the kinds and versions that the page describes", () => 
   deepEqual(manifests.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`).sort(), [
     "apps/v1 Deployment",
     "autoscaling/v2 HorizontalPodAutoscaler",
-    "networking.k8s.io/v1 Ingress",
+    "gateway.networking.k8s.io/v1 Gateway",
+    "gateway.networking.k8s.io/v1 HTTPRoute",
     "networking.k8s.io/v1 NetworkPolicy",
     "networking.k8s.io/v1 NetworkPolicy",
     "policy/v1 PodDisruptionBudget",
@@ -72,12 +73,18 @@ test("a pod has the time to drain before it is killed", () => {
   deepEqual(container.command, ["node", "server.ts"]); // process 1 receives SIGTERM
 });
 
+test("the hook of the page leaves the time to drain", () => {
+  const { terminationGracePeriodSeconds, containers } = parse(hook);
+  const [{ lifecycle }] = containers;
+  ok(terminationGracePeriodSeconds - lifecycle.preStop.sleep.seconds >= pod.terminationGracePeriodSeconds);
+});
+
 test("a rolling update and an upgrade of machines leave pods that serve", () => {
   deepEqual(deployment.strategy, { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } });
   const { spec: budget } = find("PodDisruptionBudget");
   const { spec: scaling } = find("HorizontalPodAutoscaler");
-  ok(budget.maxUnavailable < deployment.replicas);
-  equal(scaling.minReplicas, deployment.replicas);
+  ok(budget.maxUnavailable < scaling.minReplicas);
+  equal(deployment.replicas, undefined, "each kubectl apply would undo the work of the autoscaler");
   deepEqual(scaling.scaleTargetRef, { apiVersion: "apps/v1", kind: "Deployment", name: "harbour" });
 });
 
@@ -108,35 +115,41 @@ test("the labels of all selectors are those of the pods, and no session is bound
   deepEqual(service, { selector: labels, ports: [{ name: "http", port: 80, targetPort: container.ports[0].name }] });
 });
 
-test("the ingress lets streams pass, and never repeats a POST that may have run", () => {
-  const { spec, metadata } = find("Ingress");
-  const prefix = "nginx.ingress.kubernetes.io/";
-  const settings = new Map(
-    Object.entries(metadata.annotations ?? {}).map(([name, value]) => [name.replace(prefix, ""), value]),
-  );
-  for (const value of settings.values()) equal(typeof value, "string");
-  equal(settings.get("proxy-buffering"), "off");
-  ok(Number(settings.get("proxy-read-timeout")) * 1000 > KEEP_ALIVE_MS);
-  equal(settings.get("proxy-body-size"), `${SERVER_LIMITS.maxBodyBytes / 1024 ** 2}m`);
-  equal(settings.get("proxy-next-upstream"), "error timeout");
-  const [rule] = spec.rules;
-  const [path] = rule.http.paths;
-  equal(rule.host, container.env.find(({ name }: { name: string }) => name === "ALLOWED_HOSTS").value);
-  deepEqual(spec.tls[0].hosts, [rule.host]);
-  deepEqual([path.path, path.pathType], ["/mcp", "Exact"]);
-  deepEqual(path.backend.service, { name: "harbour", port: { name: "http" } });
+test("the route leads from the host of the program to its service, and lets streams stay open", () => {
+  const { spec: route } = find("HTTPRoute");
+  const { spec: gateway } = find("Gateway");
+  const { spec: service } = find("Service");
+  const [listener] = gateway.listeners;
+  const [rule] = route.rules;
+  equal(listener.hostname, container.env.find(({ name }: { name: string }) => name === "ALLOWED_HOSTS").value);
+  deepEqual(route.hostnames, [listener.hostname]);
+  deepEqual(route.parentRefs, [{ name: "harbour", sectionName: listener.name }]);
+  deepEqual(rule.matches, [{ path: { type: "Exact", value: "/mcp" } }]);
+  deepEqual(rule.backendRefs, [{ name: "harbour", port: service.ports[0].port }]);
+  deepEqual(rule.timeouts, { request: "0s" });
 });
 
-test("only the pods reach the engine, and only the ingress reaches the pods", () => {
+test("only the gateway reaches the pods, and only the pods and its replicas reach the engine", () => {
   const { spec: ours } = find("NetworkPolicy");
   const { spec: engine } = find("NetworkPolicy", "redis");
   for (const { policyTypes } of [ours, engine]) deepEqual(policyTypes, ["Ingress", "Egress"]);
   const enginePort = Number(new URL(find("Secret").stringData?.["cluster-url"] ?? "").port);
+  const ports = [{ protocol: "TCP", port: enginePort }];
+  const [engines, resolver] = engine.egress;
   deepEqual(engine.ingress, [
-    { from: [{ podSelector: ours.podSelector }], ports: [{ protocol: "TCP", port: enginePort }] },
+    { from: [{ podSelector: ours.podSelector }], ports },
+    { from: [{ podSelector: engine.podSelector }], ports },
   ]);
-  deepEqual(ours.egress[0], { to: [{ podSelector: engine.podSelector }], ports: engine.ingress[0].ports });
-  deepEqual(ours.ingress[0].ports, [{ protocol: "TCP", port: container.ports[0].containerPort }]);
+  deepEqual(engines, { to: [{ podSelector: engine.podSelector }], ports });
+  deepEqual(ours.egress, [engines, resolver]);
+  deepEqual(ours.ingress, [
+    {
+      from: [
+        { podSelector: { matchLabels: { "gateway.networking.k8s.io/gateway-name": find("Gateway").metadata.name } } },
+      ],
+      ports: [{ protocol: "TCP", port: container.ports[0].containerPort }],
+    },
+  ]);
 });
 
 test("the pods have no rights that they do not need, and their memory is bounded", () => {
@@ -152,10 +165,12 @@ test("the pods have no rights that they do not need, and their memory is bounded
   match(container.image, /:\d+\.\d+\.\d+$/);
 });
 
-test("the page quotes the files", () => {
-  const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block = ""]) => block);
+test("the page quotes the files, apart from the hook", () => {
   ok(blocks.length >= 5);
-  for (const block of blocks) ok(isQuoted(block), block);
+  deepEqual(
+    blocks.filter((block) => !isQuoted(block)),
+    [hook],
+  );
   for (const file of files) ok(page.includes(`examples/cluster/kubernetes/${file}`), file);
 });
 
