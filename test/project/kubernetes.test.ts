@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { parse, parseAllDocuments } from "yaml";
 import { SERVE_HTTP_LIMITS } from "#src/node/limits.js";
+import { problemsOf } from "./kubernetes-shapes.js";
 
 const example = new URL("../../../examples/cluster/", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, example), "utf8");
@@ -53,6 +54,97 @@ test("the manifests have the kinds and versions that the page describes", () => 
   ]);
 });
 
+for (const manifest of manifests)
+  test(`the ${manifest.kind} ${manifest.metadata.name} has the form that Kubernetes expects`, () => {
+    deepEqual(problemsOf(manifest), []);
+  });
+
+/** Mistakes in a manifest, each with the problem that has to be found. */
+const mistakes: readonly (readonly [title: string, kind: string, change: Change, problem: RegExp])[] = [
+  [
+    "a misspelt field that is required",
+    "Deployment",
+    ({ template }) => rename(template.spec.topologySpreadConstraints[0], "whenUnsatisfiable", "whenUnsatisfyable"),
+    /topologySpreadConstraints\.0.*whenUnsatisf/,
+  ],
+  [
+    "an unknown type of seccomp profile",
+    "Deployment",
+    ({ template }) => Object.assign(template.spec.securityContext.seccompProfile, { type: "Default" }),
+    /seccompProfile\.type/,
+  ],
+  [
+    "an unknown field in the pod",
+    "Deployment",
+    ({ template }) => Object.assign(template.spec, { gracePeriodSeconds: 30 }),
+    /template\.spec: .*gracePeriodSeconds/,
+  ],
+  [
+    "a request of memory above its limit",
+    "Deployment",
+    ({ template }) => Object.assign(template.spec.containers[0].resources.requests, { memory: "1Gi" }),
+    /resources: a request is above its limit/,
+  ],
+  [
+    "the user root in a pod that must not be root",
+    "Deployment",
+    ({ template }) => Object.assign(template.spec.securityContext, { runAsUser: 0 }),
+    /securityContext: runAsUser is root/,
+  ],
+  [
+    "an update that may neither add nor remove a pod",
+    "Deployment",
+    ({ strategy }) => Object.assign(strategy.rollingUpdate, { maxSurge: 0 }),
+    /rollingUpdate: both are 0/,
+  ],
+  [
+    "a number that is a text",
+    "Deployment",
+    ({ template }) => Object.assign(template.spec.containers[0].readinessProbe, { periodSeconds: "2" }),
+    /readinessProbe\.periodSeconds/,
+  ],
+  [
+    "a largest number of pods below the smallest",
+    "HorizontalPodAutoscaler",
+    (scaling) => Object.assign(scaling, { maxReplicas: 2 }),
+    /minReplicas is above maxReplicas/,
+  ],
+  [
+    "the class of a gateway in a field of another name",
+    "Gateway",
+    (gateway) => rename(gateway, "gatewayClassName", "gatewayClass"),
+    /spec: .*gatewayClass"/,
+  ],
+  [
+    "a time without a unit in a route",
+    "HTTPRoute",
+    ({ rules }) => Object.assign(rules[0].timeouts, { request: "0" }),
+    /timeouts\.request/,
+  ],
+  [
+    "a backend by the name of its port in a route",
+    "HTTPRoute",
+    ({ rules }) => Object.assign(rules[0].backendRefs[0], { port: "http" }),
+    /backendRefs\.0\.port/,
+  ],
+];
+
+// biome-ignore lint/suspicious/noExplicitAny: the members differ by kind
+type Change = (spec: any) => unknown;
+
+function rename(object: Record<string, unknown>, from: string, to: string): void {
+  ok(from in object, from);
+  object[to] = object[from];
+  delete object[from];
+}
+
+for (const [title, kind, change, problem] of mistakes)
+  test(`${title} is found`, () => {
+    const manifest = structuredClone(find(kind));
+    change(manifest.spec);
+    match(problemsOf(manifest).join("\n"), problem);
+  });
+
 test("the probes use the paths and the port at which the program serves", () => {
   const [port] = container.ports;
   equal(container.readinessProbe.httpGet.path, "/readyz");
@@ -73,9 +165,13 @@ test("a pod has the time to drain before it is killed", () => {
   deepEqual(container.command, ["node", "server.ts"]); // process 1 receives SIGTERM
 });
 
-test("the hook of the page leaves the time to drain", () => {
+test("the hook of the page has its form and leaves the time to drain", () => {
   const { terminationGracePeriodSeconds, containers } = parse(hook);
   const [{ lifecycle }] = containers;
+  const manifest = structuredClone(find("Deployment"));
+  Object.assign(manifest.spec.template.spec, { terminationGracePeriodSeconds });
+  Object.assign(manifest.spec.template.spec.containers[0], { lifecycle });
+  deepEqual(problemsOf(manifest), []);
   ok(terminationGracePeriodSeconds - lifecycle.preStop.sleep.seconds >= pod.terminationGracePeriodSeconds);
 });
 
