@@ -65,7 +65,7 @@ export class EnginePart extends Part {
 
 /** Node of the cluster in its own process. */
 export class NodePart extends Part {
-  /** Counters of the node: calls that run, sessions, and streams. */
+  /** Counters of the node: calls that run, sessions that it knows, and open streams of both eras. */
   stats = { running: 0, sessions: 0, streams: 0 };
   readonly #env: NodeJS.ProcessEnv;
 
@@ -86,7 +86,10 @@ export class NodePart extends Part {
   protected async run(): Promise<Program> {
     this.stats = { running: 0, sessions: 0, streams: 0 };
     const running = new Program([process.execPath, program], { env: this.#env });
-    running.onMessage((stats) => Object.assign(this.stats, stats));
+    running.onMessage((message) => {
+      const { running = 0, sessions = 0, streams = 0, openRequests = 0 } = message as Record<string, number>;
+      this.stats = { running, sessions, streams: streams + openRequests };
+    });
     return running;
   }
 
@@ -105,10 +108,9 @@ export class NodePart extends Part {
   async look(): Promise<void> {
     if (this.status === "killed" || this.status === "stopped") return;
     const signal = AbortSignal.timeout(400);
-    const text = await fetch(`http://127.0.0.1:${this.port}/readyz`, { signal }).then(
-      (response) => response.text(),
-      () => "starting",
-    );
+    const text = await fetch(`http://127.0.0.1:${this.port}/readyz`, { signal })
+      .then((response) => response.text())
+      .catch(({ name }: Error) => (name === "TimeoutError" ? this.status : "starting")); // a slow response says nothing
     const found = (["ok", "degraded", "starting"] as const).find((word) => text.includes(word));
     // It may have been killed meanwhile.
     if (found !== undefined && (["ok", "degraded", "starting"] as Status[]).includes(this.status)) this.status = found;

@@ -26,14 +26,15 @@ class Play {
   engine!: EnginePart;
   load!: Load;
   url = "";
-  #ended = 0;
+  #answered = 0;
   readonly #seen = new Map<string, Status>();
   readonly #ends: (() => Promise<unknown> | undefined)[] = [];
 
   /** `say` gets each report. */
   constructor(readonly say: (report: string) => void) {}
 
-  async start(name: string): Promise<void> {
+  /** Starts all parts, then the clients. Returns early if the signal aborts. */
+  async start(name: string, signal: AbortSignal): Promise<void> {
     const engine = await (engines[name] as (typeof engines)[string])(this.folder);
     this.engine = new EnginePart(engine);
     this.nodes = await Promise.all([1, 2, 3].map((digit) => NodePart.create(`node-${digit}`, engine)));
@@ -44,9 +45,10 @@ class Play {
     for (const part of [this.engine, ...this.nodes]) {
       this.#seen.set(part.name, "starting");
       this.#ends.push(() => part.close());
-      await part.start();
+      if (!signal.aborted) await part.start();
     }
-    await this.untilOk();
+    await this.untilOk(signal);
+    if (signal.aborted) return;
     this.load = new Load(url);
     const timers = [setInterval(() => this.look(), 500), setInterval(() => this.#tick(), 1_000)];
     this.#ends.push(async () => timers.forEach(clearInterval));
@@ -71,12 +73,11 @@ class Play {
     }
   }
 
-  /** Counts the calls that ended in the last second. */
+  /** Counts the calls that were answered in the last second, so that a fault shows as a dip. */
   #tick(): void {
-    const { answered, undelivered, unknown } = this.load.counts;
-    const ended = answered + undelivered + unknown;
-    this.perSecond.push(ended - this.#ended);
-    this.#ended = ended;
+    const { answered } = this.load.counts;
+    this.perSecond.push(answered - this.#answered);
+    this.#answered = answered;
     if (this.perSecond.length > 200) this.perSecond.shift();
   }
 
@@ -105,9 +106,9 @@ class Play {
     return [this.engine, ...this.nodes].every(({ status }) => status === "ok");
   }
 
-  /** Waits until everything is in order, at most 20 s. */
-  async untilOk(): Promise<void> {
-    for (let attempt = 0; attempt < 80 && !this.isOk; attempt++) {
+  /** Waits until everything is in order or the signal aborts, at most 20 s. */
+  async untilOk(signal: AbortSignal): Promise<void> {
+    for (let attempt = 0; attempt < 80 && !this.isOk && !signal.aborted; attempt++) {
       await this.look();
       await sleep(250);
     }
@@ -127,15 +128,21 @@ class Play {
   }
 }
 
-/** Shows the view until a key or a signal ends it. */
-async function watch(play: Play, quit: AbortController): Promise<void> {
+/** Aborts when a key or a signal ends the program. SIGHUP as the reason means that the terminal is gone. */
+const quit = new AbortController();
+
+/** Shows the view until the program is to end. */
+async function watch(play: Play): Promise<void> {
   const terminal = new Terminal();
-  terminal.open((key) => {
-    if (key === "q" || key === "\u0003") quit.abort();
-    else if (key === "e") play.kill(play.engine);
-    else if (key === "s") play.stop(play.nodes.find(({ status }) => status === "ok"));
-    else if (/[1-3]/.test(key)) play.kill(play.nodes[Number(key) - 1]);
-  });
+  terminal.open(
+    (key) => {
+      if (key === "q" || key === "\u0003") quit.abort("SIGINT");
+      else if (key === "e") play.kill(play.engine);
+      else if (key === "s") play.stop(play.nodes.find(({ status }) => status === "ok"));
+      else if (/[1-3]/.test(key)) play.kill(play.nodes[Number(key) - 1]);
+    },
+    () => quit.abort("SIGHUP"),
+  );
   while (!quit.signal.aborted) {
     terminal.draw(linesOf(play.scene, terminal.screen));
     await sleep(200, undefined, { signal: quit.signal }).catch(() => {});
@@ -153,7 +160,7 @@ async function runScript(play: Play, seconds: number): Promise<readonly string[]
     fault();
   }
   await sleep(pause);
-  await play.untilOk();
+  await play.untilOk(quit.signal);
   const { answered: before } = play.load.counts;
   await sleep(1_000);
   await play.load.end();
@@ -174,14 +181,15 @@ async function main(): Promise<number> {
   const seconds = Number(values.for ?? SCRIPT_SECONDS);
   if (engines[name] === undefined || !(seconds > 0)) throw new Missing(`usage: ${usage}`);
   const isWatched = values.for === undefined && process.stdin.isTTY && process.stdout.isTTY;
-  const quit = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => quit.abort());
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => quit.abort(signal));
+  for (const stream of [process.stdin, process.stdout]) stream.on("error", () => quit.abort("SIGHUP"));
   const ended = once(quit.signal, "abort").then(() => ["it was ended by a signal"]);
   console.log(`starting nginx, three nodes and ${name}`);
   const play = new Play(isWatched ? () => {} : console.log);
   try {
-    await play.start(name);
-    if (isWatched) await watch(play, quit);
+    await play.start(name, quit.signal);
+    if (quit.signal.aborted) return 1;
+    if (isWatched) await watch(play);
     const problems = isWatched ? [] : await Promise.race([runScript(play, seconds), ended]);
     if (!isWatched) console.log([play.summary, ...problems].join("\n"));
     return problems.length === 0 ? 0 : 1;
@@ -190,9 +198,10 @@ async function main(): Promise<number> {
   }
 }
 
-process.exit(
-  await main().catch((error: Error) => {
-    console.error(error instanceof Missing ? error.message : error);
-    return 1;
-  }),
-);
+const code = await main().catch((error: Error) => {
+  console.error(error instanceof Missing ? error.message : error);
+  return 1;
+});
+if (quit.signal.reason !== "SIGHUP") process.exit(code);
+process.removeAllListeners("SIGHUP");
+process.kill(process.pid, "SIGHUP"); // process.exit would abort, since Node cannot restore a terminal that is gone

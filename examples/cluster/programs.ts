@@ -87,7 +87,10 @@ export const engines: Readonly<Record<string, (folder: string) => Promise<Engine
   async sqlite(folder) {
     const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
     if (major < 22 || (major === 22 && minor < 13))
-      throw new Missing(`sqlite needs Node.js 22.13 or newer, and this is ${process.versions.node}`);
+      throw new Missing(
+        `sqlite needs Node.js 22.13 or newer, and this is ${process.versions.node}: install it, or let npm fetch it: ` +
+          "npm run on-node -- 22 examples/dist/cluster/play.js sqlite",
+      );
     return { name: "sqlite", url: pathToFileURL(join(folder, "state.db")).href };
   },
 };

@@ -3,16 +3,18 @@ export class Terminal {
   #isOpen = false;
 
   get screen() {
-    const { columns = 80, rows = 24 } = process.stdout;
-    return { columns, rows, colours: !process.env.NO_COLOR };
+    const { columns, rows } = process.stdout; // 0 if the terminal does not know its size
+    return { columns: columns || 80, rows: rows || 24, colours: !process.env.NO_COLOR };
   }
 
-  open(onKey: (key: string) => void): void {
+  /** Shows the screen. `onGone` is called if the terminal is closed. */
+  open(onKey: (key: string) => void, onGone: () => void): void {
     this.#isOpen = true;
     process.on("exit", () => this.close());
     process.stdin
       .setRawMode(true)
       .setEncoding("utf8")
+      .on("end", onGone)
       .on("data", (keys) => {
         for (const key of String(keys)) onKey(key);
       });

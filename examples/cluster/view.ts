@@ -10,7 +10,7 @@ export interface Scene {
     readonly stats: { readonly running: number; readonly sessions: number; readonly streams: number };
   }[];
   readonly counts: Load["counts"];
-  /** Calls that ended in each of the last seconds, the newest last. */
+  /** Calls that were answered in each of the last seconds, the newest last. */
   readonly perSecond: readonly number[];
   readonly seconds: number;
   readonly url: string;
@@ -46,7 +46,7 @@ export function linesOf(scene: Scene, { columns, rows, colours }: Screen): reado
   const keys: Piece[] = [[columns < KEYS.length ? BRIEF_KEYS : KEYS, "dim"]];
   const room = Math.max(0, rows - head.length - 2);
   const reports = room === 0 ? [] : scene.reports.slice(-room).map((report): Piece[] => [[report]]);
-  const all = [...head, keys, ...(reports.length === 0 ? [] : [[], ...reports])];
+  const all = [...head.slice(0, rows - 1), keys, ...(reports.length === 0 ? [] : [[], ...reports])];
   return all.slice(0, rows).map((pieces) => toText(pieces, columns, colours));
 }
 
@@ -60,7 +60,7 @@ function callsOf({ counts, perSecond }: Scene, columns: number): Piece[][] {
   const chart = bars.slice(-Math.max(1, columns - 32));
   const alarm = (count: number): Paint | undefined => (count > 0 ? "yellow" : undefined);
   return [
-    row("calls per second", perSecond.at(-1) ?? 0, [`  ${chart}`, "dim"]),
+    row("answers per second", perSecond.at(-1) ?? 0, [`  ${chart}`, "dim"]),
     row("answered", counts.answered),
     row("not delivered", counts.undelivered, ["  may be repeated", "dim"], alarm(counts.undelivered)),
     row("outcome unknown", counts.unknown, ["  may have run", "dim"], alarm(counts.unknown)),

@@ -29,7 +29,7 @@ const lineOf = (begin: string, lines = wide) => lines.find((line) => line.starts
 
 test("the view shows the calls, their verdicts, the questions and the events", () => {
   match(wide[0] ?? "", /^Bowline .* postgres {2}2:05$/);
-  match(lineOf("calls per second"), /^calls per second {11}1 {2}[▁-█]{48}$/);
+  match(lineOf("answers per second"), /^answers per second {9}1 {2}[▁-█]{48}$/);
   equal(lineOf("answered"), "answered              12,345");
   equal(lineOf("not delivered"), "not delivered              2  may be repeated");
   equal(lineOf("questions"), "questions answered        30  20 on another node");
@@ -60,6 +60,11 @@ test("a narrow terminal gets whole columns, short keys and no half remarks", () 
   equal(lineOf("         state", lines), "         state     in flight  sessions");
   equal(lineOf("not delivered", lines), "not delivered              2");
   equal(lineOf("1 2 3", lines), "1 2 3 kill  s stop  e engine  q quit");
+});
+
+test("a low terminal shows the keys in its last line", () => {
+  for (const rows of [1, 5, 16, 17])
+    match(linesOf(scene, { columns: 80, rows, colours: false })[rows - 1] ?? "", /q quit$/);
 });
 
 test("the newest reports fill the rest of the terminal", () => {
