@@ -52,7 +52,7 @@ export interface RequestStrategy {
   push(method: string, params: Params | undefined, options: AskOptions): Promise<{ readonly [key: string]: unknown }>;
   /**
    * Runs the work, and returns its result again if the handler runs several times for one call. Work that has failed
-   * runs again.
+   * runs again if the same run of the handler asks again.
    */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
 }

@@ -4,6 +4,7 @@ import type { AskOptions, RequestStrategy } from "../../era/request-strategy.js"
 import { DefinitionError, HandlerSuspended, McpError, toError } from "../../protocol/errors.js";
 import type { ClientCapabilities, InputRequest } from "../../protocol/types/index.js";
 import type { Journal, OpenQuestion } from "./record.js";
+import { isSuspension, toFailure, toThrown } from "./step-failure.js";
 
 /** Thrown into a handler at a question without an answer. The handler stops and runs again when it is answered. */
 export class TaskSuspended extends HandlerSuspended {
@@ -27,13 +28,15 @@ export interface ExecutionOptions {
 }
 
 /**
- * One run of a task's handler. Recorded steps and answers resolve at once. New steps are recorded before and after they
+ * One run of a task's handler. Recorded steps and answers settle at once. New steps are recorded before and after they
  * run. The first questions without an answer end the run.
  */
 export class TaskExecution implements RequestStrategy, JournalKeeper {
   readonly #options: ExecutionOptions;
-  /** Names of recorded steps and keys of recorded questions that the handler has not asked for in this run. */
-  readonly #expected: Set<string>;
+  /** Recorded steps and questions that the handler has not asked for in this run, with the number of times. */
+  readonly #expected: Map<string, number>;
+  /** Number of failures of each step that the handler has been told in this run. */
+  readonly #failures = new Map<string, number>();
   readonly #running = new Map<string, Promise<unknown>>();
   readonly #used = new Set<string>();
   readonly #questions = new Map<string, OpenQuestion>();
@@ -46,11 +49,14 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
 
   constructor(options: ExecutionOptions) {
     this.#options = options;
-    const { steps, answers } = options.keeper.journal;
-    this.#expected = new Set([
-      ...Object.keys(steps).map((name) => `step ${name}`),
+    const { steps, begun, failed = {}, answers } = options.keeper.journal;
+    const recorded = [
+      ...Object.entries(failed).flatMap(([name, failures]) => failures.map(() => `step ${name}`)),
+      ...[...new Set([...Object.keys(steps), ...begun])].map((name) => `step ${name}`),
       ...Object.keys(answers).map((key) => `question ${key}`),
-    ]);
+    ];
+    this.#expected = new Map();
+    for (const what of recorded) this.#expected.set(what, (this.#expected.get(what) ?? 0) + 1);
   }
 
   get journal(): Journal {
@@ -105,15 +111,11 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
     );
   }
 
+  /** Each time that a handler asks for a step it gets the next recorded outcome. Without one, the work runs. */
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    const { steps } = this.journal;
-    if (Object.hasOwn(steps, name)) {
-      this.#found(`step ${name}`);
-      return steps[name] as T;
-    }
     const underWay = this.#running.get(name);
     if (underWay !== undefined) return underWay as Promise<T>;
-    const running = this.#run(name, work);
+    const running = this.#outcome(name, work);
     this.#running.set(name, running);
     try {
       return await running;
@@ -132,21 +134,55 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
     if (this.#expected.size > 0) throw this.#break(this.#changed());
   }
 
+  async #outcome<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    const isRecorded = this.#found(`step ${name}`);
+    const { steps } = this.journal;
+    const failure = failuresOf(this.journal, name)[this.#failures.get(name) ?? 0];
+    if (failure !== undefined) {
+      this.#countFailure(name);
+      throw toThrown(failure);
+    }
+    if (Object.hasOwn(steps, name)) return steps[name] as T;
+    // A step that had begun is not new.
+    if (!isRecorded) await this.#replayed();
+    return this.#run(name, work);
+  }
+
   async #run<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    await this.#replayed();
     if (this.#questions.size > 0) throw new TaskSuspended(`the step "${name}" waits for an answer of the client`);
     await this.#record((journal) => ({ ...journal, begun: [...others(journal, name), name] }));
     // Another run may have done the step since.
     const signal = this.#options.signal();
     if (signal.aborted) throw signal.reason;
-    const value = await work();
-    const kept = toJson(name, value);
+    let value: T;
+    let kept: unknown;
+    try {
+      value = await work();
+      kept = toJson(name, value);
+    } catch (error) {
+      // The end of the run says nothing about the step, which runs again.
+      if (!signal.aborted && !isSuspension(error)) await this.#recordFailure(name, error);
+      throw error;
+    }
     await this.#record((journal) => ({
       ...journal,
       begun: others(journal, name),
       steps: { ...journal.steps, [name]: kept },
     }));
     return value;
+  }
+
+  async #recordFailure(name: string, error: unknown): Promise<void> {
+    this.#countFailure(name);
+    await this.#record((journal) => ({
+      ...journal,
+      begun: others(journal, name),
+      failed: { ...journal.failed, [name]: [...failuresOf(journal, name), toFailure(error)] },
+    }));
+  }
+
+  #countFailure(name: string): void {
+    this.#failures.set(name, (this.#failures.get(name) ?? 0) + 1);
   }
 
   /** Changes the journal. A journal that cannot be kept ends the task, so that no handler goes on without it. */
@@ -158,9 +194,14 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
     }
   }
 
-  #found(what: string): void {
-    if (!this.#expected.delete(what) || this.#expected.size > 0) return;
-    for (const replayed of this.#onReplayed.splice(0)) replayed();
+  /** Notes that the handler has asked for something. Returns false if nothing more of it is recorded. */
+  #found(what: string): boolean {
+    const times = this.#expected.get(what);
+    if (times === undefined) return false;
+    if (times > 1) this.#expected.set(what, times - 1);
+    else this.#expected.delete(what);
+    if (this.#expected.size === 0) for (const replayed of this.#onReplayed.splice(0)) replayed();
+    return true;
   }
 
   /**
@@ -178,7 +219,7 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
   }
 
   #changed(): McpError {
-    const [first] = this.#expected;
+    const [first] = this.#expected.keys();
     return new McpError(
       "definition_changed",
       `The task cannot go on: its tool did not ask again for the ${first}, which is recorded. ` +
@@ -193,6 +234,9 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
 }
 
 const others = ({ begun }: Journal, name: string) => begun.filter((other) => other !== name);
+
+const failuresOf = ({ failed = {} }: Journal, name: string) =>
+  (Object.hasOwn(failed, name) ? failed[name] : undefined) ?? [];
 
 /** Returns the value of a step as it is recorded. */
 function toJson(name: string, value: unknown): unknown {

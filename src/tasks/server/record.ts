@@ -1,5 +1,6 @@
 import type { ClientCapabilities, Implementation, InputRequest, JsonObject } from "../../protocol/types/index.js";
 import type { DetailedTask, Task, TaskFailure, TaskStatus } from "../types.js";
+import type { StepFailure } from "./step-failure.js";
 
 /** Stage of a task. A task that is queued or running is `working` for clients; one that waits is `input_required`. */
 export type TaskStage = "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
@@ -20,8 +21,10 @@ export interface TaskCaller {
 export interface Journal {
   /** Results of completed steps by name. */
   readonly steps: { readonly [name: string]: unknown };
-  /** Names of steps that have begun and not completed. */
+  /** Names of steps that have begun and not ended. */
   readonly begun: readonly string[];
+  /** Failures of steps by name, in their order. A step may be tried again, and complete later. */
+  readonly failed?: { readonly [name: string]: readonly StepFailure[] } | undefined;
   /** Questions by the key of the handler: the text of one that `ctx` asked, and the number of times. */
   readonly asked: { readonly [key: string]: { readonly text?: string | undefined; readonly times: number } };
   readonly answers: { readonly [key: string]: unknown };
