@@ -1,3 +1,4 @@
+import type { AbortSwitch } from "../../call/abort-switch.js";
 import type { Outcome } from "../../era/server-era.js";
 import { INTERNAL_ERROR } from "../../protocol/jsonrpc/errors.js";
 import type { RpcErrorObject } from "../../protocol/jsonrpc/message.js";
@@ -6,6 +7,7 @@ import type { JsonObject } from "../../protocol/types/index.js";
 import type { TaskExecution } from "./execution.js";
 import type { TasksLimits } from "./options.js";
 import { ended, type TaskRecord } from "./record.js";
+import { TaskHandedOver } from "./running-tasks.js";
 import { MAX_MESSAGE_CHARS } from "./status-messages.js";
 
 type Ended = Outcome & { readonly kind: "result" | "error" };
@@ -13,6 +15,22 @@ type Ended = Outcome & { readonly kind: "result" | "error" };
 /** True if a run has ended with questions that wait for answers. */
 export function isParked(outcome: Outcome, { questions }: Pick<TaskExecution, "questions">): boolean {
   return outcome.kind === "result" && questions.size > 0;
+}
+
+/**
+ * Waits for the steps of a run that another run follows, so that their values are recorded before it begins. Resolves
+ * with false if the run has lost its task meanwhile.
+ */
+export async function keepSteps(outcome: Outcome, execution: TaskExecution, end: AbortSwitch): Promise<boolean> {
+  const isHandedOver = () => end.reason instanceof TaskHandedOver;
+  if (!isParked(outcome, execution) && !(outcome.kind === "dropped" && isHandedOver())) return true;
+  const lost = new Promise<void>((resolve) => {
+    end.onAbort(() => {
+      if (!isHandedOver()) resolve();
+    });
+  });
+  await Promise.race([execution.settled(), lost]);
+  return !end.aborted || isHandedOver();
 }
 
 /** Returns the task after a run: with its outcome, or with the questions that wait for answers. */

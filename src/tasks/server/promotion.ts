@@ -11,7 +11,7 @@ import { type ExecutionOptions, type JournalKeeper, TaskExecution } from "./exec
 import { settle, settleFailure } from "./handle.js";
 import { type HeldTask, TaskLost } from "./held-task.js";
 import type { TasksLimits } from "./options.js";
-import { concluded } from "./outcome.js";
+import { concluded, keepSteps } from "./outcome.js";
 import { type Journal, NO_JOURNAL, type TaskRecord } from "./record.js";
 import { TaskHandedOver } from "./running-tasks.js";
 import { StatusMessages } from "./status-messages.js";
@@ -190,7 +190,7 @@ export class Promotion implements JournalKeeper {
     try {
       const outcome = await this.#outcome(running);
       this.#messages?.stop();
-      await this.#execution.settled();
+      if (!(await keepSteps(outcome, this.#execution, end))) return;
       if (outcome.kind !== "dropped")
         await held.change((record) => concluded(record, outcome, this.#execution, limits));
       else if (end.reason instanceof TaskHandedOver) await handOver(held);

@@ -4,7 +4,7 @@ import { type JournalKeeper, TaskExecution } from "./execution.js";
 import { handle } from "./handle.js";
 import { type HeldTask, TaskLost } from "./held-task.js";
 import type { TasksLimits } from "./options.js";
-import { concluded, isParked } from "./outcome.js";
+import { concluded, isParked, keepSteps } from "./outcome.js";
 import type { Journal } from "./record.js";
 import { StatusMessages } from "./status-messages.js";
 import { createTaskCall, statusText } from "./task-call.js";
@@ -66,7 +66,7 @@ export class TaskRun implements JournalKeeper {
   async run(): Promise<RunEnd> {
     const outcome = await this.#options.runtime.run(this.call);
     this.#messages.stop();
-    await this.#execution.settled();
+    if (!(await keepSteps(outcome, this.#execution, this.call.end))) return "lost";
     try {
       return await this.#store(outcome);
     } catch (error) {

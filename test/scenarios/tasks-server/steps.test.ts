@@ -171,3 +171,67 @@ proves("tasks-ext:lifecycle:steps-once", {}, "a server that closes records the s
   equal(await two.client.text(taskId), "one");
   deepEqual(ran, ["one"]);
 });
+
+for (const task of [{ ttlMs: 600_000 }, { promoteAfterMs: 100 }])
+  proves(
+    "tasks-ext:get:completed",
+    {},
+    `a step that never ends does not hold back the outcome: ${Object.keys(task)}`,
+    async (t) => {
+      const world = new TaskNodes(t);
+      const { client, extension } = world.node((server) => {
+        server.tool("slow", { task, timeoutMs: 1_000 }, (_: unknown, ctx: Context) =>
+          ctx.step("hang", () => new Promise<never>(() => {})),
+        );
+      });
+      const called = client.call("slow");
+      await world.pass(200);
+      const taskId = String((await called).result?.taskId);
+      await world.pass(1_000);
+      const { status, result } = await client.get(taskId);
+      equal(status, "completed");
+      equal(result?.isError, true);
+      equal(extension.running, 0);
+    },
+  );
+
+for (const ending of ["recorded", "cancelled"])
+  proves(
+    "tasks-ext:lifecycle:no-worker-waits",
+    {},
+    `a step beside a question is waited for until it is ${ending}`,
+    async (t) => {
+      const world = new TaskNodes(t);
+      const end = gate<string>();
+      let made = 0;
+      const { client, extension } = world.node((server) => {
+        server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
+          const make = () => {
+            made++;
+            return end.opened;
+          };
+          const [step, city] = await Promise.all([
+            ctx.step("make", make),
+            ctx.step("first", () => 1).then(() => where(ctx)),
+          ]);
+          return `${step} ${city}`;
+        });
+      });
+      const taskId = await client.start("t");
+      await world.until("the step runs", () => made === 1);
+      await world.pass(1_000);
+      equal((await client.get(taskId)).status, "working");
+      equal(extension.running, 1);
+      if (ending === "cancelled") {
+        await client.cancel(taskId);
+        await world.until("the run has ended", () => extension.running === 0);
+        return;
+      }
+      end.open("made");
+      await world.until("the question is open", async () => (await client.get(taskId)).status === "input_required");
+      await client.update(taskId, OSLO);
+      await world.until("the task has ended", async () => ENDED.includes((await client.get(taskId)).status));
+      equal(await client.text(taskId), "made Oslo");
+      equal(made, 1);
+    },
+  );
