@@ -1,4 +1,7 @@
+import type { UrlElicitationRequiredError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
+import { inputRequiredResult, inputShapes } from "../protocol/shapes/input.js";
+import { mustBe } from "../protocol/text.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -10,12 +13,13 @@ import type {
 } from "../protocol/types/index.js";
 import { type AnswerContent, checkAnswer, knownFields } from "../schema/elicitation-answer.js";
 import { compileForm, type FormSchema } from "../schema/elicitation-form.js";
-import { findAnswerProblem, questionProblem } from "../schema/input-rules.js";
+import { assertQuestions, findAnswerProblem, questionProblem } from "../schema/input-rules.js";
 import type { SchemaIssue } from "../schema/json-schema/types.js";
 import type { OutputOf, ParseOutcome, StandardSchema } from "../schema/standard-schema.js";
+import { missingCapability, undeclaredFor } from "./capabilities.js";
 import type { AskOptions, ClientRequests, ElicitAnswer, RequestStrategy } from "./request-strategy.js";
 import { toCustomResult } from "./results.js";
-import type { Result, ServerRuntime } from "./server-era.js";
+import type { Call, Result, ServerRuntime } from "./server-era.js";
 
 const INCLUDE_CONTEXT = {
   code: "deprecated_include_context",
@@ -96,6 +100,50 @@ export class CheckedClientRequests implements ClientRequests {
     const check = options.check ?? ((answer: unknown) => findAnswerProblem(request, answer));
     return this.strategy.ask(request, { ...options, check });
   }
+}
+
+/**
+ * Returns the questions of an `input_required` result that a handler wrote itself, by the same rules as those that `ctx`
+ * asks. Throws an error of the author, or a refusal if the client did not declare a capability that a question needs.
+ */
+export function authoredQuestions(
+  { method, client }: Pick<Call, "method" | "client">,
+  result: Result,
+): Readonly<Record<string, InputRequest>> {
+  const problem = inputRequiredResult({ ...result, requestState: result.requestState === undefined ? undefined : "" });
+  if (problem !== undefined) throw new Error(`${method}: inputRequired: ${mustBe(problem)}`);
+  const requests = (result.inputRequests ?? {}) as Record<string, InputRequest>;
+  if (Object.keys(requests).length === 0 && result.requestState === undefined) {
+    throw new Error(`${method}: inputRequired needs inputRequests or state`);
+  }
+  for (const [key, request] of Object.entries(requests)) {
+    const place = `${method}: inputRequired: /inputRequests/${key}`;
+    if (!inputShapes.has(request.method)) throw new Error(`${place} must not have the method ${request.method}`);
+    const extra = Object.keys(request).find((member) => member !== "method" && member !== "params");
+    if (extra !== undefined) throw new Error(`${place} must not have ${extra}`);
+  }
+  assertQuestions(requests);
+  for (const request of Object.values(requests)) {
+    const missing = undeclaredFor(request, client.capabilities);
+    if (missing !== undefined) throw missingCapability(missing);
+  }
+  return Object.fromEntries(Object.entries(requests).map(([key, request]) => [key, withParams(request)]));
+}
+
+/** Adds the params that a request for roots may leave out: the client of the Go SDK fails without them. */
+function withParams(request: InputRequest): InputRequest {
+  return request.method === "roots/list" ? { ...request, params: request.params ?? {} } : request;
+}
+
+/**
+ * Converts a `UrlElicitationRequiredError`, which earlier versions send as an error, to a result with questions. The
+ * handler runs again when the client has answered them.
+ */
+export function toUrlRequests({ elicitations }: UrlElicitationRequiredError): Result {
+  const requests = elicitations.map(({ elicitationId, message, url }) => {
+    return [elicitationId, { method: "elicitation/create", params: { mode: "url", message, url } }] as const;
+  });
+  return { resultType: "input_required", inputRequests: Object.fromEntries(requests) };
 }
 
 /** True if the URL uses HTTP without TLS and does not point to this machine. */

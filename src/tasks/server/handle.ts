@@ -1,3 +1,4 @@
+import { authoredQuestions, toUrlRequests } from "../../era/client-requests.js";
 import { isUrlElicitationRequired } from "../../era/request-strategy.js";
 import {
   type Call,
@@ -7,10 +8,8 @@ import {
   type RunHandler,
   type ServerRuntime,
 } from "../../era/server-era.js";
-import { McpError, RpcError, type UrlElicitationRequiredError } from "../../protocol/errors.js";
+import { McpError, RpcError } from "../../protocol/errors.js";
 import { INTERNAL_ERROR } from "../../protocol/jsonrpc/errors.js";
-import type { InputRequests } from "../../protocol/types/index.js";
-import { assertQuestions } from "../../schema/input-rules.js";
 import { askingThrough } from "../../server/detach-call.js";
 import type { TaskExecution } from "./execution.js";
 
@@ -30,15 +29,15 @@ export async function handle(
   try {
     return settle(execution, call, await run(askingThrough(execution, runtime)));
   } catch (failure) {
-    return settleFailure(execution, failure);
+    return settleFailure(execution, call, failure);
   }
 }
 
 /** Returns the result of a handler that has failed, if it only waits for answers. Throws its error otherwise. */
-export function settleFailure(execution: TaskExecution, failure: unknown): HandlerResult {
+export function settleFailure(execution: TaskExecution, call: Call, failure: unknown): HandlerResult {
   if (execution.broken !== undefined) throw toVisible(execution.broken);
   if (execution.questions.size > 0) return WAITING;
-  if (isUrlElicitationRequired(failure)) return askAuthored(execution, toUrlRequests(failure));
+  if (isUrlElicitationRequired(failure)) return askAuthored(execution, call, toUrlRequests(failure));
   throw failure;
 }
 
@@ -47,15 +46,14 @@ export function settle(execution: TaskExecution, call: Call, result: HandlerResu
   if (execution.broken !== undefined) throw execution.broken;
   if (execution.questions.size > 0) return WAITING;
   if (!(result instanceof PreparedResult) && result.resultType === "input_required")
-    return askAuthored(execution, result);
+    return askAuthored(execution, call, result);
   if (!call.end.aborted) execution.assertComplete();
   return result;
 }
 
 /** Asks the questions that a handler has returned. */
-function askAuthored(execution: TaskExecution, result: Result): HandlerResult {
-  const requests = (result.inputRequests ?? {}) as InputRequests;
-  assertQuestions(requests);
+function askAuthored(execution: TaskExecution, call: Call, result: Result): HandlerResult {
+  const requests = authoredQuestions(call, result);
   if (Object.keys(requests).length === 0)
     throw new Error("inputRequired of a task needs inputRequests: a client does not repeat the call of a task");
   execution.authored = { state: result.requestState };
@@ -69,13 +67,4 @@ const VISIBLE: ReadonlySet<string> = new Set(["definition_changed", "definition_
 function toVisible(error: Error): Error {
   if (!(error instanceof McpError) || !VISIBLE.has(error.code)) return error;
   return new RpcError(INTERNAL_ERROR, error.message, { code: error.code });
-}
-
-/** Converts the error of a handler whose user must visit URLs first to questions. */
-function toUrlRequests({ elicitations }: UrlElicitationRequiredError): Result {
-  const requests = elicitations.map(
-    ({ elicitationId, message, url }) =>
-      [elicitationId, { method: "elicitation/create", params: { mode: "url", message, url } }] as const,
-  );
-  return { resultType: "input_required", inputRequests: Object.fromEntries(requests) };
 }

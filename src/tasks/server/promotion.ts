@@ -278,7 +278,7 @@ export class Promotion implements JournalKeeper {
       return this.#promoted === undefined ? result : settle(this.#execution, this.#own, result);
     } catch (error) {
       if (this.#promoted === undefined) throw error;
-      return settleFailure(this.#execution, error);
+      return settleFailure(this.#execution, this.#own, error);
     }
   }
 }

@@ -1,5 +1,5 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import { type Context, inputRequired, McpServer } from "bowline/server";
+import { type Context, inputRequired, McpServer, UrlElicitationRequiredError } from "bowline/server";
 import { tasks } from "bowline/tasks/server";
 import { FakeClock } from "bowline/testing";
 import { until } from "../../support/census.js";
@@ -226,4 +226,46 @@ verifies("tasks-ext:update:capability-gate", modernWires, async (world, t) => {
   equal(task.status, "failed");
   equal(task.error?.code, -32021);
   equal(JSON.stringify(client.raw.heard).includes("inputRequests"), false);
+});
+
+verifies("tasks-ext:update:capability-gate", "questions that the handler returns", modernWires, async (world, t) => {
+  const ask = (request: object) => () => inputRequired({ inputRequests: { q: request as never } });
+  const page = { elicitationId: "q", message: "Log in", url: "https://example.com" };
+  const errors: unknown[] = [];
+  const server = new McpServer(me, { ...quiet, onError: (error) => void errors.push(error) })
+    .tool(
+      "sample",
+      { task: "optional" },
+      ask({ method: "sampling/createMessage", params: { messages: MESSAGES, maxTokens: 1 } }),
+    )
+    .tool("roots", { task: "optional" }, ask({ method: "roots/list" }))
+    .tool(
+      "form",
+      { task: "optional" },
+      ask({ method: "elicitation/create", params: { mode: "form", message: "?", requestedSchema: FORM } }),
+    )
+    .tool("url", { task: "optional" }, () => Promise.reject(new UrlElicitationRequiredError([page])))
+    .tool("unknown", { task: "optional" }, ask({ method: "tools/list" }))
+    .tool("extra", { task: "optional" }, ask({ method: "roots/list", id: 1 }))
+    .tool("shapeless", { task: "optional" }, ask("Where?" as never))
+    .extend(tasks());
+  const silent = await taskClient(world, server, t, {});
+  const end = async (name: string, client = silent) =>
+    client.until(await client.start(name), "failed", "completed", "input_required");
+  for (const name of ["sample", "roots", "form", "url"]) {
+    const { status, error } = await end(name);
+    equal(status, "failed", name);
+    equal(error?.code, -32021, name);
+  }
+  deepEqual(errors, []);
+  for (const name of ["unknown", "extra", "shapeless"]) {
+    const { status, error } = await end(name);
+    equal(status, "failed", name);
+    equal(error?.code, -32603, name);
+    match(String(errors.pop()), /inputRequired: /);
+  }
+  equal(JSON.stringify(silent.raw.heard).includes("inputRequests"), false);
+  const able = await taskClient(world, server, t, { ...ALL, elicitation: { form: {}, url: {} } });
+  for (const name of ["sample", "roots", "form", "url"]) equal((await end(name, able)).status, "input_required", name);
+  deepEqual((await end("roots", able)).inputRequests, { q: { method: "roots/list", params: {} } });
 });

@@ -1,28 +1,19 @@
 // Counterpart of `push.ts` in the legacy era: both send a handler's questions to the client.
 
 import type { MaybePromise } from "../../../call/maybe-promise.js";
-import { HandlerSuspended, McpError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
+import { HandlerSuspended, McpError } from "../../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../../protocol/jsonrpc/errors.js";
-import { inputRequiredResult, inputShapes } from "../../../protocol/shapes/input.js";
-import { mustBe } from "../../../protocol/text.js";
+import { inputShapes } from "../../../protocol/shapes/input.js";
 import type { InputRequest } from "../../../protocol/types/index.js";
-import { assertQuestions } from "../../../schema/input-rules.js";
 import { missingCapability, undeclaredFor } from "../../capabilities.js";
-import { CheckedClientRequests } from "../../client-requests.js";
+import { authoredQuestions, CheckedClientRequests, toUrlRequests } from "../../client-requests.js";
 import {
   type AskOptions,
   type ClientRequests,
   isUrlElicitationRequired,
   type RequestStrategy,
 } from "../../request-strategy.js";
-import {
-  type Call,
-  type HandlerResult,
-  PreparedResult,
-  type Result,
-  type ServerRuntime,
-  type StateUse,
-} from "../../server-era.js";
+import { type Call, type HandlerResult, PreparedResult, type ServerRuntime, type StateUse } from "../../server-era.js";
 import { Steps } from "../../steps.js";
 import { trackUrlElicitation, type UrlElicitationOwner } from "../../url-elicitations.js";
 
@@ -74,28 +65,13 @@ export async function closeRound(
 }
 
 /**
- * Converts a `UrlElicitationRequiredError`, which earlier versions send as an error, to a result with questions. The
- * handler runs again when the client has answered them.
- */
-function toUrlRequests({ elicitations }: UrlElicitationRequiredError): HandlerResult {
-  const requests = elicitations.map(({ elicitationId, message, url }) => {
-    return [elicitationId, { method: "elicitation/create", params: { mode: "url", message, url } }] as const;
-  });
-  return { resultType: "input_required", inputRequests: Object.fromEntries(requests) };
-}
-
-/**
  * Checks an `input_required` result that the handler wrote itself, and seals its state together with the progress of
  * the call. Returns other results unchanged.
  */
 async function sealAuthored(call: Call, replay: Replay, given: HandlerResult): Promise<HandlerResult> {
   if (given instanceof PreparedResult || given.resultType !== "input_required") return given;
-  const inputRequests = assertAskable(call.method, given);
+  const inputRequests = authoredQuestions(call, given);
   const result = given.inputRequests === undefined ? given : { ...given, inputRequests };
-  const refused = Object.values(inputRequests)
-    .map((request) => undeclaredFor(request, call.client.capabilities))
-    .find((missing) => missing !== undefined);
-  if (refused !== undefined) throw missingCapability(refused);
   if (!call.sealsState && !replay.hasProgress) {
     const { requestState } = result;
     if (requestState === undefined || typeof requestState === "string") return result;
@@ -103,32 +79,6 @@ async function sealAuthored(call: Call, replay: Replay, given: HandlerResult): P
   }
   if (result.requestState === undefined && !replay.hasProgress) return result;
   return { ...result, requestState: await replay.seal(result.requestState) };
-}
-
-/**
- * Checks the questions in a result of the author by the same rules as those of the SDK. Throws an error of the author,
- * not of the client.
- */
-function assertAskable(method: string, result: Result): Record<string, InputRequest> {
-  const problem = inputRequiredResult({ ...result, requestState: result.requestState === undefined ? undefined : "" });
-  const requests = (result.inputRequests ?? {}) as Record<string, InputRequest>;
-  if (problem !== undefined) throw new Error(`${method}: inputRequired: ${mustBe(problem)}`);
-  if (Object.keys(requests).length === 0 && result.requestState === undefined) {
-    throw new Error(`${method}: inputRequired needs inputRequests or state`);
-  }
-  for (const [key, request] of Object.entries(requests)) {
-    if (!inputShapes.has(request.method))
-      throw new Error(`${method}: inputRequired: /inputRequests/${key} must not have the method ${request.method}`);
-    const extra = Object.keys(request).find((member) => member !== "method" && member !== "params");
-    if (extra !== undefined) throw new Error(`${method}: inputRequired: /inputRequests/${key} must not have ${extra}`);
-  }
-  assertQuestions(requests);
-  return Object.fromEntries(Object.entries(requests).map(([key, request]) => [key, withParams(request)]));
-}
-
-/** Adds the params that a request for roots may leave out: the client of the Go SDK fails without them. */
-function withParams(request: InputRequest): InputRequest {
-  return request.method === "roots/list" ? { ...request, params: request.params ?? {} } : request;
 }
 
 async function restore(
