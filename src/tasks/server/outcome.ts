@@ -1,10 +1,12 @@
 import type { AbortSwitch } from "../../call/abort-switch.js";
+import { ClusterError } from "../../cluster/error.js";
 import type { Outcome } from "../../era/server-era.js";
 import { INTERNAL_ERROR } from "../../protocol/jsonrpc/errors.js";
 import type { RpcErrorObject } from "../../protocol/jsonrpc/message.js";
 import { oneLine } from "../../protocol/text.js";
 import type { JsonObject } from "../../protocol/types/index.js";
 import type { TaskExecution } from "./execution.js";
+import type { HeldTask } from "./held-task.js";
 import type { TasksLimits } from "./options.js";
 import { ended, type TaskRecord } from "./record.js";
 import { TaskHandedOver } from "./running-tasks.js";
@@ -33,8 +35,32 @@ export async function keepSteps(outcome: Outcome, execution: TaskExecution, end:
   return !end.aborted || isHandedOver();
 }
 
+/**
+ * Stores the outcome of a run. If the engine refuses it, such as one that is too long for it, the task fails: another run
+ * would have the same outcome.
+ */
+export async function conclude(
+  task: Pick<HeldTask, "change" | "record">,
+  outcome: Ended,
+  execution: Pick<TaskExecution, "questions" | "authored">,
+  { limits, report }: { readonly limits: TasksLimits; readonly report: (error: unknown) => void },
+): Promise<"parked" | "ended"> {
+  const conclusion = (record: TaskRecord) => concluded(record, outcome, execution, limits);
+  try {
+    await task.change(conclusion);
+    return isParked(outcome, execution) ? "parked" : "ended";
+  } catch (error) {
+    if (!(error instanceof ClusterError) || error.failure !== "refused") throw error;
+    report(error);
+    const { length } = JSON.stringify(conclusion(task.record));
+    const message = `The task has ${length} characters with its outcome, and the engine of the server refused to store it`;
+    await task.change((record) => failedBy(record, "outcome_refused", message));
+    return "ended";
+  }
+}
+
 /** Returns the task after a run: with its outcome, or with the questions that wait for answers. */
-export function concluded(
+function concluded(
   record: TaskRecord,
   outcome: Ended,
   execution: Pick<TaskExecution, "questions" | "authored">,
@@ -93,9 +119,9 @@ function tooLarge(
   limit: keyof TasksLimits,
   most: number,
 ): TaskRecord {
-  const message = `${noun} has ${length} characters, more than ${most} (limits.${limit})`;
-  return ended(record, "failed", {
-    error: { code: INTERNAL_ERROR, message, data: { code: "task_too_large" } },
-    message,
-  });
+  return failedBy(record, "task_too_large", `${noun} has ${length} characters, more than ${most} (limits.${limit})`);
+}
+
+function failedBy(record: TaskRecord, code: string, message: string): TaskRecord {
+  return ended(record, "failed", { error: { code: INTERNAL_ERROR, message, data: { code } }, message });
 }

@@ -11,7 +11,7 @@ import { type ExecutionOptions, type JournalKeeper, TaskExecution } from "./exec
 import { settle, settleFailure } from "./handle.js";
 import { type HeldTask, TaskLost } from "./held-task.js";
 import type { TasksLimits } from "./options.js";
-import { concluded, keepSteps } from "./outcome.js";
+import { conclude, keepSteps } from "./outcome.js";
 import { type Journal, NO_JOURNAL, type TaskRecord } from "./record.js";
 import { TaskHandedOver } from "./running-tasks.js";
 import { StatusMessages } from "./status-messages.js";
@@ -191,8 +191,7 @@ export class Promotion implements JournalKeeper {
       const outcome = await this.#outcome(running);
       this.#messages?.stop();
       if (!(await keepSteps(outcome, this.#execution, end))) return;
-      if (outcome.kind !== "dropped")
-        await held.change((record) => concluded(record, outcome, this.#execution, limits));
+      if (outcome.kind !== "dropped") await conclude(held, outcome, this.#execution, { limits, report });
       else if (end.reason instanceof TaskHandedOver) await handOver(held);
     } catch (error) {
       if (!(error instanceof TaskLost)) report(error);

@@ -4,7 +4,7 @@ import { type JournalKeeper, TaskExecution } from "./execution.js";
 import { handle } from "./handle.js";
 import { type HeldTask, TaskLost } from "./held-task.js";
 import type { TasksLimits } from "./options.js";
-import { concluded, isParked, keepSteps } from "./outcome.js";
+import { conclude, keepSteps } from "./outcome.js";
 import type { Journal } from "./record.js";
 import { StatusMessages } from "./status-messages.js";
 import { createTaskCall, statusText } from "./task-call.js";
@@ -87,15 +87,17 @@ export class TaskRun implements JournalKeeper {
 
   #lose(error: unknown): void {
     if (error instanceof TaskLost) this.call.end.abort(error);
-    else if (!(error instanceof McpError))
-      this.#options.runtime.report(error, { where: "task", id: this.#task.record.id });
+    else if (!(error instanceof McpError)) this.#report(error);
+  }
+
+  #report(error: unknown): void {
+    this.#options.runtime.report(error, { where: "task", id: this.#task.record.id });
   }
 
   async #store(outcome: Outcome): Promise<RunEnd> {
     if (outcome.kind === "dropped") return "lost";
     if (outcome.kind === "error" && outcome.busy !== undefined) return "busy";
-    const execution = this.#execution;
-    await this.#task.change((record) => concluded(record, outcome, execution, this.#options.limits));
-    return isParked(outcome, execution) ? "parked" : "ended";
+    const { limits } = this.#options;
+    return conclude(this.#task, outcome, this.#execution, { limits, report: (error) => this.#report(error) });
   }
 }

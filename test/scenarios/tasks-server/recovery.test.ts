@@ -397,3 +397,55 @@ proves(
     }
   },
 );
+
+for (const [title, task] of [
+  ["a task", { restartable: true }],
+  ["a call that became a task", { restartable: true, promoteAfterMs: 100 }],
+] as const)
+  for (const kind of ["result", "question"])
+    proves(
+      "tasks-ext:lifecycle:store-pluggable",
+      {},
+      `an outcome that the engine refuses fails once: ${kind} of ${title}`,
+      async (t) => {
+        const world = new TaskNodes(t);
+        const secret = "nats://user:password@engine";
+        let ran = 0;
+        const open = gate();
+        const define = (server: McpServer) =>
+          void server.tool("t", { task }, async (_: unknown, ctx: Context) => {
+            ran++;
+            await open.opened;
+            const long = "x".repeat(50_000);
+            return kind === "result" ? long : ctx.elicit(long, FORM);
+          });
+        const node = world.node(define, {
+          wrap: ({ records }) => ({
+            records: replaceParts(records, {
+              put: (key, value, options) => {
+                if (value.length > 40_000) throw new ClusterError("refused", `${secret}: max_payload`);
+                return records.put(key, value, options);
+              },
+            }),
+          }),
+        });
+        const called = node.client.call("t");
+        await world.pass(200);
+        const taskId = String((await called).result?.taskId);
+        open.open();
+        await world.until("the task has ended", async () => (await node.client.get(taskId)).status !== "working");
+        const { status, error, statusMessage } = await node.client.get(taskId);
+        equal(status, "failed");
+        deepEqual(error?.data, { code: "outcome_refused" });
+        match(String(error?.message), /\d{5,} characters.* refused to store/);
+        equal(statusMessage, error?.message);
+        equal(JSON.stringify(error).includes(secret), false);
+        deepEqual(
+          node.errors.map((one) => (one as { code?: string }).code),
+          ["cluster_refused"],
+        );
+        await world.pass(3 * LEASE_MS);
+        equal(ran, 1);
+        equal(node.extension.running, 0);
+      },
+    );
