@@ -22,3 +22,16 @@ const ordinary = Function.prototype[Symbol.hasInstance];
 interface Branded {
   readonly bowline?: string;
 }
+
+/** Mark of data of the authorization gate. All copies of the package share it. */
+const KEPT = Symbol.for("bowline.kept-auth");
+
+/** Returns data of the gate that was kept for a later run, without its token. The mark on it is not enumerable. */
+export function toKeptAuth(auth: object): object {
+  return Object.defineProperty({ ...auth }, KEPT, { value: true });
+}
+
+/** True if data of the gate was kept without its token. */
+export function isKeptAuth(auth: object): boolean {
+  return KEPT in auth;
+}

@@ -1,6 +1,7 @@
+import { isKeptAuth } from "../../protocol/brand.js";
 import { McpError } from "../../protocol/errors.js";
 
-/** Verified access token. Handlers get it as `ctx.auth`, exactly as the verifier returned it. */
+/** Verified access token. Handlers get it as `ctx.auth`, exactly as the verifier returned it; in a task without `token`. */
 export interface AuthInfo {
   readonly token: string;
   /** Client to which the token was issued. */
@@ -34,12 +35,25 @@ export class InvalidTokenError extends McpError {
   }
 }
 
-/** Returns the access token of a call: `authOf(ctx).subject`. Throws if the server is not protected. */
+/**
+ * Returns the access token of a call: `authOf(ctx).subject`. Throws if the server is not protected. In a task, `token`
+ * cannot be read.
+ */
 export function authOf(ctx: { readonly auth: unknown }): AuthInfo {
   const { auth } = ctx;
-  if (typeof auth === "object" && auth !== null && "token" in auth) return auth as AuthInfo;
+  if (typeof auth === "object" && auth !== null) {
+    if ("token" in auth) return auth as AuthInfo;
+    if (isKeptAuth(auth)) return Object.defineProperty({ ...auth } as AuthInfo, "token", { get: refuseToken });
+  }
   throw new McpError(
     "no_auth",
     "The call has no access token: set http.gate to protect({ ... }); calls over stdio never have one",
+  );
+}
+
+function refuseToken(): never {
+  throw new McpError(
+    "no_token",
+    "A task keeps no access token: call other services with credentials of this server, or in a tool without `task`",
   );
 }

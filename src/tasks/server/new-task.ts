@@ -39,10 +39,11 @@ export async function toRecord(
 /** Returns the data of the caller that a task keeps: never the token. */
 function toCaller({ client, origin }: Call): TaskCaller {
   const { principal, auth } = origin;
-  const { token: _token, ...rest } = isObject(auth) ? auth : { token: undefined };
+  const { token, ...rest } = isObject(auth) ? auth : { token: undefined };
   return {
     principal,
     auth: isObject(auth) ? rest : undefined,
+    hadToken: token === undefined ? undefined : true,
     version: client.version,
     capabilities: client.capabilities,
     info: client.info,

@@ -12,6 +12,8 @@ export interface TaskCaller {
   readonly realm?: string | undefined;
   /** Data of the authorization gate without the token. */
   readonly auth?: unknown;
+  /** True if the data of the authorization gate had a token. */
+  readonly hadToken?: true | undefined;
   readonly version: string;
   readonly capabilities: ClientCapabilities;
   readonly info?: Implementation | undefined;
@@ -129,6 +131,6 @@ export function ended(
   outcome: Pick<TaskRecord, "result" | "error" | "message">,
 ): TaskRecord {
   const { arguments: _arguments, meta: _meta, message: _message, promoted: _promoted, ...rest } = record;
-  const caller = { ...rest.caller, auth: undefined, info: undefined };
+  const caller = { ...rest.caller, auth: undefined, hadToken: undefined, info: undefined };
   return { ...rest, caller, stage, journal: NO_JOURNAL, questions: {}, ...outcome };
 }

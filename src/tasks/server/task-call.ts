@@ -1,5 +1,7 @@
 import { ServedCall } from "../../era/served-call.js";
 import type { Call, HandlerResult, RunHandler, ServerEra } from "../../era/server-era.js";
+import { toKeptAuth } from "../../protocol/brand.js";
+import { isObject } from "../../protocol/json.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
 import type { TaskRecord } from "./record.js";
 
@@ -11,7 +13,8 @@ export function createTaskCall(
   notify: (method: string, params: Params | undefined) => void,
 ): Call {
   const { id, tool, caller } = record;
-  const { principal, auth, version, capabilities, info } = caller;
+  const { principal, version, capabilities, info } = caller;
+  const auth = caller.hadToken === true && isObject(caller.auth) ? toKeptAuth(caller.auth) : caller.auth;
   return new ServedCall({
     era: { ...era, runHandler: (_call, _runtime, run) => runHandler(run) },
     session: undefined,

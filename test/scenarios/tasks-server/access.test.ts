@@ -1,4 +1,5 @@
 import { deepEqual, equal, match } from "node:assert/strict";
+import { authOf } from "bowline/auth/server";
 import { createMemoryState } from "bowline/cluster";
 import { type Context, McpServer, type Server, type ToolTypes } from "bowline/server";
 import { type TasksOptions, tasks } from "bowline/tasks/server";
@@ -87,6 +88,57 @@ verifies("tasks-ext:auth:context-isolation", guardedModern, async (world, t) => 
   await ada.cancel(taskId);
   equal((await ada.get(taskId)).status, "cancelled");
 });
+
+verifies(
+  "tasks-ext:auth:context-isolation",
+  "a task knows its caller, without the token",
+  guardedModern,
+  async (world) => {
+    world.tokens.set("ada", { subject: "ada", scopes: ["sail"], claims: { email: "ada@example.com" } });
+    const clock = new FakeClock();
+    const reached = gate();
+    const open = gate();
+    const tell = (ctx: Context) => {
+      const auth = authOf(ctx);
+      let token: string;
+      try {
+        token = auth.token;
+      } catch (error) {
+        const { code, message } = error as { code: string; message: string };
+        token = `${code}: ${message}`;
+      }
+      return JSON.stringify({ ...auth, ...(ctx.auth as Message), token, granted: ctx.grants(["sail"]) });
+    };
+    const define = (server: Server<ToolTypes>) =>
+      void server
+        .tool("whoami", { task: "optional" }, (_: unknown, ctx: Context) => tell(ctx))
+        .tool("slow", { task: { promoteAfterMs: 100 } }, async (_: unknown, ctx: Context) => {
+          reached.open();
+          await open.opened;
+          return tell(ctx);
+        })
+        .extend(tasks({ cluster: createMemoryState({ clock }).node() }));
+    const guarded = await world.guard({ define, server: { clock } });
+    const ada = as(guarded, "ada");
+    const called = ada.call("slow");
+    await reached.opened;
+    await until("the call has become a task", () => {
+      clock.advance(100);
+      return Promise.race([called.then(() => true), new Promise<boolean>((resolve) => setImmediate(resolve, false))]);
+    });
+    open.open();
+    for (const [taskId, token] of [
+      [await ada.start("whoami"), /^no_token: A task keeps no access token/],
+      [String((await called).result?.taskId), /^ada$/],
+    ] as const) {
+      const seen = JSON.parse(String(await ada.text(taskId)));
+      equal(seen.subject, "ada");
+      deepEqual(seen.claims, { email: "ada@example.com" });
+      equal(seen.granted, true);
+      match(seen.token, token);
+    }
+  },
+);
 
 verifies("tasks-ext:limits:concurrent", "refuses by default", modernWires, async (world, t) => {
   const open = gate();

@@ -9,6 +9,7 @@ import { parseChallenges } from "#src/auth/client/challenge.js";
 import { ReplayCache } from "#src/auth/dpop/check.js";
 import { isAudience, normalizeResource, resourceMetadataUrl } from "#src/auth/resource.js";
 import { formatChallenge } from "#src/auth/server/gate.js";
+import { toKeptAuth } from "#src/protocol/brand.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
 import { DpopClient } from "../../../support/dpop-client.js";
 import { ISSUER, NOW, RESOURCE, toInfo } from "../../../support/guarded.js";
@@ -138,6 +139,15 @@ test("a call without an access token has no authorization", () => {
   for (const auth of [undefined, null, "t", { user: "ada" }]) {
     throws(() => authOf({ auth }), { code: "no_auth" });
   }
+});
+
+test("data of the gate that was kept without its token is an authorization whose token cannot be read", () => {
+  const auth = toKeptAuth({ subject: "ada", scopes: ["a"] });
+  const kept = authOf({ auth });
+  deepEqual(kept, { subject: "ada", scopes: ["a"] });
+  deepEqual(JSON.parse(JSON.stringify(kept)), { subject: "ada", scopes: ["a"] });
+  throws(() => kept.token, { code: "no_token" });
+  equal("token" in auth, false);
 });
 
 test("a protection alone is a gate for any framework", async () => {
