@@ -74,8 +74,17 @@ class TaskCalls {
     return created === undefined ? result : this.#follow(created.taskId, created, call, began);
   };
 
-  /** Follows a task until it ends. The call's limits hold: one of them ends the call, and cancels the task. */
+  /** Follows a task until it ends. Any failure is one of a call whose task exists, so that it must not be repeated. */
   async #follow(id: string, first: Task | undefined, call: FollowedCall, began: number): Promise<ClientResult> {
+    try {
+      return await this.#track(id, first, call, began);
+    } catch (error) {
+      throw afterFirstAnswer(error);
+    }
+  }
+
+  /** The call's limits hold: one of them ends the call, and cancels the task. */
+  async #track(id: string, first: Task | undefined, call: FollowedCall, began: number): Promise<ClientResult> {
     const { options } = call;
     const { [FOLLOWER]: follower, signal, input, deadlineMs = this.#client.options.deadlineMs } = options;
     const wire = new TaskWire(id, this.#client, options);
@@ -102,7 +111,7 @@ class TaskCalls {
     } catch (error) {
       const isAborted = life === undefined || life.aborted;
       if (isAborted ? !leavesTask(error) : run.hasGivenUp) run.cancel().catch(() => {});
-      throw afterFirstAnswer(error);
+      throw error;
     }
   }
 
