@@ -166,6 +166,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
     return {
       onChange: (change) => kept.events.onChange(change),
       onMissed: (honoured, reason) => kept.events.onMissed(honoured, reason),
+      onOther: (notification) => kept.events.onOther?.(notification),
       onEnd: (how, reason) => {
         queueMicrotask(() => {
           if (how === "lost" && this.#state?.name === "down") kept.inner = undefined;

@@ -1,8 +1,11 @@
 import { deepEqual, equal } from "node:assert/strict";
+import { tasks } from "bowline/tasks/client";
 import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
+import { FakeClock } from "../../support/fake-clock.js";
 import { asking, completed, state, TaskBench, TaskScript } from "../../support/scripted-tasks.js";
-import { verifies } from "../../support/verifies.js";
+import { child, connectChild } from "../../support/server-child.js";
+import { proves, verifies } from "../../support/verifies.js";
 
 const options = (bench: TaskBench, more = {}) => bench.options({ notifications: true, ...more });
 
@@ -93,3 +96,36 @@ verifies("tasks-ext:notify:client-optional", "has a bound for subscriptions", mo
   await both;
   equal(client.wire.requests("subscriptions/listen").length, 1);
 });
+
+for (const restart of [false, true]) {
+  proves(
+    "tasks-ext:notify:client-optional",
+    { wire: "modern-stdio" },
+    `reach the task of a process, with restart ${restart}`,
+    async (t) => {
+      const clock = new FakeClock();
+      const options = { clock, extensions: tasks({ minPollMs: 3_600_000 }) };
+      const { client } = await connectChild(t, "modern", { ...child("task-server"), restart }, options);
+      equal((await client.callTool("work")).text, "told");
+    },
+  );
+}
+
+verifies(
+  "tasks-ext:notify:client-optional",
+  "subscribes to a task after another has ended",
+  modernWires,
+  async ({ connect }) => {
+    const bench = new TaskBench();
+    const script = new TaskScript().task("t", state("t", "working")).task("u", state("u", "working"));
+    const client = await connect(script.server(), options(bench, { limits: { maxSubscriptions: 1 } }));
+    for (const id of ["t", "u"]) {
+      const called = client.callTool("work");
+      await until(`the task ${id} is watched`, () => script.isWatched(id));
+      script.notify(completed(id, `told of ${id}`));
+      equal((await called).text, `told of ${id}`);
+      await until("the subscription has ended", () => !script.isWatched(id));
+      await until("nothing is left", () => client.pending === 0);
+    }
+  },
+);
