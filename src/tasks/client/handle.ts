@@ -3,7 +3,7 @@ import type { CallOptions } from "../../client/options.js";
 import type { ToolOutcome } from "../../client/results.js";
 import type { InputRequests, InputResponses } from "../../protocol/types/index.js";
 import { TaskError } from "../error.js";
-import type { Task, TaskStatus } from "../types.js";
+import { isTerminal, type Task, type TaskStatus } from "../types.js";
 import { FOLLOWER, type FollowerOption, type TaskFollower } from "./extension.js";
 import { notFollowed, type TaskRun } from "./run.js";
 
@@ -25,7 +25,6 @@ export class TaskHandle<Structured = unknown> implements AsyncIterable<TaskState
   #run: TaskRun | undefined;
   #task: TaskState | undefined;
   #isOver = false;
-  #isCancelled = false;
   /** Wakes the readers of changes, and the caller who waits for the first state. */
   #wake: (() => void)[] = [];
 
@@ -89,13 +88,13 @@ export class TaskHandle<Structured = unknown> implements AsyncIterable<TaskState
   }
 
   /**
-   * Cancels the task. Resolves when the server has acknowledged that; the work may end later. `result` rejects at once,
-   * unless it is there. Rejects if the server cannot cancel tasks (2025-11-25 only), which are no longer followed then.
-   * After another failure it can be called again.
+   * Cancels the task, also one that is no longer followed. Resolves when the server has acknowledged that; the work may
+   * end later. `result` rejects at once. Sends nothing if the call did not become a task, or if the task has ended.
+   * Rejects if the server cannot cancel tasks (2025-11-25 only), which are no longer followed then. After another
+   * failure it can be called again.
    */
   async cancel(): Promise<void> {
-    if (this.#run === undefined || (this.#isOver && !this.#isCancelled)) return;
-    this.#isCancelled = true;
+    if (this.#run === undefined || isTerminal(this.status)) return;
     const acknowledged = this.#run.cancel();
     this.#end.abort(new TaskError("task_cancelled", `The task ${this.#id} was cancelled by this client`, this.#id));
     await acknowledged;

@@ -1,10 +1,11 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { createGroup, RpcError } from "bowline/client";
+import { ConnectionError, createGroup, RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { GroupTasks, TaskError, type TaskState, TasksClient } from "bowline/tasks/client";
 import * as z from "zod";
 import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
+import { answerAll, scripted } from "../../support/http-script.js";
 import { asking, completed, state, TaskBench, TaskScript } from "../../support/scripted-tasks.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -82,6 +83,72 @@ verifies("tasks-ext:client:handle", "cancels again after a failure", modernWires
   deepEqual(script.cancels, ["t"]);
   await handle.cancel();
   deepEqual([client.wire.requests("tasks/cancel").length, client.pending], [2, 0]);
+});
+
+verifies("tasks-ext:client:handle", "cancels a task that it left", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", state("t", "working"));
+  const client = await connect(script.server(), bench.options());
+  const handle = await new TasksClient(client).startTool("work");
+  handle.detach();
+  await rejects(handle.result, { code: "task_detached" });
+  await handle.cancel();
+  deepEqual(script.cancels, ["t"]);
+  await handle.cancel();
+  equal(client.wire.requests("tasks/cancel").length, 1);
+});
+
+verifies("tasks-ext:client:handle", "cancels after a poll that failed", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", new RpcError(-31050, "broken"));
+  const client = await connect(script.server(), bench.options());
+  const handle = await new TasksClient(client).startTool("work");
+  const failed = rejects(handle.result, { rpcCode: -31050 });
+  await bench.pass(1111);
+  await failed;
+  await handle.cancel();
+  deepEqual(script.cancels, ["t"]);
+});
+
+proves("tasks-ext:client:handle", { wire: "modern-http" }, "cancels a task that was unreachable", async (t) => {
+  const bench = new TaskBench();
+  const { script, connectTo } = await scripted(
+    t,
+    answerAll((received) => {
+      if (received.rpcMethod === "tools/call") received.result({ resultType: "task", ...state("t", "working") });
+      else if (received.rpcMethod === "tasks/get") received.cut();
+      else received.result({ resultType: "complete" });
+    }),
+  );
+  const client = await connectTo({ era: "modern", ...bench.options({ limits: { maxFailedPolls: 1 } }) });
+  const handle = await new TasksClient(client).startTool("work");
+  const failed = rejects(handle.result, { code: "task_unreachable" });
+  await bench.pass(1111);
+  await bench.pass(1111, 2);
+  await failed;
+  await handle.cancel();
+  equal(script.all("tasks/cancel").length, 1);
+});
+
+verifies("tasks-ext:client:handle", "sends no cancellation for a task that ended", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", completed("t", "done"));
+  const client = await connect(script.server(), bench.options());
+  const handle = await new TasksClient(client).startTool("work");
+  await bench.finish(handle.result, 1);
+  await handle.cancel();
+  equal(client.wire.requests("tasks/cancel").length, 0);
+});
+
+verifies("tasks-ext:client:handle", "cannot cancel with a closed client", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", state("t", "working"));
+  const client = await connect(script.server(), bench.options());
+  const handle = await new TasksClient(client).startTool("work");
+  await client.close();
+  await rejects(handle.result, ConnectionError);
+  await rejects(handle.cancel(), ConnectionError);
+  deepEqual(script.cancels, []);
 });
 
 verifies("tasks-ext:client:handle", "is complete for a plain answer", modernWires, async ({ connect }) => {
