@@ -47,9 +47,14 @@ export class TaskRun {
   #outcome: (() => ClientResult) | undefined;
   #hasGivenUp = false;
   #isCollecting = false;
+  /** Number of consecutive failed polls. */
   #failures = 0;
-  /** Wait that the last failure requires. */
-  #delayMs = 0;
+  /** Number of consecutive failed requests for the result. */
+  #failedResults = 0;
+  /** Time of the next poll, unless the task's lifetime ends before. */
+  #dueAt = 0;
+  /** Time before which nothing is requested. */
+  #notBefore = 0;
   #cancelled: Promise<void> | undefined;
 
   constructor(context: RunContext) {
@@ -76,12 +81,11 @@ export class TaskRun {
     const isEnded = first !== undefined && isTerminal(first.status);
     const stopListening = isEnded ? () => {} : this.#context.listen((task) => this.#take(task));
     // The first state of a task that waits for input or has ended lacks the member that belongs to it.
-    let waitMs = first?.status === "working" ? this.#intervalMs() : 0;
+    this.#dueAt = this.#context.client.clock.now() + (first?.status === "working" ? this.#intervalMs() : 0);
     try {
       while (!this.#over.aborted) {
-        await this.#wait(waitMs);
+        await this.#wait();
         if (!this.#over.aborted) await this.#poll();
-        waitMs = Math.max(this.#intervalMs(), this.#delayMs);
       }
       lifetime.throwIfAborted();
       return (this.#outcome as () => ClientResult)();
@@ -110,38 +114,62 @@ export class TaskRun {
     return this.#cancelled;
   }
 
-  /** Waits, at most until the end of the task's lifetime, unless its result is on its way. */
-  async #wait(ms: number): Promise<void> {
-    const leftMs = Math.max(0, this.#diesAt() - this.#context.client.clock.now());
-    const waitMs = this.#isFetching ? ms : Math.min(ms, leftMs);
-    if (waitMs > 0) await pause(this.#context.client.clock, waitMs, this.#over.signal);
+  /**
+   * Waits for the next poll, which is made at the end of the task's lifetime at the latest. A lifetime that ends before
+   * a poll is allowed ends the run, unless the result is on its way.
+   */
+  async #wait(): Promise<void> {
+    const { clock } = this.#context.client;
+    while (!this.#over.aborted) {
+      const endsAt = this.#isFetching ? Number.POSITIVE_INFINITY : this.#diesAt();
+      const isTooLate = endsAt < this.#notBefore;
+      const waitMs = (isTooLate ? endsAt : Math.max(Math.min(this.#dueAt, endsAt), this.#notBefore)) - clock.now();
+      if (waitMs > 0) await pause(clock, waitMs, this.#over.signal);
+      else if (isTooLate) this.#expire();
+      else return;
+    }
   }
 
   /** Requests the state once. A failure that may pass is counted. Any other ends the run. */
   async #poll(): Promise<void> {
     const { wire, options } = this.#context;
+    const { maxFailedPolls, maxPollMs } = options.limits;
+    const known = this.#task;
     try {
-      this.#take(await wire.poll(this.#over.signal));
+      const task = await wire.poll(this.#over.signal);
       this.#failures = 0;
-      this.#delayMs = 0;
-      if (!this.#isFetching) this.#expire();
+      // A state that was requested after the last one arrived is not older, even if the clocks of two servers differ.
+      this.#take(task, known === this.#task);
+      this.#hold(Math.min(options.minPollMs, maxPollMs), this.#intervalMs());
     } catch (error) {
       if (this.#over.aborted) return;
-      const { maxFailedPolls: most, maxPollMs } = options.limits;
-      if (!isTransient(error)) this.#fail(error);
-      else if (++this.#failures > most) this.#fail(unreachable(wire.id, most, error));
-      this.#delayMs = retryMs(this.#intervalMs(), this.#failures, error, maxPollMs);
+      if (!isTransient(error)) return this.#fail(error);
+      if (++this.#failures > maxFailedPolls) return this.#fail(unreachable(wire.id, maxFailedPolls, error));
+      this.#hold(retryMs(this.#intervalMs(), this.#failures, error, maxPollMs));
     }
+    if (!this.#isFetching) this.#expire();
+  }
+
+  /** Requests nothing for a time, and polls after another, which is not shorter. */
+  #hold(ms: number, pollMs = ms): void {
+    const now = this.#context.client.clock.now();
+    this.#notBefore = Math.max(this.#notBefore, now + ms);
+    this.#dueAt = now + pollMs;
   }
 
   /** Uses a state from a poll or a notification. */
-  #take(task: PolledTask): void {
-    if (this.#over.aborted) return;
+  #take(task: PolledTask, isLatest = false): void {
+    if (this.#over.aborted || (!isLatest && this.#isOutdated(task))) return;
     this.#note(task);
     if (hasEnded(task)) return this.#end(() => this.#context.wire.outcome(task as DetailedTask));
     if (task.status === "working") return;
     if ("isBare" in task) void this.#collect();
     else if (task.status === "input_required") this.#ask(task);
+  }
+
+  /** True if a later state is known. */
+  #isOutdated({ status, lastUpdatedAt }: Task): boolean {
+    return !isTerminal(status) && Date.parse(lastUpdatedAt) < Date.parse(this.#task?.lastUpdatedAt ?? "");
   }
 
   #note(task: Task): void {
@@ -161,7 +189,9 @@ export class TaskRun {
 
   /** Requests the result, which may wait for it (2025-11-25 only). The server may ask questions meanwhile. */
   async #collect(): Promise<void> {
-    if (this.#isCollecting) return;
+    const { clock } = this.#context.client;
+    const began = clock.now();
+    if (this.#isCollecting || began < this.#notBefore) return;
     this.#isCollecting = true;
     try {
       const result = await this.#context.wire.result(this.#over.signal);
@@ -169,11 +199,27 @@ export class TaskRun {
       if (!isTerminal(last.status)) this.#note({ ...last, status: "completed" });
       this.#end(() => result);
     } catch (error) {
-      if (!isTransient(error)) this.#fail(error);
-      else this.#expire();
+      if (!this.#over.aborted) this.#onNoResult(error, clock.now() - began);
     } finally {
       this.#isCollecting = false;
     }
+  }
+
+  /**
+   * Handles a failed request for the result, after which the next poll requests it again. While the task goes on, a
+   * request that waited is not counted: a timeout or a proxy may have cut it off.
+   */
+  #onNoResult(error: unknown, waitedMs: number): void {
+    const { wire, options } = this.#context;
+    const { maxFailedPolls, maxPollMs } = options.limits;
+    const { status } = this.#task as Task;
+    const isOutcome = status === "failed" && error instanceof RpcError && error.status === undefined;
+    if (isOutcome || !isTransient(error)) return this.#fail(error);
+    if (isTerminal(status) || waitedMs < this.#intervalMs()) this.#failedResults++;
+    else this.#failedResults = 0;
+    if (this.#failedResults > maxFailedPolls) return this.#fail(unreachable(wire.id, maxFailedPolls, error));
+    this.#hold(retryMs(this.#intervalMs(), Math.max(1, this.#failedResults), error, maxPollMs));
+    this.#expire();
   }
 
   /** True if the task has ended, and its result is on its way. */
@@ -237,7 +283,8 @@ function isTransient(error: unknown): boolean {
 
 /** Returns the wait after a failure. It doubles with each failure. `Retry-After` may require more. */
 function retryMs(intervalMs: number, failures: number, error: unknown, maxDelayMs: number): number {
-  return Math.max(Math.min(intervalMs * 2 ** (failures - 1), LONGEST_RETRY_MS), askedMs(error, { maxDelayMs }));
+  const doubledMs = Math.min(intervalMs * 2 ** (failures - 1), LONGEST_RETRY_MS);
+  return Math.max(intervalMs, doubledMs, askedMs(error, { maxDelayMs }));
 }
 
 export function notFollowed(id: string): TaskError {

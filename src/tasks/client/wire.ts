@@ -25,7 +25,7 @@ export class TaskWire {
   constructor(
     readonly id: string,
     client: ExtensionClient,
-    /** Options of the call that the task belongs to. Its limits hold for each request. */
+    /** Options of the call that the task belongs to. Its timeout holds for each request. */
     { timeoutMs, capabilities }: CallOptions,
   ) {
     this.#client = client;
@@ -35,7 +35,7 @@ export class TaskWire {
   }
 
   async poll(signal: AbortSignal): Promise<PolledTask> {
-    const result = await this.#request(GET_TASK, {}, { signal });
+    const result = await this.#request(GET_TASK, {}, within(signal));
     const task = this.isBare
       ? { ...toTask(GET_TASK, result), isBare: true as const }
       : toDetailedTask(GET_TASK, result);
@@ -45,7 +45,7 @@ export class TaskWire {
 
   /** Waits for the result of a task (2025-11-25 only). */
   async result(signal: AbortSignal): Promise<ClientResult> {
-    return this.toResult(await this.#request(TASK_RESULT, {}, { signal }));
+    return this.toResult(await this.#request(TASK_RESULT, {}, within(signal)));
   }
 
   /** Checks the result of a task in the same way as the result of a call. */
@@ -67,7 +67,7 @@ export class TaskWire {
   async update(inputResponses: InputResponses, signal?: AbortSignal): Promise<void> {
     if (this.isBare)
       throw new TaskError("tasks_unsupported", `${UPDATE_TASK} does not exist in this protocol version`, this.id);
-    await this.#request(UPDATE_TASK, { inputResponses }, { signal });
+    await this.#request(UPDATE_TASK, { inputResponses }, signal === undefined ? {} : within(signal));
   }
 
   /** Cancels the task. Sends nothing if the server did not declare that (2025-11-25 only). */
@@ -82,6 +82,11 @@ export class TaskWire {
     const call = { method, params: { taskId: this.id, ...params }, options: { ...this.#limits, ...options } };
     return this.#client.calls.call(call, (result) => result);
   }
+}
+
+/** Returns the limits of a request of a run, which alone has a deadline. */
+function within(signal: AbortSignal): CallOptions {
+  return { signal, deadlineMs: Number.POSITIVE_INFINITY };
 }
 
 export function cancelled({ taskId, statusMessage }: Task): TaskError {

@@ -311,3 +311,105 @@ proves("tasks-2025:client:augment", { wire: "legacy-http" }, "over HTTP, with a 
   equal((await called).text, "decline");
   equal(script.all("tasks/result").length, 1);
 });
+
+verifies(
+  "tasks-2025:client:augment",
+  "an error of a failed task is its outcome, whatever its code",
+  oldServers,
+  async ({ script, bench, open }) => {
+    script.on("tools/call", { result: { task: old("t", "working") } });
+    script.on("tasks/get", { result: old("t", "failed") });
+    script.on("tasks/result", { error: { code: -32005, message: "the tool's own error" } });
+    const client = await open();
+    await client.tools().all();
+    const failed = rejects(client.callTool("must"), { rpcCode: -32005, message: "the tool's own error" });
+    await bench.pass(2345);
+    await failed;
+    equal(script.all("tasks/result").length, 1);
+  },
+);
+
+verifies(
+  "tasks-2025:client:augment",
+  "gives up after limits.maxFailedPolls requests for the result, with growing waits",
+  oldServers,
+  async ({ script, bench, open }) => {
+    script.on("tools/call", { result: { task: old("t", "working") } });
+    script.on("tasks/get", { result: old("t", "completed") });
+    script.on("tasks/result", { error: { code: -32005, message: "busy" } });
+    const client = await open({}, { limits: { maxFailedPolls: 2 } });
+    await client.tools().all();
+    const failed = rejects(client.callTool("must"), { code: "task_unreachable", taskId: "t" });
+    const asked = (times: number) =>
+      until(`the result is requested ${times} times`, () => script.all("tasks/result").length === times);
+    await bench.pass(2345);
+    await asked(1);
+    await bench.pass(2345, 2);
+    await asked(2);
+    // The second failure doubles the wait, which was begun before.
+    await bench.pass(2345, 3);
+    equal(script.all("tasks/get").length, 2);
+    await bench.pass(2345, 4);
+    await failed;
+    deepEqual([script.all("tasks/result").length, script.all("tasks/get").length, bench.clock.now()], [3, 3, 9380]);
+    deepEqual([client.pending, bench.clock.pending], [0, 0]);
+  },
+);
+
+verifies(
+  "tasks-2025:client:augment",
+  "a request for the result may wait longer than any limit of the client",
+  oldServers,
+  async ({ script, bench, open }) => {
+    script.on("tools/call", { result: { task: old("t", "working") } });
+    script.on("tasks/get", { result: old("t", "input_required") });
+    const client = await open(
+      { onElicit: () => new Promise(() => {}), timeoutMs: 5000, deadlineMs: 10_000 },
+      { limits: { maxFailedPolls: 1 } },
+    );
+    await client.tools().all();
+    const called = client.callTool("must", {}, { deadlineMs: 1_000_000 });
+    await bench.pass(2345);
+    const first = await script.next("tasks/result");
+    const params = { message: "Name?", requestedSchema: { type: "object", properties: {} } };
+    script.send({ id: "q", method: "elicitation/create", params });
+    for (let times = 2; times <= 12; times++) {
+      await bench.pass(2345, times);
+      await until("it is polled", () => script.all("tasks/get").length === times);
+    }
+    equal(script.all("tasks/result").length, 1);
+    script.result(first, text("done"));
+    equal((await called).text, "done");
+    equal(script.all("tasks/cancel").length, 0);
+  },
+);
+
+proves("tasks-2025:client:augment", { wire: "legacy-http" }, "waits as long as Retry-After says", async (t) => {
+  const bench = new TaskBench();
+  const { script, connectTo } = await scripted(t, (received) => {
+    const { rpcMethod } = received;
+    if (rpcMethod === "initialize")
+      return received.result({ ...INITIALIZED, capabilities: DECLARED }, { "mcp-session-id": "s" });
+    answerAll((other) => {
+      if (rpcMethod === "tools/list") other.result(TOOLS);
+      if (rpcMethod === "tools/call") other.result({ task: old("t", "working") });
+      if (rpcMethod === "tasks/get") other.result(old("t", "failed"));
+    })(received);
+  });
+  const client = await connectTo({ era: "legacy", ...bench.options() });
+  await client.tools().all();
+  const failed = rejects(client.callTool("may"), { rpcCode: -32000 });
+  const error = { code: -32005, message: "busy" };
+  await bench.pass(2345);
+  const refused = await script.next("tasks/result");
+  refused.json({ jsonrpc: "2.0", id: refused.message.id, error }, 503, { "retry-after": "60" });
+  await until("the refusal has arrived", () => client.pending === 1);
+  await bench.pass(2345, 2);
+  await bench.waiting(60_000 - 2345);
+  equal(script.all("tasks/get").length, 1);
+  bench.clock.advance(60_000 - 2345);
+  const answered = await script.next("tasks/result");
+  answered.json({ jsonrpc: "2.0", id: answered.message.id, error: { code: -32000, message: "broken" } });
+  await failed;
+  equal(script.all("tasks/get").length, 2);
+});

@@ -1,12 +1,15 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { RpcError, TimeoutError } from "bowline/client";
+import { connect, RpcError, TimeoutError } from "bowline/client";
 import { TaskError, tasks } from "bowline/tasks/client";
 import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { answerAll, scripted } from "../../support/http-script.js";
-import { completed, state, TaskBench, TaskScript } from "../../support/scripted-tasks.js";
+import { asking, completed, state, TaskBench, TaskScript } from "../../support/scripted-tasks.js";
+import { ServerScript } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
+
+const EXTENSION = "io.modelcontextprotocol/tasks";
 
 verifies("tasks-ext:client:poll-interval", "follows the server's interval", modernWires, async ({ connect }) => {
   const bench = new TaskBench();
@@ -291,3 +294,105 @@ proves(
     (await script.next("tasks/cancel")).result({ resultType: "complete" });
   },
 );
+
+proves("tasks-ext:client:ttl-backstop", { wire: "modern-http" }, "a failed poll at the end is the last", async (t) => {
+  const bench = new TaskBench();
+  const { script, connectTo } = await scripted(
+    t,
+    answerAll((received) => {
+      const task = state("t", "working", { ttlMs: 5000, pollIntervalMs: 5000 });
+      if (received.rpcMethod === "tools/call") received.result({ resultType: "task", ...task });
+      else received.json("{}", 503, { "retry-after": "60" });
+    }),
+  );
+  const client = await connectTo({ era: "modern", ...bench.options() });
+  const expired = rejects(client.callTool("work"), { code: "task_expired" });
+  await bench.pass(5000);
+  await expired;
+  deepEqual([script.all("tasks/get").length, bench.clock.now()], [1, 5000]);
+});
+
+proves(
+  ["tasks-ext:client:ttl-backstop", "tasks-ext:client:poll-floor"],
+  { wire: "modern-http" },
+  "a lifetime that ends before the next poll is allowed ends without it",
+  async (t) => {
+    const bench = new TaskBench();
+    const { script, connectTo } = await scripted(
+      t,
+      answerAll((received) => {
+        const task = state("t", "working", { ttlMs: 5000, pollIntervalMs: 1500 });
+        if (received.rpcMethod === "tools/call") received.result({ resultType: "task", ...task });
+        else received.json("{}", 503, { "retry-after": "60" });
+      }),
+    );
+    const client = await connectTo({ era: "modern", ...bench.options() });
+    const expired = rejects(client.callTool("work"), { code: "task_expired" });
+    await bench.pass(1500);
+    await bench.pass(3500);
+    await expired;
+    deepEqual([script.all("tasks/get").length, bench.clock.now()], [1, 5000]);
+  },
+);
+
+verifies(
+  ["tasks-ext:client:ttl-backstop", "tasks-ext:client:poll-floor"],
+  "a lifetime that grows a little with each poll does not shorten the wait",
+  modernWires,
+  async ({ connect }) => {
+    const bench = new TaskBench();
+    const every = (ttlMs: number) => state("t", "working", { ttlMs, pollIntervalMs: 5000 });
+    const script = new TaskScript();
+    script.created.push(every(2500));
+    script.states.set("t", [every(4600), every(4700)]);
+    const client = await connect(script.server(), bench.options({ minPollMs: 2000 }));
+    const expired = rejects(client.callTool("work"), { code: "task_expired" });
+    await bench.pass(2500);
+    await bench.pass(2100);
+    await bench.pass(100);
+    await expired;
+    deepEqual([client.wire.requests("tasks/get").length, bench.clock.now()], [2, 4700]);
+  },
+);
+
+proves(
+  "tasks-ext:client:timeouts",
+  { wire: "modern-memory" },
+  "a request of a task has no deadline of its own",
+  async (t) => {
+    const script = new ServerScript().modern({ tools: {}, extensions: { [EXTENSION]: {} } });
+    script.on("tools/call", { result: { resultType: "task", ...state("t", "working") } });
+    const bench = new TaskBench();
+    const client = await connect(
+      { channel: script.channel },
+      { era: "modern", ...bench.options(), deadlineMs: 5000, timeoutMs: 20_000, onElicit: () => ({ action: "decline" }) },
+    );
+    t.after(() => client.close());
+    const called = client.callTool("work", {}, { deadlineMs: 600_000 });
+    await bench.pass(1111);
+    const poll = await script.next("tasks/get");
+    bench.clock.advance(19_999);
+    script.result(poll, { resultType: "complete", ...asking("t", "name") });
+    const update = await script.next("tasks/update");
+    await bench.waiting(1111, 2);
+    bench.clock.advance(1111);
+    const last = await script.next("tasks/get");
+    bench.clock.advance(10_000);
+    script.result(update, { resultType: "complete" });
+    script.result(last, { resultType: "complete", ...completed("t", "done") });
+    equal((await called).text, "done");
+    equal(script.all("tasks/cancel").length, 0);
+  },
+);
+
+verifies("tasks-ext:client:timeouts", "the client's total limit cancels the task", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", state("t", "working"));
+  const client = await connect(script.server(), { ...bench.options({ pollMs: 10_000 }), deadlineMs: 1500 });
+  const refused = rejects(client.callTool("work"), (error: TimeoutError) => error.kind === "deadline");
+  await bench.waiting(10_000);
+  bench.clock.advance(1500);
+  await refused;
+  await until("the task is cancelled", () => script.cancels.length === 1);
+  equal(client.wire.requests("tasks/get").length, 0);
+});
