@@ -1,5 +1,5 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { ConnectionError, createGroup, RpcError } from "bowline/client";
+import { ConnectionError, connect, createGroup, RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { GroupTasks, TaskError, type TaskState, TasksClient } from "bowline/tasks/client";
 import * as z from "zod";
@@ -7,8 +7,11 @@ import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
 import { answerAll, scripted } from "../../support/http-script.js";
 import { asking, completed, state, TaskBench, TaskScript } from "../../support/scripted-tasks.js";
+import { ServerScript } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 
+/** Adds the time of the last change, in seconds. */
+const at = (seconds: number, task: object) => ({ ...task, lastUpdatedAt: `2026-11-01T00:00:0${seconds}Z` });
 const working = (statusMessage: string) => state("t", "working", { statusMessage });
 
 verifies("tasks-ext:client:handle", "shows each change in order", modernWires, async ({ connect }) => {
@@ -173,6 +176,52 @@ verifies("tasks-ext:client:handle", "keeps a bounded number of changes", modernW
   for await (const { status, statusMessage } of handle) seen.push(statusMessage ?? status);
   deepEqual(seen, ["3", "completed"]);
 });
+
+proves(
+  "tasks-ext:client:handle",
+  { wire: "modern-memory" },
+  "a state that another has overtaken is not shown",
+  async (t) => {
+    const bench = new TaskBench();
+    const script = new ServerScript().modern({ tools: {}, extensions: { "io.modelcontextprotocol/tasks": {} } });
+    script.on("tools/call", { result: { resultType: "task", ...at(0, state("t", "working")) } });
+    const client = await connect(
+      { channel: script.channel },
+      { era: "modern", ...bench.options({ notifications: true }) },
+    );
+    t.after(() => client.close());
+    const handle = await new TasksClient(client).startTool("work", {}, { input: "manual" });
+    const { id } = await script.next("subscriptions/listen");
+    const _meta = { "io.modelcontextprotocol/subscriptionId": id };
+    const tell = (task: object) => script.notify("notifications/tasks", { ...task, _meta });
+    script.notify("notifications/subscriptions/acknowledged", { notifications: { taskIds: ["t"] }, _meta });
+    const poll = async (times: number) => {
+      await bench.pass(1111, times);
+      return script.next("tasks/get");
+    };
+    const first = await poll(1);
+    tell(at(2, asking("t", "name")));
+    script.result(first, { resultType: "complete", ...at(1, working("overtaken by a notification")) });
+    const second = await poll(2);
+    script.result(second, { resultType: "complete", ...at(4, working("polled")) });
+    await until("the state has arrived", () => handle.task?.statusMessage === "polled");
+    tell(at(3, working("overtaken by a poll")));
+    tell(at(5, working("told")));
+    await until("the state has arrived", () => handle.task?.statusMessage === "told");
+    // The clock of the node that answers is late. Nothing was told since the request.
+    const third = await poll(3);
+    script.result(third, { resultType: "complete", ...at(4, working("by another node")) });
+    await until("the state has arrived", () => handle.task?.statusMessage === "by another node");
+    const fourth = await poll(4);
+    tell(at(7, working("before the end")));
+    script.result(fourth, { resultType: "complete", ...at(6, completed("t", "done")) });
+    equal((await handle.result).text, "done");
+    const seen: unknown[] = [];
+    for await (const { status, statusMessage } of handle) seen.push(statusMessage ?? status);
+    const expected = ["working", "input_required", "polled", "told", "by another node", "before the end", "completed"];
+    deepEqual(seen, expected);
+  },
+);
 
 verifies("tasks-ext:client:resume", "a new client takes a task up by its id", modernWires, async ({ connect }) => {
   const bench = new TaskBench();
