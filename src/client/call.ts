@@ -26,7 +26,6 @@ export interface CallingClient extends ExtensionClient {
   readonly extensions: Extensions | undefined;
   readonly waits: RetryWaits;
   onFailure: OnFailure;
-  onProblem(problem: unknown): void;
 }
 
 /**

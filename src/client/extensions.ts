@@ -37,9 +37,13 @@ export interface ExtensionClient {
     /** Runs work that has no request of its own in progress. The end of the connection aborts it. */
     runOffWire<T>(label: string, options: CallOptions, work: (lifetime: CallLifetime) => Promise<T>): Promise<T>;
   };
+  /** Number of input requests that can be handled in addition to those in progress. */
+  readonly freeQuestions: number;
   /** Handles an input request of the server in the same way as one of a result. */
   answerInput(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
   listen(filter: SubscriptionFilter, events: WatchEvents, options?: CallOptions): Promise<Subscription>;
+  /** Reports a failure that no caller waits for. */
+  onProblem(problem: unknown): void;
 }
 
 /** Extension of this package that intercepts calls. Its interceptor runs after those of the options. */

@@ -175,9 +175,12 @@ export class ClientCore implements ClientRuntime, CallingClient {
     throw error;
   };
 
+  get freeQuestions(): number {
+    return this.limits.maxQuestions - this.#questions;
+  }
+
   readonly answerInput: CallingClient["answerInput"] = async (method, params, end) => {
-    const { maxQuestions } = this.limits;
-    if (this.#questions >= maxQuestions) throw tooManyQuestions(method, maxQuestions);
+    if (this.freeQuestions <= 0) throw tooManyQuestions(method, this.limits.maxQuestions);
     this.#questions++;
     try {
       return await answerServerRequest(this.options, method, params, end);

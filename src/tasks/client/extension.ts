@@ -7,6 +7,7 @@ import { isObject } from "../../protocol/json.js";
 import type { ServerCapabilities, Tool } from "../../protocol/types/index.js";
 import { TaskError } from "../error.js";
 import { CANCEL_TASK, GET_TASK, TASKS_EXTENSION, type Task, UPDATE_TASK } from "../types.js";
+import { TakenKeys } from "./input.js";
 import { TaskListener } from "./listener.js";
 import { type ResolvedOptions, resolveOptions, type TasksOptions } from "./options.js";
 import { taskReceiver } from "./receiver.js";
@@ -53,6 +54,7 @@ class TaskCalls {
   readonly #client: ExtensionClient;
   readonly #options: ResolvedOptions;
   readonly #listener: TaskListener;
+  readonly #taken = new TakenKeys();
   /** Listed tools that run as tasks on request (2025-11-25 only). */
   readonly #tools = new Set<string>();
 
@@ -94,6 +96,7 @@ class TaskCalls {
       wire,
       onTask: follower && ((task) => follower.onTask(task)),
       isManual: (input ?? this.#client.options.input) === "manual",
+      taken: this.#taken.open(id),
       listen: (onTask) => this.#listener.listen(wire, onTask),
     });
     follower?.onRun(run);
@@ -110,8 +113,11 @@ class TaskCalls {
       });
     } catch (error) {
       const isAborted = life === undefined || life.aborted;
-      if (isAborted ? !leavesTask(error) : run.hasGivenUp) run.cancel().catch(() => {});
+      const isKnown = first !== undefined || run.isKnown;
+      if (isKnown && (isAborted ? !leavesTask(error) : run.hasGivenUp)) void run.abandon();
       throw error;
+    } finally {
+      this.#taken.close(id);
     }
   }
 
@@ -153,7 +159,8 @@ export function offersTasks({ tasks }: ServerCapabilities): boolean {
   return isObject(requests?.tools?.call);
 }
 
-/** True if the task goes on after this end of its call: the connection ended, or the caller left the task. */
+/** True if this end of a call does not cancel its task: the connection ended, or the caller left or cancelled the task. */
 function leavesTask(error: unknown): boolean {
-  return error instanceof ConnectionError || (error instanceof TaskError && error.code === "task_detached");
+  if (error instanceof ConnectionError) return true;
+  return error instanceof TaskError && (error.code === "task_detached" || error.code === "task_cancelled");
 }

@@ -6,10 +6,10 @@ import type { ExtensionClient } from "../../client/extensions.js";
 import { isPassing } from "../../client/retry.js";
 import type { ClientResult } from "../../era/client-era.js";
 import { InputRequiredError, RpcError, TimeoutError } from "../../protocol/errors.js";
-import { LIMIT_EXCEEDED } from "../../protocol/jsonrpc/errors.js";
+import { INVALID_PARAMS, LIMIT_EXCEEDED } from "../../protocol/jsonrpc/errors.js";
 import type { InputResponses } from "../../protocol/types/index.js";
 import { TaskError } from "../error.js";
-import { type DetailedTask, isTerminal, type Task } from "../types.js";
+import { CANCEL_TASK, type DetailedTask, isTerminal, type Task } from "../types.js";
 import { TaskInput } from "./input.js";
 import type { ResolvedOptions, TasksClientLimits } from "./options.js";
 import { hasEnded, type PolledTask, type TaskWire } from "./wire.js";
@@ -26,6 +26,8 @@ export interface RunContext {
   readonly onTask: ((task: Task) => void) | undefined;
   /** True if the caller answers input requests. */
   readonly isManual: boolean;
+  /** Keys of input requests that are taken, shared by all runs of the task in this client. */
+  readonly taken: Set<string>;
   /** Subscribes to notifications of the task. Returns a function that ends the subscription. */
   listen(onTask: (task: DetailedTask) => void): () => void;
 }
@@ -64,7 +66,8 @@ export class TaskRun {
       taskId: wire.id,
       client,
       maxInputRequests: options.limits.maxInputRequests,
-      update: (responses) => this.#send(responses),
+      taken: context.taken,
+      update: (responses) => this.#repeat(() => wire.update(responses, this.#over.signal), this.#over),
       fail: (error) => this.#giveUp(error),
     });
   }
@@ -72,6 +75,11 @@ export class TaskRun {
   /** True if the client cannot go on with a task that may still run. */
   get hasGivenUp(): boolean {
     return this.#hasGivenUp;
+  }
+
+  /** True if the server has shown that it knows the task. */
+  get isKnown(): boolean {
+    return this.#task !== undefined;
   }
 
   /** Follows the task until it ends. `lifetime` ends with the call. */
@@ -112,6 +120,25 @@ export class TaskRun {
       throw error;
     });
     return this.#cancelled;
+  }
+
+  /**
+   * Cancels a task that nobody follows any more, until the client is closed. Repeats that after failures that may pass.
+   * A final failure is reported, unless the task has ended before.
+   */
+  async abandon(): Promise<void> {
+    const { client } = this.#context;
+    const limits = { timeoutMs: Number.POSITIVE_INFINITY, deadlineMs: Number.POSITIVE_INFINITY };
+    let life: CallLifetime | undefined;
+    try {
+      await client.calls.runOffWire(CANCEL_TASK, limits, (lifetime) => {
+        life = lifetime;
+        return this.#repeat(() => this.cancel(), lifetime);
+      });
+    } catch (error) {
+      const isUnknown = error instanceof RpcError && error.rpcCode === INVALID_PARAMS;
+      if (life !== undefined && !life.aborted && !isUnknown) client.onProblem(error);
+    }
   }
 
   /**
@@ -232,17 +259,17 @@ export class TaskRun {
     if (this.#context.client.clock.now() >= this.#diesAt()) this.#fail(expired(this.#task as Task));
   }
 
-  /** Sends responses to input requests. Repeats that after failures that may pass. */
-  async #send(responses: InputResponses): Promise<void> {
-    const { client, wire, options } = this.#context;
+  /** Repeats a request after failures that may pass. */
+  async #repeat(request: () => Promise<void>, end: AbortSwitch): Promise<void> {
+    const { client, options } = this.#context;
+    const { maxFailedPolls, maxPollMs } = options.limits;
     for (let failures = 1; ; failures++) {
       try {
-        return await wire.update(responses, this.#over.signal);
+        return await request();
       } catch (error) {
-        if (!isTransient(error) || failures > options.limits.maxFailedPolls) throw error;
-        const waitMs = retryMs(this.#intervalMs(), failures, error, options.limits.maxPollMs);
-        await pause(client.clock, waitMs, this.#over.signal);
-        this.#over.throwIfAborted();
+        if (!isTransient(error) || failures > maxFailedPolls) throw error;
+        await pause(client.clock, retryMs(this.#intervalMs(), failures, error, maxPollMs), end.signal);
+        end.throwIfAborted();
       }
     }
   }

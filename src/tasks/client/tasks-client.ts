@@ -68,6 +68,7 @@ export class TasksClient<S extends AnyServer = AnyServer> {
     id: string,
     options: TaskOptions<Output> = {},
   ): Promise<TaskHandle<OutputOf<Output>>> {
+    options.signal?.throwIfAborted();
     if (this.supported === false) throw unsupported("the server announced no tasks");
     const { output, ...limits } = options;
     const resume = async (more: CallOptions) => {

@@ -202,6 +202,115 @@ verifies("tasks-ext:client:input-dedupe", "has a bound for keys", modernWires, a
   await until("the task is cancelled", () => script.cancels.length === 1);
 });
 
+verifies(
+  "tasks-ext:client:input-fulfil",
+  "more questions than the client may have open wait for a later poll",
+  modernWires,
+  async ({ connect }) => {
+    const bench = new TaskBench();
+    const script = new TaskScript().task("t", asking("t", "a", "b")).task("u", asking("u", "c", "d"));
+    const answers: (() => void)[] = [];
+    const onElicit = async () => {
+      await new Promise<void>((resolve) => answers.push(resolve));
+      return { action: "decline" } as const;
+    };
+    const client = await connect(script.server(), { ...bench.options(), limits: { maxQuestions: 3 }, onElicit });
+    const called = Promise.all([client.callTool("work"), client.callTool("work")]);
+    const polled = (times: number) =>
+      client.wire.until((wire) => wire.responsesTo("tasks/get").length >= times).then(() => bench.waiting(1111, 2 + times));
+    await bench.pass(1111, 2);
+    await polled(2);
+    await bench.pass(1111, 4);
+    await polled(4);
+    equal(answers.length, 3);
+    for (const answer of answers) answer();
+    await until("three questions are answered", () => script.updates.length === 2);
+    await bench.pass(1111, 6);
+    await until("the last question is asked", () => answers.length === 4);
+    answers[3]?.();
+    await until("the last question is answered", () => script.updates.length === 3);
+    script.states.set("t", [completed("t", "one")]).set("u", [completed("u", "two")]);
+    await bench.pass(1111, 8);
+    deepEqual(
+      (await called).map(({ text }) => text),
+      ["one", "two"],
+    );
+    const keys = script.updates.flatMap(({ inputResponses }) => Object.keys(inputResponses as object));
+    deepEqual([keys.sort(), script.cancels], [["a", "b", "c", "d"], []]);
+  },
+);
+
+verifies(
+  "tasks-ext:client:input-fulfil",
+  "a task that asks too much at once is refused before anything is asked",
+  modernWires,
+  async ({ connect }) => {
+    const bench = new TaskBench();
+    const script = new TaskScript().task("t", asking("t", "a", "b", "c"));
+    let asked = 0;
+    const onElicit = () => {
+      asked++;
+      return { action: "decline" } as const;
+    };
+    const client = await connect(script.server(), { ...bench.options(), limits: { maxQuestions: 2 }, onElicit });
+    const refused = rejects(client.callTool("work"), { code: "too_many_questions", message: /limits\.maxQuestions/ });
+    await bench.pass(1111);
+    await refused;
+    await until("the task is cancelled", () => script.cancels.length === 1);
+    deepEqual([asked, script.updates], [0, []]);
+  },
+);
+
+verifies(
+  "tasks-ext:client:input-dedupe",
+  "two handles of a task ask each question once",
+  modernWires,
+  async ({ connect }) => {
+    const bench = new TaskBench();
+    const script = new TaskScript().task("t", state("t", "working"));
+    const asked: AbortSignal[] = [];
+    const answered = gate();
+    const client = await connect(script.server(), {
+      ...bench.options(),
+      onElicit: async (_, { signal }) => {
+        asked.push(signal);
+        if (asked.length > 1) await answered.opened;
+        else await new Promise(() => {});
+        return { action: "decline" };
+      },
+    });
+    const tasks = new TasksClient(client);
+    const first = await tasks.startTool("work");
+    script.states.set("t", [asking("t", "name")]);
+    const second = await tasks.task("t");
+    await until("the question is asked", () => asked.length === 1);
+    // The first handle sees the question of the second.
+    await bench.pass(1111, 2);
+    await bench.waiting(1111, 4);
+    equal(asked.length, 1);
+    // The question of a handle that leaves is asked by the other.
+    second.detach();
+    await rejects(second.result, { code: "task_detached" });
+    equal(asked[0]?.aborted, true);
+    await bench.pass(1111, 4);
+    await until("the question is asked again", () => asked.length === 2);
+    const third = await tasks.task("t");
+    answered.open();
+    await until("the question is answered", () => script.updates.length === 1);
+    await bench.pass(1111, 6);
+    await bench.waiting(1111, 8);
+    script.states.set("t", [completed("t", "done")]);
+    bench.clock.advance(1111);
+    deepEqual([(await first.result).text, (await third.result).text], ["done", "done"]);
+    deepEqual([asked.length, script.updates.length], [2, 1]);
+    // The keys are forgotten with the last handle.
+    script.states.set("t", [asking("t", "name")]);
+    const fourth = await tasks.task("t");
+    await until("the question is asked anew", () => asked.length === 3);
+    fourth.detach();
+  },
+);
+
 function isRpc(code: number): (error: McpError) => boolean {
   return (error) => error instanceof RpcError && error.rpcCode === code;
 }
