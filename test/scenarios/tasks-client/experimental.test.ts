@@ -71,6 +71,35 @@ verifies(
 );
 
 verifies(
+  ["tasks-2025:client:augment", "tasks:legacy:not-augmented"],
+  "asks only if the server declared tasks for tool calls",
+  oldServers,
+  async ({ script, open }) => {
+    script.legacy("2025-11-25", { tools: {}, tasks: { list: {}, cancel: {}, requests: { tools: {} } } });
+    script.on("tools/call", { result: text("plain") });
+    const client = await open();
+    await client.tools().all();
+    equal((await client.callTool("must")).text, "plain");
+    equal("task" in (script.all("tools/call")[0]?.params ?? {}), false);
+    equal(new TasksClient(client).supported, false);
+  },
+);
+
+verifies("tasks-2025:client:augment", "the last listing of a tool counts", oldServers, async ({ script, open }) => {
+  script.on("tools/call", { result: text("plain") });
+  const client = await open({ cache: false });
+  for (const support of ["optional", "forbidden", "required", undefined]) {
+    script.on("tools/list", { result: { tools: [tool("work", support)] } });
+    await client.tools().all();
+    await client.callTool("work");
+  }
+  deepEqual(
+    script.all("tools/call").map(({ params }) => params?.task !== undefined),
+    [true, false, true, false],
+  );
+});
+
+verifies(
   "tasks-2025:client:augment",
   "drives tasks/get and tasks/result",
   oldServers,

@@ -1,5 +1,5 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { type ClientOptions, InputRequiredError, type McpError, RpcError } from "bowline/client";
+import { type ClientOptions, type ConnectionError, InputRequiredError, type McpError, RpcError } from "bowline/client";
 import { TasksClient } from "bowline/tasks/client";
 import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
@@ -170,6 +170,28 @@ proves("tasks-ext:client:input-fulfil", { wire: "modern-http" }, "sends an answe
   (await script.next("tasks/get")).result({ resultType: "complete", ...completed("t", "done") });
   equal((await called).text, "done");
   equal(asked, 1);
+});
+
+proves("tasks-ext:client:input-fulfil", { wire: "modern-http" }, "repeats an answer a bounded number of times", async (t) => {
+  const bench = new TaskBench();
+  const { script, connectTo } = await scripted(
+    t,
+    answerAll((received) => {
+      if (received.rpcMethod === "tools/call") received.result({ resultType: "task", ...state("t", "working") });
+      else if (received.rpcMethod === "tasks/get") received.result({ resultType: "complete", ...asking("t", "name") });
+      else if (received.rpcMethod === "tasks/update") received.json("{}", 503, { "retry-after": "50" });
+      else received.result({ resultType: "complete" });
+    }),
+  );
+  const options = bench.options({ pollMs: 7777, limits: { maxFailedPolls: 2 } });
+  const client = await connectTo({ era: "modern", ...options, onElicit: () => ({ action: "decline" }) });
+  const refused = rejects(client.callTool("work"), (error: ConnectionError) => error.status === 503);
+  await bench.pass(7777);
+  await bench.pass(50_000);
+  await bench.pass(50_000, 2);
+  await refused;
+  await until("the task is cancelled", () => script.all("tasks/cancel").length === 1);
+  equal(script.all("tasks/update").length, 3);
 });
 
 verifies("tasks-ext:client:input-dedupe", "a caller's own answer is the only one", modernWires, async ({ connect }) => {

@@ -256,6 +256,22 @@ verifies("tasks-ext:capability:client-declares", "in each request of a flow", mo
   }
 });
 
+verifies("tasks-ext:capability:client-declares", "those of the call", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", asking("t", "name"), completed("t", "done"));
+  const client = await connect(script.server(), { ...bench.options(), onElicit: () => ({ action: "decline" }) });
+  const capabilities = { ...client.capabilities, experimental: { "com.example/one": {} } };
+  const called = client.callTool("work", {}, { capabilities });
+  await bench.pass(1111);
+  await client.wire.until((wire) => wire.responsesTo("tasks/update").length === 1);
+  equal((await bench.finish(called, 2)).text, "done");
+  for (const method of ["tools/call", "tasks/get", "tasks/update"]) {
+    const requests = client.wire.requests(method);
+    equal(requests.length > 0, true, method);
+    for (const request of requests) deepEqual(declaredBy(request), capabilities, method);
+  }
+});
+
 proves(
   "tasks-ext:client:polymorphic",
   { wire: "modern-memory" },
