@@ -174,7 +174,6 @@ export class TaskRun {
       if (++this.#failures > maxFailedPolls) return this.#fail(unreachable(wire.id, maxFailedPolls, error));
       this.#hold(retryMs(this.#intervalMs(), this.#failures, error, maxPollMs));
     }
-    if (!this.#isFetching) this.#expire();
   }
 
   /** Requests nothing for a time, and polls after another, which is not shorter. */

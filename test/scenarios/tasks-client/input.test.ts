@@ -172,27 +172,33 @@ proves("tasks-ext:client:input-fulfil", { wire: "modern-http" }, "sends an answe
   equal(asked, 1);
 });
 
-proves("tasks-ext:client:input-fulfil", { wire: "modern-http" }, "repeats an answer a bounded number of times", async (t) => {
-  const bench = new TaskBench();
-  const { script, connectTo } = await scripted(
-    t,
-    answerAll((received) => {
-      if (received.rpcMethod === "tools/call") received.result({ resultType: "task", ...state("t", "working") });
-      else if (received.rpcMethod === "tasks/get") received.result({ resultType: "complete", ...asking("t", "name") });
-      else if (received.rpcMethod === "tasks/update") received.json("{}", 503, { "retry-after": "50" });
-      else received.result({ resultType: "complete" });
-    }),
-  );
-  const options = bench.options({ pollMs: 7777, limits: { maxFailedPolls: 2 } });
-  const client = await connectTo({ era: "modern", ...options, onElicit: () => ({ action: "decline" }) });
-  const refused = rejects(client.callTool("work"), (error: ConnectionError) => error.status === 503);
-  await bench.pass(7777);
-  await bench.pass(50_000);
-  await bench.pass(50_000, 2);
-  await refused;
-  await until("the task is cancelled", () => script.all("tasks/cancel").length === 1);
-  equal(script.all("tasks/update").length, 3);
-});
+proves(
+  "tasks-ext:client:input-fulfil",
+  { wire: "modern-http" },
+  "repeats an answer a bounded number of times",
+  async (t) => {
+    const bench = new TaskBench();
+    const { script, connectTo } = await scripted(
+      t,
+      answerAll((received) => {
+        if (received.rpcMethod === "tools/call") received.result({ resultType: "task", ...state("t", "working") });
+        else if (received.rpcMethod === "tasks/get")
+          received.result({ resultType: "complete", ...asking("t", "name") });
+        else if (received.rpcMethod === "tasks/update") received.json("{}", 503, { "retry-after": "50" });
+        else received.result({ resultType: "complete" });
+      }),
+    );
+    const options = bench.options({ pollMs: 7777, limits: { maxFailedPolls: 2 } });
+    const client = await connectTo({ era: "modern", ...options, onElicit: () => ({ action: "decline" }) });
+    const refused = rejects(client.callTool("work"), (error: ConnectionError) => error.status === 503);
+    await bench.pass(7777);
+    await bench.pass(50_000);
+    await bench.pass(50_000, 2);
+    await refused;
+    await until("the task is cancelled", () => script.all("tasks/cancel").length === 1);
+    equal(script.all("tasks/update").length, 3);
+  },
+);
 
 verifies("tasks-ext:client:input-dedupe", "a caller's own answer is the only one", modernWires, async ({ connect }) => {
   const bench = new TaskBench();
@@ -239,7 +245,9 @@ verifies(
     const client = await connect(script.server(), { ...bench.options(), limits: { maxQuestions: 3 }, onElicit });
     const called = Promise.all([client.callTool("work"), client.callTool("work")]);
     const polled = (times: number) =>
-      client.wire.until((wire) => wire.responsesTo("tasks/get").length >= times).then(() => bench.waiting(1111, 2 + times));
+      client.wire
+        .until((wire) => wire.responsesTo("tasks/get").length >= times)
+        .then(() => bench.waiting(1111, 2 + times));
     await bench.pass(1111, 2);
     await polled(2);
     await bench.pass(1111, 4);

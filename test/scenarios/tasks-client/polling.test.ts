@@ -365,7 +365,13 @@ proves(
     const bench = new TaskBench();
     const client = await connect(
       { channel: script.channel },
-      { era: "modern", ...bench.options(), deadlineMs: 5000, timeoutMs: 20_000, onElicit: () => ({ action: "decline" }) },
+      {
+        era: "modern",
+        ...bench.options(),
+        deadlineMs: 5000,
+        timeoutMs: 20_000,
+        onElicit: () => ({ action: "decline" }),
+      },
     );
     t.after(() => client.close());
     const called = client.callTool("work", {}, { deadlineMs: 600_000 });
