@@ -278,6 +278,7 @@ verifies("tasks-ext:progress:status-message", modernWires, async (world, t) => {
 
 verifies(["tasks-ext:lifecycle:no-worker-waits", "tasks-ext:lifecycle:steps-once"], modernWires, async (world, t) => {
   const runs: string[] = [];
+  const extension = tasks({ limits: { maxRunning: 1 } });
   const server = new McpServer(me)
     .tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
       runs.push("handler");
@@ -288,13 +289,12 @@ verifies(["tasks-ext:lifecycle:no-worker-waits", "tasks-ext:lifecycle:steps-once
       const { content } = await ctx.elicit("Where?", FORM);
       return `${made.id} ${content?.city} ${ctx.idempotencyKey !== undefined}`;
     })
-    .extend(tasks({ limits: { maxRunning: 1 } }));
-  const extension = tasks();
-  equal(extension.running, 0);
+    .extend(extension);
   const client = await taskClient(world, server, t, { elicitation: {} });
   const ids = await Promise.all([client.start("t"), client.start("t"), client.start("t")]);
   for (const id of ids) await client.until(id, "input_required");
-  deepEqual(runs.length, 6, "one worker has run all handlers up to their questions");
+  equal(runs.length, 6, "one worker has run all handlers up to their questions");
+  await until("no worker is held", () => extension.running === 0);
   for (const id of ids) await client.update(id, { "ask-1": accept({ city: "Oslo" }) });
   for (const id of ids) equal(await client.text(id), "7 Oslo true");
   equal(runs.filter((run) => run === "make").length, 3);

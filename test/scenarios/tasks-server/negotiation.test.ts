@@ -1,8 +1,9 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { type Context, McpServer } from "bowline/server";
 import { tasks } from "bowline/tasks/server";
-import { eachWire, legacyWires, modernHttp, modernWires } from "../../support/each-wire.js";
-import { enveloped, initialize, rawClient } from "../../support/raw-client.js";
+import { eachWire, legacyWires, modernHttp, modernWires, type World } from "../../support/each-wire.js";
+import { modernRequest } from "../../support/modern-request.js";
+import { enveloped, initialize, type Message, rawClient } from "../../support/raw-client.js";
 import { TASKS, taskClient } from "../../support/task-client.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -73,22 +74,36 @@ verifies("tasks-ext:methods:non-declaring", modernWires, async (world, t) => {
   equal(await client.text(taskId), "either");
 });
 
-verifies("tasks-ext:methods:non-declaring", "status", modernHttp, async (world, t) => {
-  const server = enabled();
-  const statuses: number[] = [];
-  const { modernRequest } = await import("../../support/modern-request.js");
+/** Returns a function that sends a request over HTTP, with these capabilities, and returns the status and the body. */
+async function poster(world: World, server: McpServer, capabilities: object) {
   const url = world.transport === "node" ? await world.listen(server) : undefined;
-  t.after(() => server.close());
-  for (const method of METHODS) {
-    const { headers, body } = modernRequest(method, { params: { taskId: "x" }, headers: { "mcp-name": "x" } });
+  const meta = { "io.modelcontextprotocol/clientCapabilities": capabilities };
+  return async (method: string, params: Message) => {
+    const name = String(params.name ?? params.taskId);
+    const { headers, body } = modernRequest(method, { params, meta, headers: { "mcp-name": name } });
     const init = { method: "POST", headers: headers as Record<string, string>, body: JSON.stringify(body) };
     const response = await (url === undefined
       ? server.fetch(new Request("http://localhost/mcp", init))
       : fetch(url, init));
-    statuses.push(response.status);
-    await response.text();
-  }
-  deepEqual(statuses, [400, 400, 400]);
+    return { status: response.status, body: (await response.json()) as { readonly result?: Message } };
+  };
+}
+
+verifies("tasks-ext:methods:non-declaring", "status", modernHttp, async (world, t) => {
+  const server = enabled();
+  t.after(() => server.close());
+  const post = await poster(world, server, {});
+  for (const method of METHODS) equal((await post(method, { taskId: "x" })).status, 400, method);
+});
+
+verifies("tasks-ext:methods:removed", "status", modernHttp, async (world, t) => {
+  const server = enabled();
+  t.after(() => server.close());
+  const post = await poster(world, server, { extensions: { [TASKS]: {} } });
+  const { body } = await post("tools/call", { name: "either", arguments: {} });
+  const taskId = body.result?.taskId;
+  equal((await post("tasks/get", { taskId })).status, 200);
+  for (const method of ["tasks/result", "tasks/list"]) equal((await post(method, { taskId })).status, 404, method);
 });
 
 verifies("tasks-ext:methods:legacy-capability-not-enough", modernWires, async (world, t) => {

@@ -58,6 +58,47 @@ proves(
   },
 );
 
+proves("tasks-ext:ttl:expiry", { wire: "modern-fetch" }, "leaves nothing in the store", async (t) => {
+  const world = new TaskNodes(t);
+  const keys = new Set<string>();
+  const { client, cluster } = world.node(
+    (server) =>
+      server
+        .tool("waits", { task: { ttlMs: 5_000 } }, async (_: unknown, ctx: Context) => {
+          throw await aborted(ctx.signal);
+        })
+        .tool("asks", { task: { ttlMs: 5_000 } }, async (_: unknown, ctx: Context) => {
+          await ctx.elicit("Go on?", { type: "object", properties: {} });
+        })
+        .tool("ends", { task: { ttlMs: 5_000 } }, () => "done"),
+    {
+      wrap: ({ records }) => ({
+        records: replaceParts(records, {
+          put: (key, value, options) => {
+            keys.add(key);
+            return records.put(key, value, options);
+          },
+        }),
+      }),
+    },
+  );
+  const kept = async () => {
+    const found = await Promise.all([...keys].map(async (key) => cluster.records.get(key)));
+    return found.filter((record) => record !== undefined);
+  };
+  const ids = [await client.start("waits"), await client.start("asks"), await client.start("ends")] as const;
+  await client.until(ids[1], "input_required");
+  equal(await client.text(ids[2]), "done");
+  const before = await kept();
+  for (const id of ids)
+    equal(
+      before.some(({ key, value }) => `${key} ${value}`.includes(id)),
+      true,
+    );
+  await world.pass(5_100);
+  deepEqual(await kept(), []);
+});
+
 proves(
   "tasks-ext:ttl:expiry",
   { wire: "modern-fetch" },
