@@ -139,11 +139,13 @@ function readStream(entries: LogEntries, streams: LogStreams): ReadStream {
     const { id } = found;
     const isHere = after === undefined || after.log === id;
     const from = Number(after?.n ?? 0);
-    const [head, meta, place] = await Promise.all([
+    const [seen, meta, place] = await Promise.all([
       entries.head(what, id),
       streams.get(what, id, stream),
       after !== undefined && isHere ? entries.at(what, id, from) : undefined,
     ]);
+    // The stream may have ended after the last message was read.
+    const head = seen.seq < (meta?.end ?? 0) ? await entries.head(what, id) : seen;
     const messages: EntryMessage[] = [];
     if (isHere)
       for await (const message of entries.between(what, id, from, head.seq)) {

@@ -1,11 +1,13 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { after, before, type TestContext, test } from "node:test";
 import type { Lease } from "#src/cluster/cluster.js";
-import { natsCluster } from "#src/nats/nats-cluster.js";
+import type { NatsClient } from "#src/nats/client.js";
+import { type NatsCluster, natsCluster } from "#src/nats/nats-cluster.js";
 import { listen } from "../../contract/bus.js";
 import { dataOf, LOG, openOf, write } from "../../contract/logs.js";
-import { failureOf, until } from "../../contract/world.js";
+import { collect, failureOf, until } from "../../contract/world.js";
 import { type NatsServer, startNats, type Tampering, tampered } from "../../support/engines/nats.js";
+import { gate } from "../../support/gate.js";
 import { clientOf, newPrefix } from "./world.js";
 
 let server: NatsServer;
@@ -88,6 +90,50 @@ test("a stream whose end was not noted has ended for the next writer", async (t)
   equal(await failureOf(() => next.append(0, "late")), "refused");
   deepEqual(await openOf(b, b.node), []);
   deepEqual(await dataOf(b, "l", "s"), ["bye"]);
+});
+
+test("a stream that ends while a follower reads it is followed to its end", async (t) => {
+  const prefix = newPrefix();
+  const [held, headRead, release] = [gate(), gate(), gate()];
+  let isHolding = false;
+  const plain = clientOf(server.url);
+  // Holds the document of a stream back until the last message of its log was read.
+  const slow: NatsClient = {
+    async open(...args) {
+      const line = await plain.open(...args);
+      return {
+        ...line,
+        async request(subject, body, headers) {
+          const isDocument = isHolding && body.includes(".documents.listed.stream.");
+          if (isDocument) held.open();
+          if (isDocument) await release.opened;
+          const reply = await line.request(subject, body, headers);
+          if (isHolding && body.includes(`"last_by_subj":"${prefix}.entries.`)) headRead.open();
+          return reply;
+        },
+      };
+    },
+  };
+  const nodes = [slow, plain].map((client) => natsCluster({ client, prefix }));
+  t.after(() => Promise.all(nodes.map((node) => node.close())));
+  const [a, b] = nodes as [NatsCluster, NatsCluster];
+  await Promise.all([a.ready, b.ready]);
+  await b.logs.create("l", LOG);
+  const [writer, other] = [await b.logs.claim("l", "s"), await b.logs.claim("l", "other")];
+  await write(writer, ["0"]);
+  const followed = collect(a.logs.follow("l", "s", undefined, new AbortController().signal));
+  await followed.reaches(1);
+  isHolding = true;
+  await other.append(0, "x");
+  await Promise.all([headRead.opened, held.opened]);
+  await writer.append(1, "bye", { last: true });
+  isHolding = false;
+  release.open();
+  await followed.end;
+  deepEqual(
+    followed.items.map(({ data }) => data),
+    ["0", "bye"],
+  );
 });
 
 test("a put whose reply is lost has an unknown outcome, and a get tells it", async (t) => {
