@@ -35,10 +35,31 @@ interface StreamConfig {
   readonly subjects?: readonly string[];
   readonly max_msgs_per_subject?: number;
   readonly max_age?: number;
+  readonly max_msgs?: number;
+  readonly max_bytes?: number;
+  readonly discard?: string;
+  readonly discard_new_per_subject?: boolean;
+  readonly retention?: string;
   readonly allow_direct?: boolean;
+  readonly no_ack?: boolean;
+  readonly sealed?: boolean;
+  readonly deny_delete?: boolean;
+  readonly deny_purge?: boolean;
   readonly num_replicas?: number;
   readonly storage?: string;
 }
+
+/** Settings that a stream must have as the cluster creates them. */
+const FIXED = [
+  "max_msgs_per_subject",
+  "allow_direct",
+  "retention",
+  "discard_new_per_subject",
+  "no_ack",
+  "sealed",
+  "deny_delete",
+  "deny_purge",
+] as const;
 
 /** Examines the server and creates the streams, or examines those that exist. */
 export async function prepare(line: NatsLine, options: StartOptions): Promise<void> {
@@ -58,6 +79,11 @@ export async function prepare(line: NatsLine, options: StartOptions): Promise<vo
     discard: "old",
     // Replicas that answer directly may be behind.
     allow_direct: false,
+    discard_new_per_subject: false,
+    no_ack: false,
+    sealed: false,
+    deny_delete: false,
+    deny_purge: false,
   };
   const documents = { ...common, name: names.documents, subjects: [names.allDocuments], max_msgs_per_subject: 1 };
   const entries = { ...common, name: names.entries, subjects: [names.allEntries], max_msgs_per_subject: -1 };
@@ -102,16 +128,34 @@ function examine(name: string, found: StreamConfig, wanted: StreamConfig, warn: 
     throw refused(
       `the stream ${name} has version ${version}. This release works with versions up to ${VERSION}. Upgrade it, or use another prefix`,
     );
-  const differs = (["max_msgs_per_subject", "allow_direct"] as const).find(
-    (setting) => found[setting] !== wanted[setting],
-  );
+  // Servers leave out some settings that are false.
+  const differs = FIXED.find((setting) => (found[setting] ?? false) !== wanted[setting]);
   if (differs !== undefined)
-    throw refused(`the stream ${name} has ${differs} ${found[differs]}; set it to ${wanted[differs]}`);
+    throw refused(
+      `the stream ${name} has ${differs} ${found[differs]}; set it to ${wanted[differs]}, or delete the stream if it cannot be changed`,
+    );
   if ((found.max_age ?? 0) > 0) throw refused(`the stream ${name} has a max_age; set it to 0`);
+  const limit = (["max_msgs", "max_bytes"] as const).find((setting) => (found[setting] ?? -1) > 0);
+  if (limit !== undefined && found.discard !== "new")
+    throw refused(
+      `the stream ${name} has ${limit} ${found[limit]} and discard old, so that the server deletes state at that limit; set ${limit} to -1, or discard to new`,
+    );
+  if (found.storage === "memory") examineMemory(name, found.num_replicas ?? 1, warn);
   if (found.num_replicas !== wanted.num_replicas)
     warn(
       `natsCluster: the stream ${name} has ${found.num_replicas} replicas, and the option replicas is ${wanted.num_replicas}; the stream stays as it is`,
     );
+}
+
+/** A stream in the memory of one server is empty after a restart, and then gives the same numbers again. */
+function examineMemory(name: string, replicas: number, warn: (message: string) => void): void {
+  if (replicas === 1)
+    throw refused(
+      `the stream ${name} has storage memory and one replica, so that a restart of the server loses it; delete it, and it is created with storage file`,
+    );
+  warn(
+    `natsCluster: the stream ${name} has storage memory, so that it is lost if most of its servers restart at once; storage file keeps it`,
+  );
 }
 
 function refused(message: string, cause?: unknown): ClusterError {

@@ -127,6 +127,24 @@ test("streams of a later release, of others, or with other settings are refused"
   match(await problem("other"), /was not created by a cluster; delete it, or use another prefix/);
   await stream("history", { description: "bowline 1", max_msgs_per_subject: 5 });
   match(await problem("history"), /has max_msgs_per_subject 5; set it to 1/);
+  const own = { description: "bowline 1" };
+  for (const [setting, value] of Object.entries({ max_msgs: 100, max_bytes: 100_000 })) {
+    await stream(setting, { ...own, [setting]: value });
+    match(
+      await problem(setting),
+      new RegExp(`has ${setting} ${value} and discard old, .*; set ${setting} to -1, or discard to new`),
+    );
+  }
+  await stream("new", { ...own, max_bytes: 1_000_000, discard: "new" });
+  equal((await started(t, clientOf(server.url), { prefix: "new" })).error, undefined);
+  await stream("interest", { ...own, retention: "interest" });
+  match(await problem("interest"), /has retention interest; set it to limits/);
+  await stream("memory", { ...own, storage: "memory" });
+  match(await problem("memory"), /has storage memory and one replica, .*; delete it/);
+  for (const setting of ["deny_purge", "deny_delete", "no_ack"]) {
+    await stream(setting, { ...own, [setting]: true });
+    match(await problem(setting), new RegExp(`has ${setting} true; set it to false, or delete the stream`));
+  }
   await ask(server.url, "STREAM.CREATE.all", { name: "all", subjects: ["taken.>"] });
   match(await problem("taken"), /taken\.documents\.> belong to another stream; use another prefix/);
 });
