@@ -127,11 +127,12 @@ export class Engine {
 
   async #readTime(line: NatsLine): Promise<void> {
     const subject = this.names.plainSubject("clock", "");
+    const sent = this.clock.now();
     const seq = await storeMessage(line, { what: "find out the time", subject, meta: {}, text: "" });
     const at = this.clock.now();
     // Another process may have stored a later one, which was before the answer.
     const found = await readMessage(line, this.names.documents, { last_by_subj: subject });
-    if (found !== undefined) this.time.set(found.time, found.seq === seq ? at : this.clock.now());
+    if (found !== undefined) this.time.set(found.time, sent, found.seq === seq ? at : this.clock.now());
   }
 }
 

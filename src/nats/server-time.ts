@@ -4,12 +4,17 @@ import type { Clock } from "../call/clock.js";
  * Time of the server, as this process knows it. The server stamps each message that it stores, and no request tells its
  * present time. So a message is stored now and then: its stamp was made before its acknowledgement arrived. From there
  * on, the monotonic clock of this process counts. The result is behind the clock of the server by at most the duration
- * of that round trip, and never ahead. So nothing ends early because of it.
+ * of that round trip, and not ahead. So nothing ends early because of it.
+ *
+ * A message that was read may have a later stamp, which then is the time. In a cluster of servers, a former leader with
+ * another clock may have made it. So it counts up to the duration of the round trip, which no stamp of the same clock
+ * exceeds.
  */
 export class ServerTime {
   readonly #clock: Clock;
   #stamp = 0;
   #at = 0;
+  #roundTripMs = 0;
   /** Latest stamp that was seen since. */
   #seen = 0;
 
@@ -17,10 +22,11 @@ export class ServerTime {
     this.#clock = clock;
   }
 
-  /** Takes the stamp of a message whose acknowledgement had arrived at `at` on the clock of this process. */
-  set(stamp: number, at: number): void {
+  /** Takes the stamp of a message that was stored after `sent` and before `at` on the clock of this process. */
+  set(stamp: number, sent: number, at: number): void {
     this.#stamp = stamp;
     this.#at = at;
+    this.#roundTripMs = at - sent;
     this.#seen = stamp;
   }
 
@@ -30,7 +36,8 @@ export class ServerTime {
   }
 
   now(): number {
-    return Math.max(this.#seen, this.#stamp + this.#clock.now() - this.#at);
+    const least = this.#stamp + this.#clock.now() - this.#at;
+    return Math.min(Math.max(this.#seen, least), least + this.#roundTripMs);
   }
 }
 
