@@ -27,6 +27,11 @@ export class Listing {
   /** Subjects by the times at which their documents are gone. */
   readonly #ends = new Sorted<Placed>(isAfter);
 
+  /** Number of the documents, with those whose life is over and that were not removed yet. */
+  get size(): number {
+    return this.#rows.size;
+  }
+
   /** Takes the present document of a subject. */
   apply(subject: string, time: number, meta: DocumentMeta): void {
     this.#remove(subject);
@@ -43,27 +48,28 @@ export class Listing {
   }
 
   count(index: string, now: number): number {
-    this.#expire(now);
+    this.expire(now);
     return this.#indexes.get(index)?.size ?? 0;
   }
 
   list(index: string, after: IndexPlace | undefined, limit: number, now: number): readonly Placed[] {
-    this.#expire(now);
+    this.expire(now);
     return this.#indexes.get(index)?.list(after && { ...after, subject: LAST }, limit) ?? [];
+  }
+
+  /** Removes documents whose life is over, at most `limit` of them. */
+  expire(now: number, limit = Number.POSITIVE_INFINITY): void {
+    for (let count = 0; count < limit; count++) {
+      const [first] = this.#ends.list(undefined, 1);
+      if (first === undefined || first.score > now) return;
+      this.#remove(first.subject);
+    }
   }
 
   #indexOf(name: string): Sorted<Placed> {
     const found = this.#indexes.get(name) ?? new Sorted<Placed>(isAfter);
     this.#indexes.set(name, found);
     return found;
-  }
-
-  #expire(now: number): void {
-    for (;;) {
-      const [first] = this.#ends.list(undefined, 1);
-      if (first === undefined || first.score > now) return;
-      this.#remove(first.subject);
-    }
   }
 
   #remove(subject: string): void {

@@ -13,6 +13,13 @@ const SILENT_MS = 4 * IDLE_MS;
 /** Time after which a reader asks again how far the documents are. The last of them may have been deleted. */
 const ASK_AGAIN_MS = 50;
 
+/**
+ * Maximum numbers of documents that are forgotten at a heartbeat, and with each message. The second one is above 1, so
+ * that there are never many that are over, at any rate of messages.
+ */
+const MAX_ENDS = 2_000;
+const ENDS_PER_MESSAGE = 2;
+
 interface Waiting {
   readonly seq: number;
   readonly resolve: () => void;
@@ -70,6 +77,11 @@ export class Mirror {
     await ask(line, `CONSUMER.CREATE.${names.documents}`, { stream_name: names.documents, config });
   }
 
+  /** Number of the documents that this process keeps in memory. */
+  get size(): number {
+    return this.#listing.size;
+  }
+
   /** Number of the documents of an index. */
   async count(index: string): Promise<number> {
     await this.#fresh();
@@ -86,8 +98,9 @@ export class Mirror {
     return this.#listing.list(index, after, limit, this.#engine.time.now());
   }
 
-  /** Replaces a connection whose server has stopped to send documents. */
+  /** Forgets documents that are over, and replaces a connection whose server has stopped to send documents. */
   check(): void {
+    this.#listing.expire(this.#engine.time.now(), MAX_ENDS);
     if (this.#engine.isUp && this.#engine.clock.now() - this.#heardAt > SILENT_MS) this.#engine.reset();
   }
 
@@ -127,6 +140,7 @@ export class Mirror {
     if (count !== this.#count + 1) return line.close();
     this.#count = count;
     this.#engine.time.saw(time);
+    this.#listing.expire(this.#engine.time.now(), ENDS_PER_MESSAGE);
     this.#listing.apply(message.subject, time, metaOf(message.header(META)) as DocumentMeta);
     this.#arrived = Math.max(this.#arrived, seq);
     for (const waiting of this.#waiting) if (waiting.seq <= seq) waiting.resolve();
