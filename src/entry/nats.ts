@@ -1,3 +1,3 @@
-export { type NatsClient, type NatsLine, type NatsMessage, NotSent } from "../nats/client.js";
+export { Denied, type NatsClient, type NatsLine, type NatsMessage, NotSent } from "../nats/client.js";
 export { fromNats, type NatsLibrary } from "../nats/from-nats.js";
 export { type NatsCluster, type NatsClusterOptions, natsCluster } from "../nats/nats-cluster.js";

@@ -1,7 +1,7 @@
 import { ignoreErrors } from "../call/maybe-promise.js";
 import type { Bus } from "../cluster/cluster.js";
 import { fromStored, toStored } from "../cluster/engine/text.js";
-import type { NatsLine } from "./client.js";
+import { Denied, type NatsLine } from "./client.js";
 import { checkSize, type Engine } from "./engine.js";
 
 /** Maximum number of senders that are known. A sender beyond it replaces the one that was silent for longest. */
@@ -78,13 +78,32 @@ export class NatsBus implements Bus {
     for (const tell of [...this.#gaps]) ignoreErrors(tell);
   }
 
-  /** Begins to listen on a new connection, and asks the others for their numbers. */
-  open(line: NatsLine): void {
-    const { names } = this.#options.engine;
+  /**
+   * Begins to listen on a new connection, and asks the others for their numbers. Rejects if this process does not hear
+   * its own heartbeat.
+   */
+  async open(line: NatsLine): Promise<void> {
+    const { engine, node } = this.#options;
+    const subject = engine.names.bus;
     this.#senders.clear();
-    line.subscribe(names.bus, (message) => this.#onText(message.text()));
-    line.publish(names.bus, this.#beatText());
-    line.publish(names.bus, "q");
+    const isHeard = () => this.#senders.has(node);
+    let problem: Error | undefined;
+    const stop = line.subscribe(
+      subject,
+      (message) => this.#onText(message.text()),
+      (error) => {
+        problem = error;
+        // A right that was taken away is told by the next attempt to connect.
+        if (isHeard()) line.close();
+      },
+    );
+    line.publish(subject, this.#beatText());
+    line.publish(subject, "q");
+    // The own heartbeat comes before the answer.
+    await line.flush();
+    if (isHeard()) return;
+    stop();
+    throw problem ?? new Denied("publish", subject);
   }
 
   /** Tells the others the number of the last message. */

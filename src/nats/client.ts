@@ -18,13 +18,19 @@ export interface NatsLine {
   readonly inbox: string;
   /** True if the server itself has JetStream. Without it, another server of its cluster may have it. */
   readonly hasJetStream: boolean;
-  /** Sends a message and resolves with the reply. The status is 503 if nobody answers the subject. */
+  /**
+   * Sends a message and resolves with the reply. The status is 503 if nobody answers the subject. Rejects with
+   * {@link Denied} if a right is missing.
+   */
   request(subject: string, body: string, headers?: Readonly<Record<string, string>>): Promise<NatsMessage>;
   publish(subject: string, body: string): void;
   /** Resolves when the server has read everything that was sent before. */
   flush(): Promise<void>;
-  /** Calls the listener for each message. Returns a function that ends the subscription. */
-  subscribe(subject: string, listener: (message: NatsMessage) => void): () => void;
+  /**
+   * Calls the listener for each message. Returns a function that ends the subscription.
+   * @param onError Called when the server refuses or ends the subscription.
+   */
+  subscribe(subject: string, listener: (message: NatsMessage) => void, onError: (error: Error) => void): () => void;
   /** Closes the connection at once. Requests that wait for their reply are rejected. */
   close(): void;
 }
@@ -32,6 +38,19 @@ export interface NatsLine {
 /** A message that was not sent, since the connection was closed before. */
 export class NotSent extends Error {
   override readonly name = "NotSent";
+}
+
+/** The user of the connection has no right to publish or subscribe to a subject. Nothing was carried out. */
+export class Denied extends Error {
+  override readonly name = "Denied";
+
+  constructor(
+    readonly operation: "publish" | "subscribe",
+    readonly subject: string,
+    options?: ErrorOptions,
+  ) {
+    super(`the user of the connection has no right to ${operation} to ${subject}`, options);
+  }
 }
 
 export interface NatsMessage {

@@ -211,13 +211,17 @@ async function readMessages(line: NatsLine, clock: Clock, stream: string, subjec
   const found: StoredMessage[] = [];
   const inbox = `${line.inbox}.${crypto.randomUUID().replaceAll("-", "")}`;
   const end = new AbortController();
-  const stop = line.subscribe(inbox, (message) => {
-    if (message.status !== 0 || end.signal.aborted) return;
-    const { seq, time, left } = placeOf(message.reply);
-    const meta = metaOf(message.header(META));
-    found.push({ subject: message.subject, seq, time, meta, text: fromStored(message.text()) });
-    if (left === 0 || seq >= to || found.length >= MANY) end.abort();
-  });
+  const stop = line.subscribe(
+    inbox,
+    (message) => {
+      if (message.status !== 0 || end.signal.aborted) return;
+      const { seq, time, left } = placeOf(message.reply);
+      const meta = metaOf(message.header(META));
+      found.push({ subject: message.subject, seq, time, meta, text: fromStored(message.text()) });
+      if (left === 0 || seq >= to || found.length >= MANY) end.abort();
+    },
+    () => line.close(),
+  );
   const config = {
     deliver_subject: inbox,
     deliver_policy: "by_start_sequence",

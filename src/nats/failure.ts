@@ -1,5 +1,5 @@
 import { ClusterError } from "../cluster/error.js";
-import { NotSent } from "./client.js";
+import { Denied, NotSent } from "./client.js";
 
 /** Error codes of JetStream. */
 const WRONG_SEQUENCE = new Set([10071, 10164]);
@@ -42,7 +42,8 @@ export class Unanswered extends Error {
 
 /** True if JetStream answered with this error, so that the connection can be used further. */
 export function isAnswer(error: unknown): boolean {
-  return error instanceof ClusterError || (error instanceof JetStreamError && !isAway(error.code));
+  if (error instanceof ClusterError || error instanceof Denied) return true;
+  return error instanceof JetStreamError && !isAway(error.code);
 }
 
 const isAway = (code: number) => AWAY.has(code) || code === NO_STREAM;
@@ -51,6 +52,10 @@ const isAway = (code: number) => AWAY.has(code) || code === NO_STREAM;
 export function failureOf(error: unknown, what: string, isRead: boolean): ClusterError {
   if (error instanceof ClusterError) return error;
   if (error instanceof JetStreamError) return refusalOf(error, what);
+  if (error instanceof Denied)
+    return new ClusterError("refused", `${what}: ${error.message}; grant it in the configuration of NATS`, {
+      cause: error,
+    });
   const reason = error instanceof Error ? error.message : String(error);
   if (error instanceof Unanswered) return away(`${what}: JetStream does not answer: ${reason}`, error);
   if (isRead || error instanceof NotSent) return away(`${what}: the connection to NATS failed: ${reason}`, error);

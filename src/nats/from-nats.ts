@@ -1,4 +1,4 @@
-import { type NatsClient, type NatsLine, type NatsMessage, NotSent } from "./client.js";
+import { Denied, type NatsClient, type NatsLine, type NatsMessage, NotSent } from "./client.js";
 
 /** Functions of the package `@nats-io/transport-node` that the cluster uses. */
 export interface NatsLibrary {
@@ -26,6 +26,13 @@ interface Received {
   readonly reply?: string;
   readonly headers?: { readonly code: number; get(name: string): string };
   string(): string;
+}
+
+/** Error of the library about a right that is missing. */
+interface Violation {
+  readonly name: string;
+  readonly operation: "publish" | "subscription";
+  readonly subject: string;
 }
 
 /** Time after which the library gives up an attempt to connect, unless the options tell another one. */
@@ -87,7 +94,7 @@ function lineOf(library: NatsLibrary, connection: Connection, inbox: string, clo
         const options = { timeout: REQUEST_MS, ...(given === undefined ? {} : { headers: given }) };
         return messageOf(await connection.request(subject, body, options));
       } catch (error) {
-        if (!isUnanswered(error)) throw error;
+        if (!isUnanswered(error)) throw deniedOf(error) ?? error;
         return { subject: "", reply: "", status: 503, text: () => "", header: () => "" };
       }
     },
@@ -96,10 +103,11 @@ function lineOf(library: NatsLibrary, connection: Connection, inbox: string, clo
       connection.publish(subject, body);
     },
     flush: () => connection.flush(),
-    subscribe(subject, listener) {
+    subscribe(subject, listener, onError) {
       const subscription = connection.subscribe(subject, {
         callback: (error, message) => {
-          if (!error) listener(messageOf(message));
+          if (error) onError(deniedOf(error) ?? (error as Error));
+          else listener(messageOf(message));
         },
       });
       return () => subscription.unsubscribe();
@@ -128,4 +136,11 @@ function messageOf(message: Received): NatsMessage {
 /** True if nobody listens to the subject of a request. */
 function isUnanswered(error: unknown): boolean {
   return (error as { isNoResponders?(): boolean } | undefined)?.isNoResponders?.() === true;
+}
+
+/** Returns the error of a right that is missing, if it is one or the cause of one. */
+function deniedOf(error: unknown): Denied | undefined {
+  const causes = [error, (error as { cause?: unknown } | undefined)?.cause] as (Violation | undefined)[];
+  const found = causes.find((cause) => cause?.name === "PermissionViolationError");
+  return found && new Denied(found.operation === "publish" ? "publish" : "subscribe", found.subject, { cause: error });
 }

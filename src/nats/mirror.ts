@@ -59,9 +59,13 @@ export class Mirror {
     this.#line = line;
     this.#heardAt = clock.now();
     const inbox = `${line.inbox}.${crypto.randomUUID().replaceAll("-", "")}`;
-    line.subscribe(inbox, (message) => {
-      if (this.#line === line) this.#onMessage(line, message);
-    });
+    line.subscribe(
+      inbox,
+      (message) => {
+        if (this.#line === line) this.#onMessage(line, message);
+      },
+      () => line.close(),
+    );
     const config = {
       deliver_subject: inbox,
       deliver_policy: "last_per_subject",

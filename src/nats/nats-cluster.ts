@@ -171,7 +171,7 @@ class SharedByNats implements NatsCluster {
   }
 
   async #open(line: NatsLine): Promise<void> {
-    this.bus.open(line);
+    await this.bus.open(line);
     await this.#mirror.open(line);
   }
 

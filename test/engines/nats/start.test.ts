@@ -1,4 +1,7 @@
-import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { connect } from "@nats-io/transport-node";
 import type { ClusterError } from "#src/cluster/error.js";
@@ -55,6 +58,46 @@ test("a server without JetStream is refused with the remedy", async (t) => {
   equal(await failureOf(() => cluster.records.get("k")), "refused");
 });
 
+test("a missing right is named at the start", async (t) => {
+  const rights = {
+    publish: ["$JS.API.>", "$JS.FC.>", "bowline.documents.>", "bowline.bus"],
+    subscribe: ["_INBOX.>", "bowline.bus"],
+  };
+  const without = async (operation: "publish" | "subscribe", subject: string) => {
+    const folder = mkdtempSync(join(tmpdir(), "bowline-nats-rights-"));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const left = { ...rights, [operation]: rights[operation].filter((other) => other !== subject) };
+    const server = await serverOf(
+      t,
+      `jetstream { store_dir: "${folder}" }
+      authorization: { users: [{ user: u, password: p, permissions: ${JSON.stringify(left)} }] }
+      no_auth_user: u`,
+    );
+    return started(t, clientOf(server.url));
+  };
+  for (const [operation, subject, named] of [
+    ["subscribe", "bowline.bus", "bowline.bus"],
+    ["publish", "bowline.bus", "bowline.bus"],
+    ["publish", "$JS.API.>", "$JS.API.STREAM.INFO.bowline_documents"],
+    ["publish", "bowline.documents.>", "bowline.documents.plain.clock._"],
+    ["subscribe", "_INBOX.>", "_INBOX."],
+  ] as const) {
+    const { error, cluster } = await without(operation, subject);
+    equal(error?.failure, "refused", subject);
+    ok(error?.message.includes(`has no right to ${operation} to ${named}`), error?.message);
+    match(error?.message ?? "", /; grant it in the configuration of NATS$/);
+    equal(cluster.available, false);
+  }
+  const { error, cluster } = await without("publish", "none");
+  equal(error, undefined);
+  await cluster.logs.create("l", { keepMs: 10_000, maxEntries: 10, maxBytes: 1e9 });
+  await rejects(() => cluster.logs.claim("l", "s") as Promise<unknown>, {
+    failure: "refused",
+    message: /^claim a stream: the user of the connection has no right to publish to bowline\.entries\.\d+; grant it/,
+  });
+  equal(cluster.available, true);
+});
+
 test("a server that takes small messages only is refused with the remedy", async (t) => {
   const server = await serverOf(t, "max_payload: 4096");
   const { error } = await started(t, clientOf(server.url));
@@ -72,6 +115,13 @@ test("a text that is larger than max_payload is refused, and the connection stay
   equal(await failureOf(() => cluster.bus.publish("t", text)), "refused");
   equal(await failureOf(() => writer.append(0, text)), "refused");
   equal(await failureOf(() => cluster.records.put("k".repeat(5_000), "v")), "refused");
+  await rejects(async () => cluster.records.put("k", text), {
+    name: "ClusterError",
+    message: /^put a record: the message has 1048\d{3} bytes; raise max_payload of the NATS server, which is 1048576$/,
+  });
+  const longest = "x".repeat(1_048_300);
+  await cluster.records.put("longest", longest);
+  equal((await cluster.records.get("longest"))?.value, longest);
   equal(cluster.available, true);
   ok(await writer.append(0, "short"));
 });

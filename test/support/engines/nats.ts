@@ -124,10 +124,14 @@ export function tampered(client: NatsClient, { losesReply, loses }: Tampering): 
           if (losesReply?.(args[0]) === true) throw new Error("the reply was lost");
           return reply;
         },
-        subscribe: (subject, listener) =>
-          line.subscribe(subject, (message) => {
-            if (loses?.(message) !== true) listener(message);
-          }),
+        subscribe: (subject, listener, onError) =>
+          line.subscribe(
+            subject,
+            (message) => {
+              if (loses?.(message) !== true) listener(message);
+            },
+            onError,
+          ),
       };
     },
   };
