@@ -23,7 +23,8 @@ export interface NatsLine {
    * {@link Denied} if a right is missing.
    */
   request(subject: string, body: string, headers?: Readonly<Record<string, string>>): Promise<NatsMessage>;
-  publish(subject: string, body: string): void;
+  /** @param reply Subject at which replies to the message are expected. */
+  publish(subject: string, body: string, reply?: string): void;
   /** Resolves when the server has read everything that was sent before. */
   flush(): Promise<void>;
   /**

@@ -4,6 +4,7 @@ import { Denied, NotSent } from "./client.js";
 /** Error codes of JetStream. */
 const WRONG_SEQUENCE = new Set([10071, 10164]);
 const NO_MESSAGE = 10037;
+const NOT_DELETED = 10057;
 const NOT_ENABLED = new Set([10039, 10076]);
 /** The server has no resources, no leader, or is starting or stopping. It did not carry out the request. */
 const AWAY = new Set([10002, 10008, 10009, 10023, 10047, 10077]);
@@ -28,6 +29,11 @@ export class JetStreamError extends Error {
 
   get isNoMessage(): boolean {
     return this.code === NO_MESSAGE;
+  }
+
+  /** True if a message could not be deleted by its number, usually since it is not there. */
+  get isNotDeleted(): boolean {
+    return this.code === NOT_DELETED;
   }
 
   get isNoStream(): boolean {

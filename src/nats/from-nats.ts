@@ -12,7 +12,7 @@ interface Connection {
   closed(): Promise<unknown>;
   isClosed(): boolean;
   close(): Promise<void>;
-  publish(subject: string, payload: string): void;
+  publish(subject: string, payload: string, options?: { reply: string }): void;
   request(subject: string, payload: string, options: { timeout: number; headers?: unknown }): Promise<Received>;
   subscribe(
     subject: string,
@@ -98,9 +98,9 @@ function lineOf(library: NatsLibrary, connection: Connection, inbox: string, clo
         return { subject: "", reply: "", status: 503, text: () => "", header: () => "" };
       }
     },
-    publish(subject, body) {
+    publish(subject, body, reply) {
       checkOpen();
-      connection.publish(subject, body);
+      connection.publish(subject, body, reply === undefined ? undefined : { reply });
     },
     flush: () => connection.flush(),
     subscribe(subject, listener, onError) {

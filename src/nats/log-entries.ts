@@ -1,5 +1,6 @@
 import type { Documents } from "./documents.js";
 import type { Engine, Meta, StoredMessage } from "./engine.js";
+import { readPages } from "./pages.js";
 
 /** Limits of a log, as its document has them. */
 export interface LogLimits {
@@ -55,6 +56,9 @@ const NO_HEAD: Head = { seq: 0, n: 0, bytes: 0, claims: 0 };
 /** Number of messages that are read one by one, before further ones are read together. */
 const FEW = 4;
 
+/** Number of further messages that are read together. */
+const PAGE = 200;
+
 /** Reads the messages of logs. */
 export class LogEntries {
   readonly engine: Engine;
@@ -86,23 +90,21 @@ export class LogEntries {
   /** Yields the messages of a log with higher numbers than `after`, up to the number `to`. */
   async *between(what: string, id: string, after: number, to: number): AsyncIterable<EntryMessage> {
     const { names } = this.engine;
-    for (let [seq, single] = [after, 0]; seq < to; ) {
-      if (single++ === FEW) {
-        const range = { from: seq + 1, to };
-        const many = await this.engine.readMany(what, names.entries, names.entriesOf(id), range);
-        for (const message of many as EntryMessage[]) {
-          if (message.seq > to) return;
-          yield message;
-          seq = message.seq;
-        }
-        single = 0;
-        continue;
-      }
+    let seq = after;
+    for (let count = 0; count < FEW && seq < to; count++) {
       const found = await this.next(what, id, seq);
       if (found === undefined || found.seq > to) return;
       yield found;
       seq = found.seq;
     }
+    if (seq >= to) return;
+    const reading = { stream: names.entries, filter: names.entriesOf(id), from: seq + 1, size: PAGE };
+    for await (const page of readPages(this.engine, what, reading))
+      for (const message of page as readonly EntryMessage[]) {
+        if (message.seq > to) return;
+        yield message;
+        if (message.seq === to) return;
+      }
   }
 
   /** Reads the first message of a log with a higher number than `after`. */

@@ -2,6 +2,7 @@ import type { Document, DocumentMeta, Documents } from "./documents.js";
 import type { EntryMessage, FoundLog, Head, LogEntries } from "./log-entries.js";
 import type { Mirror } from "./mirror.js";
 import { lastName } from "./names.js";
+import { inPages } from "./pages.js";
 
 /** Values of the document of a stream. */
 export interface StreamMeta extends DocumentMeta {
@@ -16,9 +17,6 @@ export interface StreamMeta extends DocumentMeta {
 /** Indexes of streams: those of a log, and the open ones of a node. */
 const ofLog = (id: string) => `log ${id}`;
 export const ofNode = (node: string) => `open ${node}`;
-
-/** Number of documents that are read at once. */
-const PAGE = 100;
 
 /** Documents of streams. A stream that has ended is in its document until no entry of it can be kept any more. */
 export class LogStreams {
@@ -114,11 +112,4 @@ export function isEntryOf(message: EntryMessage | undefined, stream: string): me
 /** Returns the number of the log of a stream. */
 function idOf(subject: string): string {
   return lastName(subject.slice(0, subject.lastIndexOf(".")));
-}
-
-async function inPages<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  for (let at = 0; at < items.length; at += PAGE)
-    results.push(...(await Promise.all(items.slice(at, at + PAGE).map(work))));
-  return results;
 }

@@ -15,7 +15,7 @@ const WAIT_MS = 2;
 const ASK_EVERY = 2;
 const HOLD_MS = 20;
 
-/** Maximum number of logs and writers that are remembered. What is forgotten is read again. */
+/** Maximum number of logs and writers that are remembered. The others are read again. */
 const MAX_KNOWN = 10_000;
 
 /** Minimum number and size of entries between two trims of a log. */

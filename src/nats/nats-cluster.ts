@@ -60,7 +60,7 @@ export interface NatsCluster extends Cluster {
 const TIMEOUT_MS = 2_000;
 const HEARTBEAT_MS = 2_000;
 
-/** Numbers of heartbeats between two looks at followed logs, and between two deletions of what is over. */
+/** Numbers of heartbeats between two looks at followed logs, and between two sweeps. */
 const BEATS_PER_LOOK = 5;
 const BEATS_PER_SWEEP = 15;
 
@@ -200,6 +200,8 @@ class SharedByNats implements NatsCluster {
     await this.#engine.syncTime();
     this.#beats++;
     if (this.#beats % BEATS_PER_LOOK === 0) await this.logs.look();
-    if (this.#beats % BEATS_PER_SWEEP === 0) await this.#sweep.run((BEATS_PER_SWEEP * this.#heartbeatMs) / 2);
+    const everyMs = (BEATS_PER_SWEEP * this.#heartbeatMs) / 2;
+    // It ends before another process may begin the next one.
+    if (this.#beats % BEATS_PER_SWEEP === 0) await this.#sweep.run(everyMs, (everyMs * 2) / 3);
   }
 }

@@ -67,7 +67,7 @@ test("a record is gone at its end although the server keeps it, until a sweep de
   };
   deepEqual(await kinds(), ["clock", "lease", "record", "record", "record"]);
   const sweep = await sweepOf(t, prefix);
-  await sweep.run(0);
+  await sweep.run(0, 60_000);
   deepEqual(await kinds(), ["clock", "lease", "record", "sweep"]);
   equal((await records.get("long"))?.value, "1");
   equal(lease?.lost.aborted, false);
@@ -83,14 +83,62 @@ test("a sweep deletes the entries of a log that are not kept, and what is left o
   const counts = async () => Object.values(await subjectsOf(`${prefix}_entries`)).sort();
   deepEqual(await counts(), [3, 3]);
   const sweep = await sweepOf(t, prefix);
-  await sweep.run(0);
+  await sweep.run(0, 60_000);
   deepEqual(await counts(), [1, 3]);
   await logs.drop("short");
   deepEqual(await counts(), [3]);
   await wait(100);
-  await sweep.run(0);
+  await sweep.run(0, 60_000);
   const left = Object.keys(await subjectsOf(`${prefix}_documents`)).filter((subject) => subject.includes(".log."));
   equal(left.length, 1);
+});
+
+test("a sweep deletes thousands of records that are over, also behind those that live", async (t) => {
+  const prefix = newPrefix();
+  const { records } = await start(t, prefix);
+  const put = (kind: string, count: number, ttlMs: number) =>
+    Promise.all(Array.from({ length: count }, (_, at) => records.put(`${kind} ${at}`, "v", { ttlMs })));
+  await put("long", 1_000, 600_000);
+  for (let part = 0; part < 5; part++) await put(`short ${part}`, 1_000, 1);
+  const sweep = await sweepOf(t, prefix);
+  const count = async () =>
+    Object.keys(await subjectsOf(`${prefix}_documents`)).filter((subject) => subject.includes(".record.")).length;
+  equal(await count(), 6_000);
+  await sweep.run(0, 60_000);
+  equal(await count(), 1_000);
+});
+
+test("a sweep ends after its time, and the next one goes on from there, also in another process", async (t) => {
+  const prefix = newPrefix();
+  const { records } = await start(t, prefix);
+  await Promise.all(Array.from({ length: 900 }, (_, at) => records.put(`long ${at}`, "v")));
+  await records.put("short", "v", { ttlMs: 1 });
+  const count = async () => Object.keys(await subjectsOf(`${prefix}_documents`)).length;
+  const before = await count();
+  for (const isOver of [false, true]) {
+    const sweep = await sweepOf(t, prefix);
+    await sweep.run(0, 0);
+    // The first one has stored its own document.
+    equal(await count(), isOver ? before : before + 1);
+  }
+});
+
+test("a sweep deletes hundreds of entries that are not kept, and never the last of a log", async (t) => {
+  const prefix = newPrefix();
+  const node = await start(t, prefix);
+  const { logs } = node;
+  const texts = Array.from({ length: 300 }, (_, at) => String(at));
+  for (const log of ["one", "two", "three"]) {
+    await logs.create(log, { ...LOG, maxEntries: 1_000, keepMs: log === "three" ? 600_000 : 50 });
+    await write(await logs.claim(log, "s"), texts);
+  }
+  await wait(100);
+  const sweep = await sweepOf(t, prefix);
+  await sweep.run(0, 60_000);
+  deepEqual(Object.values(await subjectsOf(`${prefix}_entries`)).sort(), [1, 1, 301]);
+  deepEqual(await dataOf(node, "three", "s"), texts);
+  await write(await logs.claim("one", "s"), ["next"]);
+  deepEqual(await dataOf(node, "one", "s"), ["next"]);
 });
 
 test("a log that is written stays small on the server", async (t) => {
