@@ -10,6 +10,8 @@ const NOT_ENABLED = new Set([10039, 10076]);
 const AWAY = new Set([10002, 10008, 10009, 10023, 10047, 10077]);
 /** The stream does not exist. It is created at the next connect. */
 const NO_STREAM = 10059;
+/** A consumer was refused, for the reason in the message. */
+const NO_CONSUMER = 10012;
 
 /** Answer of JetStream that tells an error. */
 export class JetStreamError extends Error {
@@ -36,6 +38,16 @@ export class JetStreamError extends Error {
     return this.code === NOT_DELETED;
   }
 
+  /** True if a stream is not ready for a consumer, since another process creates the stream at the same moment. */
+  get isNotReady(): boolean {
+    return this.code === NO_CONSUMER && this.message === "invalid stream";
+  }
+
+  /** True if the server cannot carry out the request at this moment. */
+  get isAway(): boolean {
+    return AWAY.has(this.code) || this.code === NO_STREAM || this.isNotReady;
+  }
+
   get isNoStream(): boolean {
     return this.code === NO_STREAM;
   }
@@ -49,10 +61,8 @@ export class Unanswered extends Error {
 /** True if JetStream answered with this error, so that the connection can be used further. */
 export function isAnswer(error: unknown): boolean {
   if (error instanceof ClusterError || error instanceof Denied) return true;
-  return error instanceof JetStreamError && !isAway(error.code);
+  return error instanceof JetStreamError && !error.isAway;
 }
-
-const isAway = (code: number) => AWAY.has(code) || code === NO_STREAM;
 
 /** Returns the error of an operation. A read that failed has no outcome that could be unknown. */
 export function failureOf(error: unknown, what: string, isRead: boolean): ClusterError {
@@ -75,7 +85,7 @@ export function failureOf(error: unknown, what: string, isRead: boolean): Cluste
 function refusalOf(error: JetStreamError, what: string): ClusterError {
   const { code, message } = error;
   if (NOT_ENABLED.has(code)) return notEnabled(what, error);
-  if (isAway(code)) return away(`${what}: JetStream cannot serve it now: ${message} (${code})`, error);
+  if (error.isAway) return away(`${what}: JetStream cannot serve it now: ${message} (${code})`, error);
   return new ClusterError("refused", `${what}: JetStream refused it: ${message} (${code})`, { cause: error });
 }
 

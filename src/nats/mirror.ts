@@ -3,12 +3,15 @@ import type { IndexPlace } from "../cluster/cluster.js";
 import type { NatsLine, NatsMessage } from "./client.js";
 import type { DocumentMeta } from "./documents.js";
 import { ask, type Engine, META, metaOf, placeOf } from "./engine.js";
-import { away } from "./failure.js";
+import { away, JetStreamError } from "./failure.js";
 import { Listing, type Placed } from "./listing.js";
 
 /** Time between two signs of life of the server, and the time without one after which the connection is replaced. */
 const IDLE_MS = 2_000;
 const SILENT_MS = 4 * IDLE_MS;
+
+/** Time after which a consumer is created again if its stream is not ready. */
+const NOT_READY_MS = 50;
 
 /** Time after which a reader asks again how far the documents are. The last of them may have been deleted. */
 const ASK_AGAIN_MS = 50;
@@ -78,7 +81,21 @@ export class Mirror {
       flow_control: true,
       idle_heartbeat: IDLE_MS * 1e6,
     };
-    await ask(line, `CONSUMER.CREATE.${names.documents}`, { stream_name: names.documents, config });
+    await this.#receive(line, config);
+  }
+
+  /** Creates the consumer. The limit of time for opening a connection ends the attempts. */
+  async #receive(line: NatsLine, config: object): Promise<void> {
+    const { names, clock } = this.#engine;
+    const create = () => ask(line, `CONSUMER.CREATE.${names.documents}`, { stream_name: names.documents, config });
+    for (;;) {
+      try {
+        return void (await create());
+      } catch (error) {
+        if (!(error instanceof JetStreamError && error.isNotReady)) throw error;
+        await pause(clock, NOT_READY_MS);
+      }
+    }
   }
 
   /** Number of the documents that this process keeps in memory. */

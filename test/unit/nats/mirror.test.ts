@@ -9,11 +9,11 @@ import { clientOf, fakeLine } from "./line.js";
 const START = "2027-01-15T08:00:00Z";
 
 /** Opens a mirror without a server. `arrive` delivers a document with a life of a second. */
-async function open(t: TestContext) {
-  const clock = new FakeClock();
+async function open(t: TestContext, clock = new FakeClock(), refusals: object[] = []) {
   const names = new Names("p");
   const line = fakeLine((path) => {
     if (path.startsWith("STREAM.MSG.GET.")) return { message: { subject: "clock", seq: 1, time: START } };
+    if (path.startsWith("CONSUMER.CREATE.")) return refusals.shift() ?? {};
     return path === names.plainSubject("clock", "") ? { seq: 1 } : {};
   });
   const engine: Engine = new Engine({
@@ -61,4 +61,18 @@ test("documents that are over become fewer while others arrive", async (t) => {
   for (let count = 0; count < 500; count++) arrive(60_000);
   equal(mirror.size, 500);
   equal(mirror.look("record all", undefined, 1_000).length, 500);
+});
+
+test("a consumer waits for a stream that another process creates at the same moment", async (t) => {
+  const clock = new FakeClock();
+  const refusals = [1, 2].map(() => ({ error: { err_code: 10012, description: "invalid stream" } }));
+  const opening = open(t, clock, refusals);
+  // The first timer is the limit of time for opening the connection.
+  for (const timers of [2, 3]) {
+    await clock.started(timers);
+    clock.advance(50);
+  }
+  const { mirror, arrive } = await opening;
+  arrive();
+  equal(mirror.size, 1);
 });
