@@ -429,9 +429,12 @@ for (const [title, task] of [
             }),
           }),
         });
-        const called = node.client.call("t");
-        await world.pass(200);
-        const taskId = String((await called).result?.taskId);
+        let taskId = "";
+        const called = node.client.call("t").then(({ result }) => {
+          taskId = String(result?.taskId);
+        });
+        await world.until("the call is a task", () => taskId !== "");
+        await called;
         open.open();
         await world.until("the task has ended", async () => (await node.client.get(taskId)).status !== "working");
         const { status, error, statusMessage } = await node.client.get(taskId);

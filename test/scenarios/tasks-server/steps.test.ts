@@ -184,14 +184,18 @@ for (const task of [{ ttlMs: 600_000 }, { promoteAfterMs: 100 }])
           ctx.step("hang", () => new Promise<never>(() => {})),
         );
       });
-      const called = client.call("slow");
-      await world.pass(200);
-      const taskId = String((await called).result?.taskId);
-      await world.pass(1_000);
-      const { status, result } = await client.get(taskId);
+      let taskId: string | undefined;
+      const called = client.call("slow").then(({ result }) => {
+        taskId = String(result?.taskId);
+      });
+      await world.until("the call is a task", () => taskId !== undefined);
+      await called;
+      const get = () => client.get(String(taskId));
+      await world.until("the task has ended", async () => (await get()).status !== "working");
+      const { status, result } = await get();
       equal(status, "completed");
       equal(result?.isError, true);
-      equal(extension.running, 0);
+      await world.until("the run has ended", () => extension.running === 0);
     },
   );
 
@@ -203,6 +207,7 @@ for (const ending of ["recorded", "cancelled"])
     async (t) => {
       const world = new TaskNodes(t);
       const end = gate<string>();
+      const asked = gate();
       let made = 0;
       const { client, extension } = world.node((server) => {
         server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
@@ -210,16 +215,18 @@ for (const ending of ["recorded", "cancelled"])
             made++;
             return end.opened;
           };
-          const [step, city] = await Promise.all([
-            ctx.step("make", make),
-            ctx.step("first", () => 1).then(() => where(ctx)),
-          ]);
+          const ask = async () => {
+            await ctx.step("first", () => 1);
+            return where(ctx).finally(asked.open);
+          };
+          const [step, city] = await Promise.all([ctx.step("make", make), ask()]);
           return `${step} ${city}`;
         });
       });
       const taskId = await client.start("t");
-      await world.until("the step runs", () => made === 1);
+      await asked.opened;
       await world.pass(1_000);
+      equal(made, 1);
       equal((await client.get(taskId)).status, "working");
       equal(extension.running, 1);
       if (ending === "cancelled") {
