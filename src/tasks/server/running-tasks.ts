@@ -66,6 +66,12 @@ export class RunningTasks {
     return [...new Set([...this.#runs.keys(), ...this.#expected.keys()])];
   }
 
+  /** True if a task runs here and was not aborted. */
+  isLive(id: string): boolean {
+    const run = this.#runs.get(id);
+    return run !== undefined && !run.call.end.aborted;
+  }
+
   /**
    * Notes that a task is about to run. If it is cancelled meanwhile, its run is aborted at once. Returns a function for
    * the end of its run, or undefined if it runs here or is about to.

@@ -16,7 +16,7 @@ import { ended, hasEnded, type TaskCaller, type TaskRecord } from "./record.js";
 import { TaskRoom } from "./room.js";
 import { RunningTasks } from "./running-tasks.js";
 import { type StoredTask, TaskStore } from "./store.js";
-import { jobOf, leaseOf, TaskWorkers } from "./workers.js";
+import { jobOf, leaseOf, type SoughtTask, TaskWorkers } from "./workers.js";
 
 const TOPIC = "tasks";
 const SWEEP_LEASE = "tasks:sweep";
@@ -62,7 +62,8 @@ export class TaskService {
     const onChange = (record: TaskRecord) => this.#publish(record);
     this.#room = new TaskRoom(this.#store, options.limits);
     this.#running = new RunningTasks(host.clock);
-    this.workers = new TaskWorkers({ ...options, store: this.#store, running: this.#running, onChange });
+    const seek = (task: SoughtTask) => this.#tell(`seek ${task.id}`, { ...task });
+    this.workers = new TaskWorkers({ ...options, store: this.#store, running: this.#running, onChange, seek });
   }
 
   /** Number of tasks that run in this process. */
@@ -316,17 +317,30 @@ export class TaskService {
   }
 
   #hear(text: string): void {
-    const { id, stage } = JSON.parse(text) as Pick<TaskRecord, "id" | "stage">;
+    const message = JSON.parse(text) as Pick<TaskRecord, "id" | "stage"> | SoughtTask;
+    if ("tool" in message) return void this.#answer(message);
+    const { id, stage } = message;
     if (stage === "cancelled") this.#running.abort(id);
     this.watchers.changed(id);
   }
 
+  /** Answers another process, which asks again if this fails. */
+  #answer(sought: SoughtTask): void {
+    const report = (error: unknown) => this.#options.host.report(error, { where: "task", id: sought.id });
+    this.workers.answer(sought).catch(report);
+  }
+
   /** Tells all processes that a task has changed. A lost message costs time only: clients poll. */
   #publish({ id, stage }: Pick<TaskRecord, "id" | "stage">): void {
-    const { bus } = this.#options.cluster;
     if (stage === "cancelled") this.#running.abort(id);
-    const again = (error: unknown) => this.#retry(`tell ${id}`, error, () => this.#publish({ id, stage }));
-    const telling = (async () => bus.publish(TOPIC, JSON.stringify({ id, stage })))()
+    this.#tell(`tell ${id}`, { id, stage });
+  }
+
+  /** Sends a message to all processes. It is sent again if that fails, unless a later one has the same key. */
+  #tell(key: string, message: object): void {
+    const { bus } = this.#options.cluster;
+    const again = (error: unknown) => this.#retry(key, error, () => this.#tell(key, message));
+    const telling = (async () => bus.publish(TOPIC, JSON.stringify(message)))()
       .catch(again)
       .finally(() => this.#telling.delete(telling));
     this.#telling.add(telling);

@@ -1,7 +1,7 @@
 import { pause } from "../../call/clock.js";
 import type { Cluster, Job } from "../../cluster/cluster.js";
 import { ClusterError } from "../../cluster/error.js";
-import type { ServerEra } from "../../era/server-era.js";
+import type { OfferedEra, ServerEra } from "../../era/server-era.js";
 import { INTERNAL_ERROR } from "../../protocol/jsonrpc/errors.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
 import { HeldTask, TaskLost } from "./held-task.js";
@@ -14,11 +14,21 @@ import type { StoredTask, TaskStore } from "./store.js";
 
 /** Pause before jobs are taken again after an error, and before a job that cannot be run now is offered again. */
 const RETRY_MS = 1_000;
-/** Time after which a task fails that no process has been able to run. */
+/** Time after which a task fails if no process says that it has the tool. */
 const MISSING_MS = 60_000;
+/** Maximum time after which a process looks again at a task whose tool it does not have. */
+const LOOK_MS = 5_000;
 
 /** Time after which a job is offered again. Undefined if it is done. */
 type Delay = number | undefined;
+
+/** Question of a process to the others: which of them can run a task? */
+export interface SoughtTask {
+  readonly id: string;
+  readonly tool: string;
+  /** Protocol version of the caller. */
+  readonly version: string;
+}
 
 export interface WorkersOptions {
   readonly cluster: Cluster;
@@ -30,6 +40,8 @@ export interface WorkersOptions {
   readonly modeOf: (tool: string) => TaskMode | undefined;
   /** Called after each change of a task. */
   readonly onChange: (record: TaskRecord) => void;
+  /** Asks the other processes if they can run a task. */
+  readonly seek: (task: SoughtTask) => void;
   /** Called with the call of each run before it starts. */
   readonly onCall: (call: TaskRun["call"]) => void;
 }
@@ -39,6 +51,7 @@ export class TaskWorkers {
   readonly #options: WorkersOptions;
   readonly #slots: OwnerSlots;
   readonly #stopped = new AbortController();
+  #isStarted = false;
   /** Number of jobs that were taken and are not finished. */
   #active = 0;
   #onRoom: (() => void) | undefined;
@@ -53,6 +66,7 @@ export class TaskWorkers {
   async start(): Promise<void> {
     const { cluster, host, limits } = this.#options;
     const { signal } = this.#stopped;
+    this.#isStarted = true;
     while (!signal.aborted) {
       try {
         const most = () => limits.maxRunning - this.#active;
@@ -72,6 +86,16 @@ export class TaskWorkers {
   stop(): void {
     this.#stopped.abort();
     this.#onRoom?.();
+  }
+
+  /** Answers for a task that another process cannot run: it may wait for this one, which has the tool. */
+  async answer({ id, tool, version }: SoughtTask): Promise<void> {
+    const { modeOf, store } = this.#options;
+    const isWorking = this.#isStarted && !this.#stopped.signal.aborted;
+    if (!isWorking || modeOf(tool) === undefined || this.#offered(version) === undefined) return;
+    await store.change(id, (record) =>
+      hasEnded(record) || record.missingSince === undefined ? undefined : { ...record, missingSince: undefined },
+    );
   }
 
   /** Resolves when no job is in work. */
@@ -111,8 +135,9 @@ export class TaskWorkers {
   /** Runs the task of a job, if it can be run here and now. */
   async #take(job: Job): Promise<Delay> {
     const { id, round } = parseJob(job.job);
-    const leave = this.#options.running.expect(id);
-    if (leave === undefined) return RETRY_MS;
+    const { running, limits } = this.#options;
+    const leave = running.expect(id);
+    if (leave === undefined) return running.isLive(id) ? limits.leaseMs : RETRY_MS;
     try {
       const stored = await this.#options.store.read(id);
       if (stored === undefined || !isDue(stored.record) || stored.record.round !== round) return undefined;
@@ -127,17 +152,14 @@ export class TaskWorkers {
   async #runHere(stored: StoredTask, job: Job): Promise<Delay> {
     const { limits, modeOf } = this.#options;
     const { record } = stored;
-    const mode = modeOf(record.tool);
-    const era = mode && (await this.#eraOf(record.caller.version));
-    if (mode === undefined || era === undefined) return this.#wait(stored);
     if (record.promoted === true && !(await this.#isDead(record.id))) return limits.leaseMs;
+    const mode = modeOf(record.tool);
+    const era = mode && (await this.#offered(record.caller.version)?.load());
+    if (mode === undefined || era === undefined) return this.#wait(stored, job);
     const problem = record.stage === "running" ? lossProblem(record, mode) : undefined;
     if (problem !== undefined) return this.#fail(record, "worker_lost", problem);
     const crowdedMs = this.#slots.enter(record.owner);
-    if (crowdedMs !== undefined) {
-      if (record.missingSince !== undefined) await this.#found(stored);
-      return crowdedMs;
-    }
+    if (crowdedMs !== undefined) return crowdedMs;
     try {
       const held = await this.#hold(stored, job);
       return held === undefined ? undefined : await this.#run(held, mode, era, job);
@@ -171,29 +193,22 @@ export class TaskWorkers {
     }
   }
 
-  /** Loads the era of a task. Undefined if this server does not serve the version of its caller. */
-  async #eraOf(version: string): Promise<ServerEra | undefined> {
-    const offered = this.#options.host.eras.find(({ versions }) => versions.includes(version));
-    return await offered?.load();
+  /** Returns the era of a version. Undefined if this server does not serve it. */
+  #offered(version: string): OfferedEra | undefined {
+    return this.#options.host.eras.find(({ versions }) => versions.includes(version));
   }
 
-  /** Leaves a task that this process does not know to others. Fails it if none has run it for long. */
-  async #wait({ record }: StoredTask): Promise<Delay> {
-    const { store, host } = this.#options;
+  /** Leaves a task that this process cannot run to others, which are asked at each look. Fails it if none answers. */
+  async #wait({ record }: StoredTask, { attempt }: Job): Promise<Delay> {
+    const { store, host, seek } = this.#options;
     const now = timeOfDay(host.clock);
-    const { id, tool, missingSince } = record;
-    if (missingSince === undefined) {
+    const { id, tool, missingSince, caller } = record;
+    if (missingSince === undefined)
       await store.change(id, (record) => (hasEnded(record) ? undefined : { ...record, missingSince: now }));
-    } else if (now - missingSince >= MISSING_MS) {
+    else if (now - missingSince >= MISSING_MS)
       return this.#fail(record, "unknown_tool", `No process of this server has the tool ${tool} for this caller`);
-    }
-    return RETRY_MS;
-  }
-
-  /** Notes that a process has the tool of a task. */
-  async #found({ record }: StoredTask): Promise<void> {
-    const { store } = this.#options;
-    await store.change(record.id, (record) => (hasEnded(record) ? undefined : { ...record, missingSince: undefined }));
+    seek({ id, tool, version: caller.version });
+    return Math.min(RETRY_MS * attempt, LOOK_MS);
   }
 
   /** True if the process that runs a task without a job is gone. */
