@@ -102,6 +102,7 @@ export class TasksExtension extends ServerExtension {
     const modeOf = (tool: unknown) => this.#modeOf(tool);
     const service = new TaskService({
       cluster,
+      isShared: shared !== undefined,
       host,
       limits: this.#limits,
       modeOf,

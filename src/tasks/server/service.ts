@@ -27,6 +27,8 @@ const TASK_ID = /^[\da-f-]{36}$/;
 
 export interface ServiceOptions {
   readonly cluster: Cluster;
+  /** True if other processes may share the cluster, so that they can go on with the tasks of this one. */
+  readonly isShared: boolean;
   readonly host: ExtensionHost;
   readonly limits: TasksLimits;
   readonly modeOf: (tool: string) => TaskMode | undefined;
@@ -104,12 +106,16 @@ export class TaskService {
 
   /**
    * Takes no more jobs. Tasks of restartable tools are left to other processes. Resolves when the other ones have ended.
-   * Changes of other processes are heard until the server is closed (`isOver`), since calls may wait for them.
+   * Tasks that no other process shares go on until the server is closed (`isOver`), also those in the queue. Changes of
+   * other processes are heard until then, since calls may wait for them.
    */
   async stop(isOver: boolean): Promise<void> {
-    this.#stopped.abort();
-    this.workers.stop();
-    this.#running.stop();
+    const { isShared } = this.#options;
+    if (isShared) this.#running.stop();
+    if (isShared || isOver) {
+      this.#stopped.abort();
+      this.workers.stop();
+    } else await this.workers.finished();
     await this.idle();
     if (!isOver) return;
     for (const leave of this.#leave.splice(0)) leave();
@@ -172,7 +178,7 @@ export class TaskService {
   ): Promise<PromotedTask | undefined> {
     const { host, limits } = this.#options;
     // A server that closes waits for the call, as for any other.
-    if (this.#stopped.signal.aborted || this.#running.promoted >= limits.maxRunning) return undefined;
+    if (host.draining || this.#running.promoted >= limits.maxRunning) return undefined;
     const leave = this.#running.promote();
     let task: Omit<PromotedTask, "leave"> | undefined;
     try {
@@ -362,10 +368,12 @@ export class TaskService {
   }
 
   async #addJob(record: TaskRecord, { queue }: Cluster): Promise<void> {
+    const { limits, isShared } = this.#options;
     const { id, job } = jobOf(record);
-    await (record.promoted === true
-      ? queue.add(id, job, { delayMs: this.#options.limits.leaseMs })
-      : queue.add(id, job));
+    if (record.promoted === true) return void (await queue.add(id, job, { delayMs: limits.leaseMs }));
+    const adding = queue.add(id, job);
+    if (!isShared) this.workers.own(id);
+    await adding;
   }
 
   /** Adds the jobs of tasks that have none. One process of the cluster does so at a time. */

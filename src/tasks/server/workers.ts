@@ -54,6 +54,8 @@ export class TaskWorkers {
   #isStarted = false;
   /** Number of jobs that were taken and are not finished. */
   #active = 0;
+  /** Jobs that this process alone can do, and that are not done. */
+  readonly #own = new Set<string>();
   #onRoom: (() => void) | undefined;
   #onIdle: (() => void)[] = [];
 
@@ -98,10 +100,19 @@ export class TaskWorkers {
     );
   }
 
+  /** Notes a job that is in the queue and that no other process can do. */
+  own(job: string): void {
+    if (this.#isStarted) this.#own.add(job);
+  }
+
   /** Resolves when no job is in work. */
-  idle(): Promise<void> {
-    if (this.#active === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#onIdle.push(resolve));
+  async idle(): Promise<void> {
+    if (this.#active > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  }
+
+  /** Resolves when no job is in work, and all jobs that this process alone can do are done. */
+  async finished(): Promise<void> {
+    while (this.#active + this.#own.size > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
   /** Works on a job. It never stays with this process: it is removed, or returned to the queue. */
@@ -114,6 +125,7 @@ export class TaskWorkers {
       if (!(error instanceof TaskLost)) this.#options.host.report(error, { where: "task", id: job.id });
     }
     await this.#settle(job, delay);
+    if (delay === undefined) this.#own.delete(job.id);
     this.#active--;
     this.#onRoom?.();
     if (this.#active === 0) for (const idle of this.#onIdle.splice(0)) idle();

@@ -4,6 +4,7 @@ import { ClusterError, createMemoryState } from "bowline/cluster";
 import { type Context, McpServer } from "bowline/server";
 import { tasks as followed, TasksClient } from "bowline/tasks/client";
 import { tasks } from "bowline/tasks/server";
+import { until } from "../../support/census.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { aborted, gate } from "../../support/gate.js";
 import { replaceParts } from "../../support/nodes-world.js";
@@ -67,6 +68,66 @@ proves(
     clock.advance(5_000);
     await drained;
     await rejects(result, { name: "ConnectionError" });
+  },
+);
+
+proves(
+  "tasks-ext:lifecycle:not-restartable",
+  wire,
+  "a drain of tasks in memory waits for all that run or are queued, restartable or not",
+  async (t) => {
+    const clock = new FakeClock();
+    const [asked, begun, end] = [gate(), gate(), gate()];
+    const ended: string[] = [];
+    let aborts = 0;
+    const work = tasks({ limits: { maxRunning: 2, maxRunningPerPrincipal: 1 } });
+    const run = (name: string) => async (_: unknown, ctx: Context) => {
+      ctx.signal.addEventListener("abort", () => aborts++);
+      begun.open();
+      await end.opened;
+      ended.push(name);
+      return name;
+    };
+    const server = new McpServer(me, { clock })
+      .extend(work)
+      .tool("again", { task: { support: "required", restartable: true } }, run("again"))
+      .tool("once", { task: "required" }, run("once"))
+      .tool("asks", { task: "required" }, async (_, ctx) => {
+        try {
+          await ctx.elicit("Where?", { type: "object", properties: { city: { type: "string" } } });
+        } finally {
+          asked.open();
+        }
+      });
+    const client = await connect(server, {
+      extensions: followed({ notifications: false }),
+      onElicit: () => ({ action: "decline" }),
+    });
+    t.after(() => client.close());
+    const starter = new TasksClient(client);
+    const start = async (tool: string) => (await starter.startTool(tool, {}, { input: "manual" })).detach();
+    await start("asks");
+    await asked.opened;
+    await work.idle();
+    for (const tool of ["again", "once", "again"]) await start(tool);
+    await begun.opened;
+    let isDrained = false;
+    const drained = server.drain(20_000).then(() => {
+      isDrained = true;
+    });
+    const turns = async () => {
+      for (let count = 0; count < 20; count++) await new Promise((resolve) => setImmediate(resolve));
+    };
+    await turns();
+    deepEqual([aborts, isDrained], [0, false]);
+    end.open();
+    await until("all have ended", () => {
+      clock.advance(20);
+      return isDrained;
+    });
+    await drained;
+    deepEqual(ended.toSorted(), ["again", "again", "once"]);
+    equal(aborts, 0);
   },
 );
 
