@@ -42,6 +42,13 @@ export class Admission {
     return undefined;
   }
 
+  /** True if a call of the principal, outside of sessions, would be counted in. */
+  hasRoom(principal: string | undefined): boolean {
+    const { maxCalls, maxCallsPerPrincipal } = this.#runtime.limits;
+    const own = principal === undefined ? undefined : this.#principals.get(principal);
+    return this.running < maxCalls && (own?.running ?? 0) < maxCallsPerPrincipal;
+  }
+
   /** Counts out a call that `enter` counted in. */
   leave({ method, session, origin }: Call): void {
     if (method === LISTEN) return;

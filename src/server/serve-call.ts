@@ -42,12 +42,10 @@ export interface MethodTables extends ServerRuntime {
  * unless a handler, check or interceptor is asynchronous, and never throws or rejects. Interceptors wrap `dispatch` and
  * get a promise from `next`. Without interceptors no promise is created for them.
  */
-export function createServe(
-  server: MethodTables,
-  interceptors: readonly ServerInterceptor[],
-): (call: Call) => MaybePromise<Outcome> {
-  const dispatchCall = withinRate(server.checkRate, withInterceptors(server, interceptors));
-  return (call) => serveCall(server, dispatchCall, call);
+export function createServe(server: MethodTables, interceptors: readonly ServerInterceptor[]): ServerRuntime["run"] {
+  const dispatchAdmitted = withInterceptors(server, interceptors);
+  const dispatchCall = withinRate(server.checkRate, dispatchAdmitted);
+  return (call, isAdmitted) => serveCall(server, isAdmitted === true ? dispatchAdmitted : dispatchCall, call);
 }
 
 type Dispatch = (server: MethodTables, call: Call) => MaybePromise<HandlerResult>;

@@ -17,6 +17,7 @@ import { methodNotFound } from "../../protocol/jsonrpc/errors.js";
 import { assertExtensionIds } from "../../protocol/meta.js";
 import type { JsonObject } from "../../protocol/types/index.js";
 import { type AnySchema, type OutputOf, parseStandard, type StandardSchema } from "../../schema/standard-schema.js";
+import type { Admission } from "../admission.js";
 import type { CustomMethod, MethodHandler, MethodOptions, NotificationHandler } from "../definitions/custom-method.js";
 import type { Registry } from "../definitions/registry.js";
 import type { ResourceHandler, ResourceOptions } from "../definitions/resource.js";
@@ -57,6 +58,7 @@ export type TopicHandler = (
 /** Server runtime that extensions are installed in. */
 export interface ExtensionHost extends ServerRuntime {
   readonly registry: Registry;
+  readonly admission: Pick<Admission, "hasRoom">;
   readonly eras: readonly OfferedEra[];
   /** Called when the server has joined a cluster after its construction. An extension calls the former listener too. */
   onShare?: () => void;

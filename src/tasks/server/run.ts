@@ -64,7 +64,8 @@ export class TaskRun implements JournalKeeper {
 
   /** Runs the tool, and stores its outcome or its questions. */
   async run(): Promise<RunEnd> {
-    const outcome = await this.#options.runtime.run(this.call);
+    // The rate limit was checked when the task was created.
+    const outcome = await this.#options.runtime.run(this.call, true);
     this.#messages.stop();
     if (!(await keepSteps(outcome, this.#execution, this.call.end))) return "lost";
     try {

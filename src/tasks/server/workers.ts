@@ -16,7 +16,7 @@ import type { StoredTask, TaskStore } from "./store.js";
 const RETRY_MS = 1_000;
 /** Time after which a task fails if no process says that it has the tool. */
 const MISSING_MS = 60_000;
-/** Maximum time after which a process looks again at a task whose tool it does not have. */
+/** Maximum pause before a task is looked at again whose tool is not here or is busy. It grows with each look. */
 const LOOK_MS = 5_000;
 
 /** Time after which a job is offered again. Undefined if it is done. */
@@ -162,7 +162,7 @@ export class TaskWorkers {
   }
 
   async #runHere(stored: StoredTask, job: Job): Promise<Delay> {
-    const { limits, modeOf } = this.#options;
+    const { host, limits, modeOf } = this.#options;
     const { record } = stored;
     if (record.promoted === true && !(await this.#isDead(record.id))) return limits.leaseMs;
     const mode = modeOf(record.tool);
@@ -170,6 +170,7 @@ export class TaskWorkers {
     if (mode === undefined || era === undefined) return this.#wait(stored, job);
     const problem = record.stage === "running" ? lossProblem(record, mode) : undefined;
     if (problem !== undefined) return this.#fail(record, "worker_lost", problem);
+    if (!host.admission.hasRoom(record.caller.principal)) return RETRY_MS;
     const crowdedMs = this.#slots.enter(record.owner);
     if (crowdedMs !== undefined) return crowdedMs;
     try {
@@ -194,7 +195,7 @@ export class TaskWorkers {
       const isHandedOver = ending === "lost" && end.reason instanceof TaskHandedOver;
       if (ending === "busy" || isHandedOver) {
         await held.change((record) => ({ ...record, stage: "queued" }));
-        return isHandedOver ? 0 : RETRY_MS;
+        return isHandedOver ? 0 : laterMs(job);
       }
       // If the task has not ended, the job shows that its run was lost.
       return ending === "lost" ? 0 : undefined;
@@ -211,7 +212,7 @@ export class TaskWorkers {
   }
 
   /** Leaves a task that this process cannot run to others, which are asked at each look. Fails it if none answers. */
-  async #wait({ record }: StoredTask, { attempt }: Job): Promise<Delay> {
+  async #wait({ record }: StoredTask, job: Job): Promise<Delay> {
     const { store, host, seek } = this.#options;
     const now = timeOfDay(host.clock);
     const { id, tool, missingSince, caller } = record;
@@ -220,7 +221,7 @@ export class TaskWorkers {
     else if (now - missingSince >= MISSING_MS)
       return this.#fail(record, "unknown_tool", `No process of this server has the tool ${tool} for this caller`);
     seek({ id, tool, version: caller.version });
-    return Math.min(RETRY_MS * attempt, LOOK_MS);
+    return laterMs(job);
   }
 
   /** True if the process that runs a task without a job is gone. */
@@ -270,6 +271,8 @@ export class TaskWorkers {
     return undefined;
   }
 }
+
+const laterMs = ({ attempt }: Job) => Math.min(RETRY_MS * attempt, LOOK_MS);
 
 /** True if a task may run: it has not ended, and no question is open. The job of a run that has parked may be left. */
 function isDue(record: TaskRecord): boolean {

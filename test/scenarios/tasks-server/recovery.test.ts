@@ -302,6 +302,60 @@ proves("tasks-ext:lifecycle:store-pluggable", {}, "a server at its limit of call
   equal(await front.client.text(taskId), "x");
 });
 
+proves("tasks-ext:limits:concurrent", {}, "a busy server returns a job without a write to its task", async (t) => {
+  const world = new TaskNodes(t);
+  let open = gate();
+  const define = (server: McpServer) =>
+    void server
+      .tool("t", { task: "optional" }, () => "x")
+      .tool("blocks", {}, async () => {
+        await open.opened;
+        return "x";
+      });
+  const auth = () => ({ principal: "ada" });
+  for (const limits of [{ maxCalls: 1 }, { maxCallsPerPrincipal: 1 }]) {
+    open = gate();
+    const worker = world.node(define, { server: { limits, http: { gate: auth } } });
+    const front = world.node(define, { ...idle, server: { http: { gate: auth } } });
+    const blocking = worker.client.call("blocks");
+    await world.pass(100);
+    const taskId = await front.client.start("t");
+    const version = async () => (await front.cluster.records.get(`task:${taskId}`))?.version;
+    const before = await version();
+    await world.pass(10_000);
+    equal(await version(), before);
+    open.open();
+    await blocking;
+    await world.until("the task has ended", async () => (await front.client.get(taskId)).status !== "working");
+    equal(await front.client.text(taskId), "x");
+    await worker.server.close();
+  }
+});
+
+proves(
+  "tasks-ext:limits:concurrent",
+  {},
+  "the runs of a task do not use up the rate limit of its caller",
+  async (t) => {
+    const world = new TaskNodes(t);
+    const node = world.node(
+      (server) =>
+        void server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
+          const { content } = await ctx.elicit("Where?", FORM, { key: "q" });
+          return String(content?.city);
+        }),
+      { server: { http: { gate: () => ({ principal: "ada" }) }, rateLimit: { burst: 4, perMs: 60_000 } } },
+    );
+    const taskId = await node.client.start("t");
+    await world.pass(300);
+    equal((await node.client.get(taskId)).status, "input_required");
+    equal((await node.client.update(taskId, { q: accept({ city: "Oslo" }) })).error, undefined);
+    await world.pass(300);
+    equal(await node.client.text(taskId), "Oslo");
+    equal((await node.client.request("tasks/get", { taskId })).error?.code, -32005, "four calls, and no more");
+  },
+);
+
 proves("tasks-ext:lifecycle:store-pluggable", {}, "a write with an unknown outcome is carried out once", async (t) => {
   const world = new TaskNodes(t);
   let ran = 0;
