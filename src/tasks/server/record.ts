@@ -98,6 +98,11 @@ export function hasEnded({ stage }: Pick<TaskRecord, "stage">): boolean {
   return stage === "completed" || stage === "failed" || stage === "cancelled";
 }
 
+/** True if a task stays as it is until its job is taken. */
+export function needsJob({ stage, promoted }: TaskRecord): boolean {
+  return stage === "queued" || promoted === true;
+}
+
 /** Returns the task as the result that creates it shows it. */
 export function toCreated(record: TaskRecord, pollIntervalMs: number): Task {
   const { message } = record;

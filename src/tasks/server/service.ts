@@ -12,7 +12,7 @@ import { HeldTask } from "./held-task.js";
 import { toRecord } from "./new-task.js";
 import { type TaskMode, type TasksLimits, timeOfDay } from "./options.js";
 import { type PromotedTask, Promotion } from "./promotion.js";
-import { ended, hasEnded, type TaskCaller, type TaskRecord } from "./record.js";
+import { ended, hasEnded, needsJob, type TaskCaller, type TaskRecord } from "./record.js";
 import { TaskRoom } from "./room.js";
 import { RunningTasks } from "./running-tasks.js";
 import { type StoredTask, TaskStore } from "./store.js";
@@ -58,9 +58,13 @@ export class TaskService {
     this.#options = options;
     this.#store = new TaskStore(cluster, host.clock);
     this.#retries = new Retries(host.clock);
-    this.watchers = new TaskWatchers(this.#store, (id, error) =>
-      this.#retry(`read ${id}`, error, () => this.watchers.changed(id)),
-    );
+    this.watchers = new TaskWatchers({
+      store: this.#store,
+      clock: host.clock,
+      lookMs: options.limits.leaseMs,
+      onQueued: (record) => void this.#addMissedJob(record),
+      onFailure: (id, error) => this.#retry(`read ${id}`, error, () => this.watchers.changed(id)),
+    });
     const onChange = (record: TaskRecord) => this.#publish(record);
     this.#room = new TaskRoom(this.#store, options.limits);
     this.#running = new RunningTasks(host.clock);
@@ -163,7 +167,7 @@ export class TaskService {
   /** Leaves a task that runs without a job to other processes. */
   async #handOver(held: HeldTask): Promise<void> {
     await held.change((record) => ({ ...record, stage: "queued", promoted: undefined, round: record.round + 1 }));
-    await this.#addJob(held.record, this.#options.cluster);
+    await this.#addJobSoon(held.record);
   }
 
   /**
@@ -234,18 +238,30 @@ export class TaskService {
     return stored.record;
   }
 
-  /** Returns the task of a caller. Adds its job again if its process may have ended before it was added. */
+  /** Returns the task of a caller. */
   async get(id: unknown, caller: TaskOwner): Promise<TaskRecord> {
-    const { host, cluster, limits } = this.#options;
     const record = await this.find(id, caller);
-    if (needsJob(record) && timeOfDay(host.clock) - record.updatedAt > limits.leaseMs)
-      await this.#addJob(record, cluster);
+    await this.#addMissedJob(record);
     return record;
+  }
+
+  /** Adds the job of a task again if the process that had to add it may have ended before. */
+  async #addMissedJob(record: TaskRecord): Promise<void> {
+    const { host, limits } = this.#options;
+    if (needsJob(record) && timeOfDay(host.clock) - record.updatedAt >= limits.leaseMs) await this.#addJobSoon(record);
+  }
+
+  /** Adds a job. Tries again later if this fails. */
+  async #addJobSoon(record: TaskRecord): Promise<void> {
+    try {
+      await this.#addJob(record, this.#options.cluster);
+    } catch (error) {
+      this.#retry(`add ${record.id}`, error, () => void this.#addJobSoon(record));
+    }
   }
 
   /** Stores answers to open questions. Runs the task again when all are answered. */
   async update(id: unknown, given: unknown, caller: TaskOwner): Promise<void> {
-    const { cluster } = this.#options;
     const { id: known } = await this.find(id, caller);
     if (!isObject(given)) throw malformed("/inputResponses must be an object");
     let answered = false;
@@ -255,7 +271,7 @@ export class TaskService {
       if (changed !== undefined) this.#assertSize(changed);
       return changed;
     });
-    if (stored?.record.stage === "queued") await this.#addJob(stored.record, cluster);
+    if (stored?.record.stage === "queued") await this.#addJobSoon(stored.record);
     if (answered && stored !== undefined) this.#publish(stored.record);
   }
 
@@ -400,11 +416,6 @@ export class TaskService {
         `The task has ${length} characters of arguments and answers, more than ${maxTaskChars} (limits.maxTaskChars)`,
       );
   }
-}
-
-/** True if a task stays as it is until its job is taken. */
-function needsJob({ stage, promoted }: TaskRecord): boolean {
-  return stage === "queued" || promoted === true;
 }
 
 /** Error for a task that does not exist, has expired, or belongs to another caller. */

@@ -5,6 +5,7 @@ import { type TasksOptions, tasks } from "bowline/tasks/server";
 import { FakeClock } from "bowline/testing";
 import * as z from "zod";
 import { AugmentedClient, RELATED } from "../../support/augmented-client.js";
+import { until } from "../../support/census.js";
 import { legacyChannels, legacyHttp, legacyWires } from "../../support/each-wire.js";
 import { replaceParts } from "../../support/nodes-world.js";
 import type { Message } from "../../support/raw-client.js";
@@ -173,3 +174,34 @@ verifies(ID, "a call that waits ends with its task's life", legacyHttp, async (w
 async function untilStatus(client: AugmentedClient, taskId: unknown, status: string): Promise<void> {
   while ((await client.result("tasks/get", { taskId })).status !== status) await new Promise(setImmediate);
 }
+
+verifies(ID, "tasks/result goes on after a job could not be added", legacyWires, async (world, t) => {
+  const clock = new FakeClock();
+  const inner = memoryCluster({ clock });
+  let failures = 0;
+  const queue = replaceParts(inner.queue, {
+    add: (...job) => {
+      if (failures-- > 0) throw new ClusterError("unavailable", "away");
+      return inner.queue.add(...job);
+    },
+  });
+  const { server } = createDesk(clock, { cluster: replaceParts(inner, { queue }) });
+  const answer = (params: Message) => {
+    failures = 2;
+    return params.message === undefined
+      ? { model: "m", role: "assistant", content: { type: "text", text: "hello" } }
+      : accept("Ada");
+  };
+  const { client } = await AugmentedClient.open(world, server, t, { capabilities, answer });
+  const { taskId } = await client.start("greet");
+  let text: unknown;
+  const waited = client.result("tasks/result", { taskId }).then(({ content }) => {
+    text = (content as Message[])[0]?.text;
+  });
+  await until("the task has ended", () => {
+    clock.advance(100);
+    return text !== undefined;
+  });
+  await waited;
+  match(String(text), /Ada/);
+});

@@ -1,4 +1,5 @@
-import type { TaskRecord } from "../record.js";
+import { type Clock, unref } from "../../../call/clock.js";
+import { needsJob, type TaskRecord } from "../record.js";
 import type { TaskStore } from "../store.js";
 
 /** Sends a task. Returns a promise if the client reads too slowly, which settles when there is room again. */
@@ -39,18 +40,29 @@ class Watch {
   }
 }
 
+export interface WatchersOptions {
+  readonly store: Pick<TaskStore, "read">;
+  readonly clock: Clock;
+  /** Time after which a task that needs its job is read again. */
+  readonly lookMs: number;
+  /** Called with each task that was read and needs its job. The process that had to add the job may have ended. */
+  readonly onQueued: (record: TaskRecord) => void;
+  /** Called with a task that has changed and could not be read. */
+  readonly onFailure: (id: string, error: unknown) => void;
+}
+
 /** Subscriptions to tasks in this process. A task is read once for all of them, and again if it changes meanwhile. */
 export class TaskWatchers {
-  readonly #store: Pick<TaskStore, "read">;
+  readonly #options: WatchersOptions;
   readonly #watches = new Map<string, Set<Watch>>();
   /** Tasks that are being read. True if they have changed since. */
   readonly #reading = new Map<string, boolean>();
-  readonly #onFailure: (id: string, error: unknown) => void;
+  /** Watched tasks that needed their job when they were read. One timer serves all of them. */
+  readonly #queued = new Set<string>();
+  #timer: unknown;
 
-  /** `onFailure` is called with a task that has changed and could not be read. */
-  constructor(store: Pick<TaskStore, "read">, onFailure: (id: string, error: unknown) => void) {
-    this.#store = store;
-    this.#onFailure = onFailure;
+  constructor(options: WatchersOptions) {
+    this.#options = options;
   }
 
   /** Number of tasks that are watched. */
@@ -73,7 +85,7 @@ export class TaskWatchers {
       for (const id of known.keys()) {
         const watches = this.#watches.get(id);
         watches?.delete(watch);
-        if (watches?.size === 0) this.#watches.delete(id);
+        if (watches?.size === 0) this.#forget(id);
       }
     };
   }
@@ -95,13 +107,41 @@ export class TaskWatchers {
     try {
       do {
         this.#reading.set(id, false);
-        const stored = await this.#store.read(id);
+        const stored = await this.#options.store.read(id);
+        this.#note(id, stored?.record);
         if (stored !== undefined) for (const watch of [...(this.#watches.get(id) ?? [])]) watch.tell(stored.record);
       } while (this.#reading.get(id) === true);
     } catch (error) {
-      this.#onFailure(id, error);
+      this.#options.onFailure(id, error);
     } finally {
       this.#reading.delete(id);
     }
+  }
+
+  /** Looks at a watched task again later if it needs its job. */
+  #note(id: string, record: TaskRecord | undefined): void {
+    if (record === undefined || !needsJob(record) || !this.#watches.has(id)) return void this.#queued.delete(id);
+    this.#queued.add(id);
+    this.#timer ??= this.#schedule();
+    this.#options.onQueued(record);
+  }
+
+  #schedule(): unknown {
+    const { clock, lookMs } = this.#options;
+    const look = () => {
+      this.#timer = undefined;
+      for (const id of this.#queued) this.changed(id);
+    };
+    const timer = clock.schedule(look, lookMs);
+    unref(timer);
+    return timer;
+  }
+
+  #forget(id: string): void {
+    this.#watches.delete(id);
+    this.#queued.delete(id);
+    if (this.#queued.size > 0) return;
+    this.#options.clock.cancel(this.#timer);
+    this.#timer = undefined;
   }
 }

@@ -38,6 +38,8 @@ function record(id: string, more: Partial<TaskRecord> = {}): TaskRecord {
   };
 }
 
+const watching = (clock = new FakeClock()) => ({ clock, lookMs: 10_000, onQueued: () => {} });
+
 test("owners differ for each principal and realm, whatever the name of the principal", async () => {
   const owners = [
     [undefined],
@@ -246,7 +248,11 @@ test("watchers: a state is told once, and the latest after a slow client has rea
     },
   };
   const errors: unknown[] = [];
-  const watchers = new TaskWatchers(counted, (_id, error) => errors.push(error));
+  const watchers = new TaskWatchers({
+    ...watching(clock),
+    store: counted,
+    onFailure: (_id, error) => errors.push(error),
+  });
   const told: number[] = [];
   let slow: Promise<void> | undefined;
   const stop = watchers.watch(new Map([["a", first.updatedAt]]), ({ losses }) => {
@@ -298,7 +304,8 @@ test("watchers: a failed read is reported, and the next change is told", async (
     if (fails) throw new Error("away");
     return store.read(id);
   };
-  const watchers = new TaskWatchers({ read }, (_id, error) => errors.push(error));
+  const onFailure = (_id: string, error: unknown) => errors.push(error);
+  const watchers = new TaskWatchers({ ...watching(), store: { read }, onFailure });
   const told: string[] = [];
   watchers.watch(new Map([["a", 0]]), ({ id }) => void told.push(id));
   await turn();
@@ -307,4 +314,35 @@ test("watchers: a failed read is reported, and the next change is told", async (
   watchers.changed("a");
   await turn();
   deepEqual(told, ["a"]);
+});
+
+test("watchers: a task that needs its job is read again, by one timer for all, while it is watched", async () => {
+  const clock = new FakeClock();
+  const store = new TaskStore(memoryCluster({ clock }), clock);
+  await store.add(record("a"));
+  await store.add(record("b"));
+  await store.add(record("c", { stage: "waiting" }));
+  const queued: string[] = [];
+  const onFailure = (_id: string, error: unknown) => queued.push(String(error));
+  const watchers = new TaskWatchers({
+    ...watching(clock),
+    store,
+    onFailure,
+    onQueued: ({ id }) => void queued.push(id),
+  });
+  const pending = clock.pending;
+  const known = (...ids: string[]) => new Map(ids.map((id) => [id, Number.POSITIVE_INFINITY]));
+  const stops = [watchers.watch(known("a", "c"), () => {}), watchers.watch(known("a", "b"), () => {})];
+  await turn();
+  equal(clock.pending, pending + 1);
+  deepEqual(queued.splice(0).toSorted(), ["a", "a", "b"]);
+  clock.advance(10_000);
+  await turn();
+  deepEqual(queued.splice(0).toSorted(), ["a", "b"]);
+  await store.change("b", (task) => ({ ...task, stage: "running" }));
+  clock.advance(10_000);
+  await turn();
+  deepEqual(queued.splice(0), ["a"]);
+  for (const stop of stops) stop();
+  equal(clock.pending, pending);
 });
