@@ -6,6 +6,7 @@ import { isObject } from "../../protocol/json.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
 import { malformed, withAnswers } from "./answers.js";
+import { type TaskMessage, TaskMessages } from "./changes/messages.js";
 import { Retries } from "./changes/retries.js";
 import { TaskWatchers } from "./changes/watchers.js";
 import { HeldTask } from "./held-task.js";
@@ -18,7 +19,6 @@ import { RunningTasks } from "./running-tasks.js";
 import { type StoredTask, TaskStore } from "./store.js";
 import { jobOf, leaseOf, type SoughtTask, TaskWorkers } from "./workers.js";
 
-const TOPIC = "tasks";
 const SWEEP_LEASE = "tasks:sweep";
 /** Pause before the start is tried again while the engine is away. */
 const RETRY_MS = 1_000;
@@ -47,11 +47,8 @@ export class TaskService {
   readonly #room: TaskRoom;
   readonly #running: RunningTasks;
   readonly #retries: Retries;
-  /** Messages on their way to other processes. */
-  readonly #telling = new Set<Promise<void>>();
+  readonly #messages: TaskMessages;
   readonly #stopped = new AbortController();
-  #joined: Promise<void> | undefined;
-  #leave: (() => void)[] = [];
 
   constructor(options: ServiceOptions) {
     const { cluster, host } = options;
@@ -65,10 +62,20 @@ export class TaskService {
       onQueued: (record) => void this.#addMissedJob(record),
       onFailure: (id, error) => this.#retry(`read ${id}`, error, () => this.watchers.changed(id)),
     });
+    this.#messages = new TaskMessages({
+      bus: cluster.bus,
+      hear: (message) => this.#hear(message),
+      onMissed: () => {
+        this.watchers.changedAll();
+        void this.#check();
+      },
+      report: (error) => host.report(error, { where: "tasks" }),
+      retry: (key, error, work) => this.#retry(key, error, work),
+    });
     const onChange = (record: TaskRecord) => this.#publish(record);
     this.#room = new TaskRoom(this.#store, options.limits);
     this.#running = new RunningTasks(host.clock);
-    const seek = (task: SoughtTask) => this.#tell(`seek ${task.id}`, { ...task });
+    const seek = (task: SoughtTask) => this.#messages.tell(`seek ${task.id}`, task);
     this.workers = new TaskWorkers({ ...options, store: this.#store, running: this.#running, onChange, seek });
   }
 
@@ -80,16 +87,12 @@ export class TaskService {
   /** Resolves when no task runs in this process, and the others know of its tasks. */
   async idle(): Promise<void> {
     await Promise.all([this.workers.idle(), this.#running.idle()]);
-    await Promise.all(this.#telling);
+    await this.#messages.told();
   }
 
   /** Hears changes of other processes from now on. Idempotent. */
   join(): Promise<void> {
-    this.#joined ??= this.#subscribe().catch((error) => {
-      this.#joined = undefined;
-      throw error;
-    });
-    return this.#joined;
+    return this.#messages.join();
   }
 
   /** Takes jobs from now on, also of tasks whose process ended before their job was added. */
@@ -122,7 +125,7 @@ export class TaskService {
     } else await this.workers.finished();
     await this.idle();
     if (!isOver) return;
-    for (const leave of this.#leave.splice(0)) leave();
+    this.#messages.stop();
     this.#retries.stop();
   }
 
@@ -307,19 +310,6 @@ export class TaskService {
     return this.#store.list(owner, after, limit);
   }
 
-  async #subscribe(): Promise<void> {
-    const { cluster, host } = this.#options;
-    const report = (error: unknown) => host.report(error, { where: "tasks" });
-    const leave = await cluster.bus.subscribe(TOPIC, (text) => this.#hear(text));
-    this.#leave.push(
-      () => void (async () => leave())().catch(report),
-      cluster.bus.onGap(() => {
-        this.watchers.changedAll();
-        void this.#check();
-      }),
-    );
-  }
-
   /** Reports an error, and does some work again later. */
   #retry(key: string, error: unknown, work: () => void): void {
     this.#options.host.report(error, { where: "tasks" });
@@ -338,8 +328,7 @@ export class TaskService {
     }
   }
 
-  #hear(text: string): void {
-    const message = JSON.parse(text) as Pick<TaskRecord, "id" | "stage"> | SoughtTask;
+  #hear(message: TaskMessage): void {
     if ("tool" in message) return void this.#answer(message);
     const { id, stage } = message;
     if (stage === "cancelled") this.#running.abort(id);
@@ -355,17 +344,7 @@ export class TaskService {
   /** Tells all processes that a task has changed. A lost message costs time only: clients poll. */
   #publish({ id, stage }: Pick<TaskRecord, "id" | "stage">): void {
     if (stage === "cancelled") this.#running.abort(id);
-    this.#tell(`tell ${id}`, { id, stage });
-  }
-
-  /** Sends a message to all processes. It is sent again if that fails, unless a later one has the same key. */
-  #tell(key: string, message: object): void {
-    const { bus } = this.#options.cluster;
-    const again = (error: unknown) => this.#retry(key, error, () => this.#tell(key, message));
-    const telling = (async () => bus.publish(TOPIC, JSON.stringify(message)))()
-      .catch(again)
-      .finally(() => this.#telling.delete(telling));
-    this.#telling.add(telling);
+    this.#messages.tell(`tell ${id}`, { id, stage });
   }
 
   /** Adds the job of a new task. A task without a job does not stay. */

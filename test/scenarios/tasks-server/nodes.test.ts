@@ -282,6 +282,73 @@ proves("tasks-ext:lifecycle:worker-lost", {}, "the engine is away when a node st
   await worker.extension.idle();
 });
 
+proves("tasks-ext:cancel:aborts-handler", {}, "a cancellation before the worker hears of any is found", async (t) => {
+  const world = new TaskNodes(t);
+  const reached = gate<AbortSignal>();
+  const define = (server: McpServer) =>
+    void server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
+      reached.open(ctx.signal);
+      throw await aborted(ctx.signal);
+    });
+  let isAway = true;
+  const worker = world.node(define, {
+    wrap: ({ bus }) => ({
+      bus: replaceParts(bus, {
+        subscribe: (...given) => {
+          if (isAway) throw away();
+          return bus.subscribe(...given);
+        },
+      }),
+    }),
+  });
+  const front = world.node(define, idle);
+  const taskId = await front.client.start("t");
+  const signal = await reached.opened;
+  await front.client.cancel(taskId);
+  await world.pass(3_000);
+  equal(signal.aborted, false);
+  isAway = false;
+  await world.until("the handler is aborted", () => signal.aborted);
+  await worker.extension.idle();
+  equal((await worker.client.get(taskId)).status, "cancelled");
+});
+
+proves("tasks-ext:lifecycle:any-connection", {}, "no subscription stays that is complete after the end", async (t) => {
+  const world = new TaskNodes(t);
+  const answered = gate();
+  let open = 0;
+  const define = (server: McpServer) => void server.tool("t", { task: "optional" }, () => "x");
+  const node = world.node(define, {
+    wrap: ({ bus }) => ({
+      bus: replaceParts(bus, {
+        subscribe: async (...given) => {
+          await answered.opened;
+          const leave = await bus.subscribe(...given);
+          open++;
+          return () => {
+            open--;
+            return leave();
+          };
+        },
+        onGap: (listener) => {
+          const leave = bus.onGap(listener);
+          open++;
+          return () => {
+            open--;
+            leave();
+          };
+        },
+      }),
+    }),
+  });
+  await world.pass(100);
+  await node.server.close();
+  await world.pass(100);
+  answered.open();
+  await world.pass(100);
+  equal(open, 0);
+});
+
 proves("tasks-ext:lifecycle:any-connection", {}, "a change that cannot be read at first is told later", async (t) => {
   const world = new TaskNodes(t);
   const turn = gate();
