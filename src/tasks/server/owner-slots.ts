@@ -18,17 +18,27 @@ export class OwnerSlots {
     this.#clock = clock;
   }
 
-  /** Takes a slot. If there is none, returns the time after which to try again. */
+  /** Takes a slot for a job. If there is none, returns the time after which to try again. */
   enter(owner: string): number | undefined {
-    const slots = this.#owners.get(owner) ?? { running: 0, nextAt: 0 };
-    if (slots.running < this.#most) {
-      slots.running++;
-      this.#owners.set(owner, slots);
-      return undefined;
-    }
+    const slots = this.#take(owner);
+    if (slots === undefined) return undefined;
     const now = this.#clock.now();
     slots.nextAt = Math.max(now + CROWDED_MS, slots.nextAt + SPACING_MS);
     return slots.nextAt - now;
+  }
+
+  /** Takes a slot for a task that has no job. Returns false if there is none. */
+  enterNow(owner: string): boolean {
+    return this.#take(owner) === undefined;
+  }
+
+  /** Takes a slot. If there is none, returns those of the owner. */
+  #take(owner: string): { nextAt: number } | undefined {
+    const slots = this.#owners.get(owner) ?? { running: 0, nextAt: 0 };
+    if (slots.running >= this.#most) return slots;
+    slots.running++;
+    this.#owners.set(owner, slots);
+    return undefined;
   }
 
   leave(owner: string): void {

@@ -12,6 +12,7 @@ import { TaskWatchers } from "./changes/watchers.js";
 import { HeldTask } from "./held-task.js";
 import { toRecord } from "./new-task.js";
 import { type TaskMode, type TasksLimits, timeOfDay } from "./options.js";
+import { OwnerSlots } from "./owner-slots.js";
 import { type PromotedTask, Promotion } from "./promotion.js";
 import { ended, hasEnded, needsJob, type TaskCaller, type TaskRecord } from "./record.js";
 import { TaskRoom } from "./room.js";
@@ -46,6 +47,7 @@ export class TaskService {
   readonly #store: TaskStore;
   readonly #room: TaskRoom;
   readonly #running: RunningTasks;
+  readonly #slots: OwnerSlots;
   readonly #retries: Retries;
   readonly #messages: TaskMessages;
   readonly #stopped = new AbortController();
@@ -75,8 +77,10 @@ export class TaskService {
     const onChange = (record: TaskRecord) => this.#publish(record);
     this.#room = new TaskRoom(this.#store, options.limits);
     this.#running = new RunningTasks(host.clock);
+    this.#slots = new OwnerSlots(options.limits.maxRunningPerPrincipal, host.clock);
     const seek = (task: SoughtTask) => this.#messages.tell(`seek ${task.id}`, task);
-    this.workers = new TaskWorkers({ ...options, store: this.#store, running: this.#running, onChange, seek });
+    const [store, running, slots] = [this.#store, this.#running, this.#slots];
+    this.workers = new TaskWorkers({ ...options, store, running, slots, onChange, seek });
   }
 
   /** Number of tasks that run in this process. */
@@ -186,10 +190,15 @@ export class TaskService {
     const { host, limits } = this.#options;
     // A server that closes waits for the call, as for any other.
     if (host.draining || this.#running.promoted >= limits.maxRunning) return undefined;
-    const leave = this.#running.promote();
+    const ends = [this.#running.promote()];
+    const leave = () => {
+      for (const end of ends) end();
+    };
     let task: Omit<PromotedTask, "leave"> | undefined;
     try {
       const record = await toRecord(call, tool, mode, timeOfDay(host.clock));
+      if (!this.#slots.enterNow(record.owner)) return undefined;
+      ends.push(() => this.#slots.leave(record.owner));
       task = await this.#keepPromoted({ ...record, ...begun, stage: "running", promoted: true, fence: 1 });
     } finally {
       if (task === undefined) leave();

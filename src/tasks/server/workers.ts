@@ -6,7 +6,7 @@ import { INTERNAL_ERROR } from "../../protocol/jsonrpc/errors.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
 import { HeldTask, TaskLost } from "./held-task.js";
 import { type TaskMode, type TasksLimits, timeOfDay } from "./options.js";
-import { OwnerSlots } from "./owner-slots.js";
+import type { OwnerSlots } from "./owner-slots.js";
 import { ended, hasEnded, type TaskRecord } from "./record.js";
 import { TaskRun } from "./run.js";
 import { leftMs, type RunningTasks, TaskHandedOver } from "./running-tasks.js";
@@ -36,6 +36,7 @@ export interface WorkersOptions {
   readonly host: ExtensionHost;
   readonly limits: TasksLimits;
   readonly running: RunningTasks;
+  readonly slots: OwnerSlots;
   /** Returns the mode of a tool, or undefined if this process does not have it. */
   readonly modeOf: (tool: string) => TaskMode | undefined;
   /** Called after each change of a task. */
@@ -49,7 +50,6 @@ export interface WorkersOptions {
 /** Runs the tasks in the queue. A job has the name of its task and the number of the run. */
 export class TaskWorkers {
   readonly #options: WorkersOptions;
-  readonly #slots: OwnerSlots;
   readonly #stopped = new AbortController();
   #isStarted = false;
   /** Number of jobs that were taken and are not finished. */
@@ -61,7 +61,6 @@ export class TaskWorkers {
 
   constructor(options: WorkersOptions) {
     this.#options = options;
-    this.#slots = new OwnerSlots(options.limits.maxRunningPerPrincipal, options.host.clock);
   }
 
   /** Takes jobs until `stop`, or until the cluster is closed. */
@@ -162,7 +161,7 @@ export class TaskWorkers {
   }
 
   async #runHere(stored: StoredTask, job: Job): Promise<Delay> {
-    const { host, limits, modeOf } = this.#options;
+    const { host, limits, modeOf, slots } = this.#options;
     const { record } = stored;
     if (record.promoted === true && !(await this.#isDead(record.id))) return limits.leaseMs;
     const mode = modeOf(record.tool);
@@ -171,13 +170,13 @@ export class TaskWorkers {
     const problem = record.stage === "running" ? lossProblem(record, mode) : undefined;
     if (problem !== undefined) return this.#fail(record, "worker_lost", problem);
     if (!host.admission.hasRoom(record.caller.principal)) return RETRY_MS;
-    const crowdedMs = this.#slots.enter(record.owner);
+    const crowdedMs = slots.enter(record.owner);
     if (crowdedMs !== undefined) return crowdedMs;
     try {
       const held = await this.#hold(stored, job);
       return held === undefined ? undefined : await this.#run(held, mode, era, job);
     } finally {
-      this.#slots.leave(record.owner);
+      slots.leave(record.owner);
     }
   }
 

@@ -315,6 +315,56 @@ verifies("tasks-ext:limits:concurrent", "runs at a time, fair among principals",
   equal(extension.running, 0);
 });
 
+verifies(
+  ["tasks-ext:limits:concurrent", "tasks-ext:create:promote-after"],
+  "calls become tasks, fair among principals",
+  guardedModern,
+  async (world) => {
+    for (const subject of ["ada", "bob"]) world.tokens.set(subject, { subject });
+    const clock = new FakeClock();
+    const open = gate();
+    let running = 0;
+    const extension = tasks({ limits: { maxRunning: 4, maxRunningPerPrincipal: 2 } });
+    const define = (server: Server<ToolTypes>) =>
+      void server
+        .tool("t", { task: { promoteAfterMs: 100 } }, async () => {
+          running++;
+          await open.opened;
+          return "x";
+        })
+        .tool("queued", { task: "optional" }, () => "y")
+        .extend(extension);
+    const guarded = await world.guard({ define, server: { clock } });
+    const [ada, bob] = [as(guarded, "ada"), as(guarded, "bob")];
+    const seen: unknown[] = [];
+    const many = Array.from({ length: 4 }, async () => {
+      const { result } = await ada.call("t");
+      seen.push(result?.resultType);
+      return result;
+    });
+    await until("all run", () => running === 4);
+    clock.advance(100);
+    await until("two are tasks", () => seen.length === 2);
+    deepEqual(seen, ["task", "task"]);
+    const other = bob.call("t");
+    await until("the call of the other runs", () => running === 5);
+    clock.advance(100);
+    equal((await other).result?.resultType, "task", "two places are left");
+    const queued = await ada.start("queued");
+    clock.advance(1_000);
+    equal((await ada.get(queued)).status, "working", "tasks of both kinds share the places of a principal");
+    open.open();
+    const results = await Promise.all(many);
+    deepEqual(results.map((result) => result?.resultType).toSorted(), ["complete", "complete", "task", "task"]);
+    await until("the queued task has ended", async () => {
+      clock.advance(100);
+      return (await ada.get(queued)).status === "completed";
+    });
+    await extension.idle();
+    equal(extension.running, 0);
+  },
+);
+
 verifies("tasks-ext:limits:concurrent", "limits.maxRunning holds further tasks back", modernWires, async (world, t) => {
   const open = gate();
   let most = 0;
