@@ -15,6 +15,7 @@ import { CANCEL_TASK, GET_TASK, LIST_TASKS, TASK_RESULT } from "../types.js";
 import { type AugmentedTask, fromCursor, related, toAugmented, toCursor } from "./augmented-task.js";
 import type { TaskMode } from "./options.js";
 import { hasEnded, type TaskRecord } from "./record.js";
+import { tooManyTasks } from "./room.js";
 import type { TaskOwner, TaskService } from "./service.js";
 import { ownerOf } from "./store.js";
 import { TaskWait } from "./task-wait.js";
@@ -82,9 +83,9 @@ export class AugmentedTasks {
     if (mode === undefined) throw notAugmented(`The tool ${name} does not run as a task: leave out the member task`);
     if (task === undefined) throw notAugmented(`The tool ${name} runs as a task only: add the member task`);
     const { realm } = await ownerOfCall(call);
-    const record = await service.create(call, name, { ...mode, ttlMs: shorter(mode.ttlMs, task.ttl) }, realm);
-    if (record === undefined) throw host.busy(429, "maxTasks", "Too many tasks: wait until some have ended");
-    return { task: this.#show(record) };
+    const created = await service.create(call, name, { ...mode, ttlMs: shorter(mode.ttlMs, task.ttl) }, realm);
+    if (typeof created === "string") throw tooManyTasks(host, created);
+    return { task: this.#show(created) };
   }
 
   async #get(call: Call): Promise<Result> {

@@ -20,6 +20,7 @@ import {
   toMode,
 } from "./options.js";
 import { type TaskRecord, toCreated, toTask } from "./record.js";
+import { tooManyTasks } from "./room.js";
 import { TaskService } from "./service.js";
 
 type Next = (call: Call) => Promise<HandlerResult>;
@@ -183,10 +184,10 @@ export class TasksExtension extends ServerExtension {
       const end = await service.promote(call, name as string, mode, mode.promoteAfterMs).run(next);
       return end.task === undefined ? end.result : this.#created(end.task);
     }
-    const record = await service.create(call, name as string, mode);
-    if (record !== undefined) return this.#created(record);
+    const created = await service.create(call, name as string, mode);
+    if (typeof created !== "string") return this.#created(created);
     if (this.#options.whenFull === "run" && mode.support === "optional") return next(call);
-    throw host.busy(429, "maxTasks", "Too many tasks: wait until some have ended");
+    throw tooManyTasks(host, created);
   }
 
   async #sees(call: Call, tool: string): Promise<boolean> {

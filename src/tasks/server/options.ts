@@ -29,8 +29,8 @@ export interface TasksOptions {
    */
   readonly ttlMs?: number | null;
   /**
-   * Answer to a call that would create a task beyond `maxTasks` or `maxTasksPerPrincipal`: an error, or the ordinary
-   * result after the tool has run.
+   * Answer to a call that would create a task beyond `maxTasks`, `maxTasksPerPrincipal` or `maxKeptPerPrincipal`: an
+   * error, or the ordinary result after the tool has run.
    * @default "refuse"
    */
   readonly whenFull?: "refuse" | "run";

@@ -15,7 +15,7 @@ import { type TaskMode, type TasksLimits, timeOfDay } from "./options.js";
 import { OwnerSlots } from "./owner-slots.js";
 import { type PromotedTask, Promotion } from "./promotion.js";
 import { ended, hasEnded, needsJob, type TaskCaller, type TaskRecord } from "./record.js";
-import { TaskRoom } from "./room.js";
+import { type RoomLimit, TaskRoom } from "./room.js";
 import { RunningTasks } from "./running-tasks.js";
 import { type StoredTask, TaskStore } from "./store.js";
 import { jobOf, leaseOf, type SoughtTask, TaskWorkers } from "./workers.js";
@@ -133,12 +133,13 @@ export class TaskService {
     this.#retries.stop();
   }
 
-  /** Creates a task for a call. Returns undefined if there are too many. */
-  async create(call: Call, tool: string, mode: TaskMode, realm?: string): Promise<TaskRecord | undefined> {
+  /** Creates a task for a call. Returns the limit that is reached if there are too many. */
+  async create(call: Call, tool: string, mode: TaskMode, realm?: string): Promise<TaskRecord | RoomLimit> {
     const { host, cluster } = this.#options;
     const record = await toRecord(call, tool, mode, timeOfDay(host.clock), realm);
     this.#assertSize(record);
-    if ((await this.#add(record)) === undefined) return undefined;
+    const added = await this.#add(record);
+    if (typeof added === "string") return added;
     await this.#enqueue(record, cluster);
     if (call.end.aborted) {
       await this.#end(record.id);
@@ -147,8 +148,8 @@ export class TaskService {
     return record;
   }
 
-  /** Stores a task. Returns undefined if there are too many. If it fails, no task stays as far as is possible. */
-  async #add(record: TaskRecord): Promise<StoredTask | undefined> {
+  /** Stores a task, or returns the limit that is reached. If it fails, no task stays as far as is possible. */
+  async #add(record: TaskRecord): Promise<StoredTask | RoomLimit> {
     try {
       return await this.#room.add(record.owner, () => this.#store.add(record));
     } catch (error) {
@@ -214,7 +215,7 @@ export class TaskService {
     if (lease === undefined) return undefined;
     try {
       const stored = await this.#add(record);
-      if (stored === undefined) {
+      if (typeof stored === "string") {
         await lease.release();
         return undefined;
       }

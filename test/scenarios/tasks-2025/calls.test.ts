@@ -213,7 +213,8 @@ verifies(ID, "sessions without a name have the limits of one principal", legacyH
     const [one, other] = [await open(), await open()];
     const { taskId } = await one.start("wait");
     await other.start("wait");
-    equal(await one.code("tools/call", { name: "wait", task: {} }), -32005);
+    const { error } = await one.ask("tools/call", { name: "wait", task: {} });
+    deepEqual([error?.code, (error?.data as Message | undefined)?.limit], [-32005, Object.keys(limits)[0]]);
     equal(await (await open()).code("tools/call", { name: "wait", task: {} }), -32005);
     const { tasks: listed } = await one.result("tasks/list");
     deepEqual(

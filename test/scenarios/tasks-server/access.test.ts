@@ -159,14 +159,23 @@ verifies("tasks-ext:limits:concurrent", "refuses by default", modernWires, async
 });
 
 verifies("tasks-ext:limits:concurrent", "calls that arrive together", modernWires, async (world, t) => {
-  for (const limits of [{ maxTasks: 2 }, { maxTasksPerPrincipal: 2 }, { maxKeptPerPrincipal: 2 }]) {
+  for (const [limit, remedy] of [
+    ["maxTasks", /wait until some have ended/],
+    ["maxTasksPerPrincipal", /wait until some have ended, or cancel some/],
+    ["maxKeptPerPrincipal", /wait until some have expired/],
+  ] as const) {
     const server = new McpServer(me)
       .tool("blocks", { task: "optional" }, (_: unknown, ctx: Context) => aborted(ctx.signal))
-      .extend(tasks({ limits }));
+      .extend(tasks({ limits: { [limit]: 2 } }));
     const client = await taskClient(world, server, t);
     const answers = await Promise.all(Array.from({ length: 8 }, () => client.call("blocks")));
-    equal(answers.filter(({ result }) => result?.resultType === "task").length, 2, JSON.stringify(limits));
-    equal(answers.filter(({ error }) => error?.code === -32005).length, 6);
+    equal(answers.filter(({ result }) => result?.resultType === "task").length, 2, limit);
+    const refused = answers.flatMap(({ error }) => (error?.code === -32005 ? [error] : []));
+    equal(refused.length, 6);
+    for (const { message, data } of refused) {
+      match(message, remedy);
+      equal((data as { readonly limit?: string }).limit, limit);
+    }
   }
 });
 
