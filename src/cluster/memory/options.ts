@@ -14,6 +14,12 @@ export interface MemoryClusterLimits {
    */
   readonly maxRecords: number;
   /**
+   * Maximum number of characters of all records, keys included. At the limit, a new record is refused, and a change that
+   * makes a record longer.
+   * @default 268_435_456
+   */
+  readonly maxRecordedChars: number;
+  /**
    * Maximum number of logs. At the limit, a new one is refused.
    * @default 100_000
    */
@@ -43,6 +49,7 @@ export interface MemoryClusterLimits {
 
 export const MEMORY_CLUSTER_LIMITS: MemoryClusterLimits = {
   maxRecords: 1_000_000,
+  maxRecordedChars: 256 * 1024 * 1024,
   maxLogs: 100_000,
   maxLoggedChars: 64 * 1024 * 1024,
   maxLeases: 100_000,

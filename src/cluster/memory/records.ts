@@ -1,7 +1,7 @@
 import type { IndexEntry, IndexPlace, Listed, PutOptions, Records, Stored } from "../cluster.js";
 import { type Expiries, Expiring } from "./expiries.js";
 import { IndexTable } from "./index-table.js";
-import { assertRoom } from "./limit.js";
+import { assertRecordedChars, assertRoom } from "./limit.js";
 import type { Link } from "./link.js";
 
 const NO_ENTRIES: readonly IndexEntry[] = [];
@@ -26,18 +26,24 @@ export class RecordTable {
   readonly rows = new Map<string, Row>();
   readonly indexes = new IndexTable();
   #versions = 0;
+  /** Number of characters of all keys and values. */
+  #chars = 0;
 
   constructor(
     readonly expiries: Expiries,
     readonly maxRecords: number,
+    readonly maxChars: number,
   ) {}
 
   /** Stores a value. Returns its version. */
   store(old: Row | undefined, key: string, value: string, { ttlMs, index = NO_ENTRIES }: PutOptions): string {
     const version = String(++this.#versions);
     const stored = { key, value, version };
+    const more = old === undefined ? charsOf(stored) : value.length - old.stored.value.length;
+    if (more > 0) assertRecordedChars(this.#chars + more, this.maxChars, key);
     const row = old ?? this.#create(stored);
     row.stored = stored;
+    this.#chars += more;
     this.indexes.replace(row, row.index, index);
     row.index = index;
     if (ttlMs !== undefined) this.expiries.set(row, ttlMs);
@@ -47,6 +53,7 @@ export class RecordTable {
 
   delete(row: Row): void {
     this.rows.delete(row.stored.key);
+    this.#chars -= charsOf(row.stored);
     this.indexes.replace(row, row.index, NO_ENTRIES);
     this.expiries.remove(row);
   }
@@ -58,6 +65,8 @@ export class RecordTable {
     return row;
   }
 }
+
+const charsOf = ({ key, value }: Stored) => key.length + value.length;
 
 export class MemoryRecords implements Records {
   readonly #link: Link;

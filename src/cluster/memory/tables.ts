@@ -25,7 +25,7 @@ export function createTables(options: MemoryClusterOptions): Tables {
   const expiries = new Expiries(clock);
   return {
     expiries,
-    records: new RecordTable(expiries, limits.maxRecords),
+    records: new RecordTable(expiries, limits.maxRecords, limits.maxRecordedChars),
     logs: new LogTable(expiries, limits.maxLogs, limits.maxLoggedChars),
     topics: new TopicTable(),
     leases: new LeaseTable(expiries, limits.maxLeases),

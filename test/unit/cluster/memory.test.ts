@@ -67,6 +67,29 @@ test("each limit refuses or evicts", (t) => {
   throws(() => memoryCluster({ limits: { maxRecord: 1 } as object }), /maxRecords/);
 });
 
+test("records have a maximum of characters together, which ended records leave to others", (t) => {
+  const clock = new FakeClock();
+  const a = memoryCluster({ limits: { maxRecordedChars: 20 }, clock });
+  t.after(() => a.close());
+  a.records.put("a", "x".repeat(9));
+  a.records.put("b", "x".repeat(9), { ttlMs: 1_000 });
+  throws(() => a.records.put("c", ""), refusal("maxRecordedChars"));
+  throws(() => a.records.put("a", "x".repeat(10)), refusal("maxRecordedChars"));
+  a.records.put("a", "y".repeat(9));
+  a.records.put("a", "z");
+  a.records.put("c", "x".repeat(7));
+  throws(() => a.records.put("d", ""), refusal("maxRecordedChars"));
+  a.records.delete("c");
+  a.records.put("a", "x".repeat(9));
+  clock.advance(1_000);
+  a.records.put("b", "x".repeat(9));
+  deepEqual(
+    ["a", "b"].map((key) => (a.records.get(key) as { readonly value: string }).value.length),
+    [9, 9],
+  );
+  throws(() => a.records.put("c", ""), refusal("maxRecordedChars"));
+});
+
 test("the names of at most maxLogs dropped logs are kept from use", (t) => {
   const a = memoryCluster({ limits: { maxLogs: 2 }, clock: new FakeClock() });
   t.after(() => a.close());
