@@ -250,10 +250,7 @@ export interface ServerRuntime {
   readonly subscriptions: OpenSubscriptions;
   /** All versions that this server supports, newest first. */
   readonly versions: readonly string[];
-  /**
-   * Runs a call until its outcome, in the same turn if nothing waits. Never throws or rejects. A call that `isAdmitted`
-   * continues an earlier one, and does not count for the rate limit.
-   */
+  /** Runs a call until its outcome, in the same turn if nothing waits. Never rejects. `isAdmitted` skips the rate limit. */
   readonly run: (call: Call, isAdmitted?: boolean) => MaybePromise<Outcome>;
   /** True if the author defined this method. */
   knows(method: string): boolean;

@@ -2,6 +2,9 @@ import { Busy } from "../era/busy.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
 import { SmallMap } from "../protocol/jsonrpc/small-map.js";
 
+/** Part of a call by which it is counted. */
+export type CountedCall = Pick<Call, "method" | "session" | "origin">;
+
 /** Subscriptions stay open and have their own limit, so they do not count as running calls. */
 const LISTEN = "subscriptions/listen";
 const WARN_MS = 60_000;
@@ -28,7 +31,7 @@ export class Admission {
   }
 
   /** Counts a call in. Returns the refusal if a limit is reached. */
-  enter(call: Call): Busy | undefined {
+  enter(call: CountedCall): Busy | undefined {
     if (call.method === LISTEN) return undefined;
     const { maxCalls, maxCallsPerSession, maxCallsPerPrincipal } = this.#runtime.limits;
     const { session, origin } = call;
@@ -42,15 +45,8 @@ export class Admission {
     return undefined;
   }
 
-  /** True if a call of the principal, outside of sessions, would be counted in. */
-  hasRoom(principal: string | undefined): boolean {
-    const { maxCalls, maxCallsPerPrincipal } = this.#runtime.limits;
-    const own = principal === undefined ? undefined : this.#principals.get(principal);
-    return this.running < maxCalls && (own?.running ?? 0) < maxCallsPerPrincipal;
-  }
-
   /** Counts out a call that `enter` counted in. */
-  leave({ method, session, origin }: Call): void {
+  leave({ method, session, origin }: CountedCall): void {
     if (method === LISTEN) return;
     this.running--;
     if (session !== undefined) session.running--;

@@ -45,7 +45,21 @@ export interface MethodTables extends ServerRuntime {
 export function createServe(server: MethodTables, interceptors: readonly ServerInterceptor[]): ServerRuntime["run"] {
   const dispatchAdmitted = withInterceptors(server, interceptors);
   const dispatchCall = withinRate(server.checkRate, dispatchAdmitted);
-  return (call, isAdmitted) => serveCall(server, isAdmitted === true ? dispatchAdmitted : dispatchCall, call);
+  return (call, isAdmitted) => {
+    const busy = server.admission.enter(call);
+    if (busy !== undefined) return refuse(server, call, busy);
+    let result: MaybePromise<HandlerResult>;
+    try {
+      result = (isAdmitted ? dispatchAdmitted : dispatchCall)(server, call);
+    } catch (error) {
+      return fail(server, call, error);
+    }
+    if (!(result instanceof Promise)) return succeed(server, call, result);
+    return result.then(
+      (result) => succeed(server, call, result),
+      (error: unknown) => fail(server, call, error),
+    );
+  };
 }
 
 type Dispatch = (server: MethodTables, call: Call) => MaybePromise<HandlerResult>;
@@ -66,22 +80,6 @@ function withinRate(checkRate: MethodTables["checkRate"], run: Dispatch): Dispat
     });
 }
 
-function serveCall(server: MethodTables, dispatchCall: Dispatch, call: Call): MaybePromise<Outcome> {
-  const busy = server.admission.enter(call);
-  if (busy !== undefined) return refuse(server, call, busy);
-  let result: MaybePromise<HandlerResult>;
-  try {
-    result = dispatchCall(server, call);
-  } catch (error) {
-    return fail(server, call, error);
-  }
-  if (!(result instanceof Promise)) return succeed(server, call, result);
-  return result.then(
-    (result) => succeed(server, call, result),
-    (error: unknown) => fail(server, call, error),
-  );
-}
-
 /**
  * Finds the method, checks the params and runs the handler. A custom method takes precedence over a method that the era
  * itself serves, and that over a route of the server.
@@ -100,7 +98,7 @@ function dispatch(server: MethodTables, call: Call): MaybePromise<HandlerResult>
   const builtin = era.builtins.get(method);
   if (builtin !== undefined) return builtin(call, server);
 
-  const route = shape === undefined ? undefined : server.routes.get(method);
+  const route = shape && server.routes.get(method);
   if (route === undefined) throw methodNotFound(method);
   return era.runHandler(call, server, (requests) => route(call, new Context(call, requests, server)));
 }

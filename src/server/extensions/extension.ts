@@ -58,7 +58,7 @@ export type TopicHandler = (
 /** Server runtime that extensions are installed in. */
 export interface ExtensionHost extends ServerRuntime {
   readonly registry: Registry;
-  readonly admission: Pick<Admission, "hasRoom">;
+  readonly admission: Pick<Admission, "enter" | "leave">;
   readonly eras: readonly OfferedEra[];
   /** Called when the server has joined a cluster after its construction. An extension calls the former listener too. */
   onShare?: () => void;

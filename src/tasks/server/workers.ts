@@ -161,7 +161,7 @@ export class TaskWorkers {
   }
 
   async #runHere(stored: StoredTask, job: Job): Promise<Delay> {
-    const { host, limits, modeOf, slots } = this.#options;
+    const { limits, modeOf, slots } = this.#options;
     const { record } = stored;
     if (record.promoted === true && !(await this.#isDead(record.id))) return limits.leaseMs;
     const mode = modeOf(record.tool);
@@ -169,7 +169,7 @@ export class TaskWorkers {
     if (mode === undefined || era === undefined) return this.#wait(stored, job);
     const problem = record.stage === "running" ? lossProblem(record, mode) : undefined;
     if (problem !== undefined) return this.#fail(record, "worker_lost", problem);
-    if (!host.admission.hasRoom(record.caller.principal)) return RETRY_MS;
+    if (!this.#isAdmitted(record)) return RETRY_MS;
     const crowdedMs = slots.enter(record.owner);
     if (crowdedMs !== undefined) return crowdedMs;
     try {
@@ -203,6 +203,15 @@ export class TaskWorkers {
       held.release();
       leave();
     }
+  }
+
+  /** True if the server may run a further call of the caller now. A task that is held first is written twice in vain. */
+  #isAdmitted({ caller }: TaskRecord): boolean {
+    const { admission } = this.#options.host;
+    const call = { method: "tools/call", session: undefined, origin: { principal: caller.principal } };
+    if (admission.enter(call) !== undefined) return false;
+    admission.leave(call);
+    return true;
   }
 
   /** Returns the era of a version. Undefined if this server does not serve it. */
