@@ -67,10 +67,7 @@ export interface ServerWire {
   readonly deserted?: boolean;
   /** True if `detach` has an effect for this call, or, without a call, for messages outside calls. */
   detachable?(call: Call | undefined): boolean;
-  /**
-   * Closes the connection that carries the messages of this call, or the messages outside calls. The call continues.
-   * The client reconnects after `retryMs` and receives the rest then.
-   */
+  /** Closes the stream of a call, which goes on, or that of messages outside calls. The client resumes after `retryMs`. */
   detach?(call: Call | undefined, retryMs?: number): void;
 }
 
@@ -265,9 +262,8 @@ export interface ServerRuntime {
   /** Returns the cache hints for results of a method that have none of their own. */
   cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
   /**
-   * Creates the function that passes the notifications of one connection to the author's handlers. It never throws.
-   * `notificationCall` creates a call that belongs to no request. It can send notifications and requests like other
-   * calls, as far as the era supports it.
+   * Creates the function that passes the notifications of a connection to the author's handlers. It never throws. A call
+   * of `notificationCall` belongs to no request, and sends messages as other calls do, as far as the era supports it.
    */
   receiver(notificationCall: (method: string) => Call): (notification: RpcNotification) => void;
   /** Reports deprecated capabilities of a client. */
@@ -281,6 +277,8 @@ export interface ServerRuntime {
   debug(message: string, fields: Record<string, unknown>): void;
   /** Calls the listener when a drain begins, which waits for its promise, and with true at the close. Returns its removal. */
   onClosing(listener: (isOver: boolean) => unknown): () => void;
+  /** Called when a session has ended, with the id of an HTTP session or with the session of a connection. */
+  onSessionEnd?: ((ended: string | EraSession) => void) | undefined;
   /** Calls the listener for log messages outside calls. Returns a function that removes the listener. */
   onLog(listener: (message: LogMessage) => void): () => void;
   /** Calls `tell` if the caller may see the resource: at once if all callers may, otherwise after the check. */

@@ -48,6 +48,7 @@ export class ServerCore implements ServerRuntime {
   declare readonly eras: readonly OfferedEra[];
   declare options: ServerOptions;
   declare onShare?: () => void;
+  declare onSessionEnd?: ServerRuntime["onSessionEnd"];
   readonly limits: ServerLimits;
   readonly admission: Admission;
   readonly bodies: RequestBodies;

@@ -1,4 +1,4 @@
-import type { Records, Stored } from "../cluster/cluster.js";
+import type { IndexEntry, Records, Stored } from "../cluster/cluster.js";
 import { ClusterError } from "../cluster/error.js";
 import { McpError } from "../protocol/errors.js";
 import { describeIssues } from "../protocol/text.js";
@@ -10,6 +10,16 @@ export interface StateRules {
   readonly schema: StandardSchema | undefined;
   readonly ttlMs: number;
   readonly maxChars: number;
+}
+
+/** Caller that a value belongs to. */
+export interface StateOwner {
+  /** Differs for each owner. It may be long or secret. */
+  readonly name: string;
+  /** Session or connection with which the value ends. Undefined if it outlives them. */
+  readonly session?: string;
+  /** Throws if the session has ended. */
+  assertLive(): void;
 }
 
 /** Format of a stored value. */
@@ -25,10 +35,10 @@ const MAX_CONFLICTS = 100;
 export class CallerState<In, Out = In> {
   readonly #rules: StateRules;
   readonly #records: Records;
-  readonly #owner: string;
-  #key: Promise<string> | undefined;
+  readonly #owner: StateOwner;
+  #place: Promise<Place> | undefined;
 
-  constructor(rules: StateRules, records: Records, owner: string) {
+  constructor(rules: StateRules, records: Records, owner: StateOwner) {
     this.#rules = rules;
     this.#records = records;
     this.#owner = owner;
@@ -36,12 +46,16 @@ export class CallerState<In, Out = In> {
 
   /** Returns the value, or undefined if none is set or its time is over. */
   async get(): Promise<Out | undefined> {
-    return this.#read(await this.#records.get(await this.#place()));
+    const { key } = await this.#find();
+    return this.#read(await this.#records.get(key));
   }
 
   /** Replaces the value. Its time begins again. */
   async set(value: In): Promise<void> {
-    await this.#records.put(await this.#place(), await this.#write(value), { ttlMs: this.#rules.ttlMs });
+    const { key, index } = await this.#find();
+    const text = await this.#write(value);
+    this.#owner.assertLive();
+    await this.#records.put(key, text, { ttlMs: this.#rules.ttlMs, index });
   }
 
   /**
@@ -49,11 +63,12 @@ export class CallerState<In, Out = In> {
    * value.
    */
   async update(change: (value: Out | undefined) => In | Promise<In>): Promise<Out> {
-    const key = await this.#place();
+    const { key, index } = await this.#find();
     for (let attempt = 0; attempt < MAX_CONFLICTS; attempt++) {
       const stored = await this.#records.get(key);
       const text = await this.#write(await change(await this.#read(stored)));
-      const options = { ttlMs: this.#rules.ttlMs, ifVersion: stored?.version ?? null };
+      const options = { ttlMs: this.#rules.ttlMs, ifVersion: stored?.version ?? null, index };
+      this.#owner.assertLive();
       const version = await this.#records.put(key, text, options);
       if (version !== undefined) return (await this.#read({ key, value: text, version })) as Out;
     }
@@ -62,17 +77,17 @@ export class CallerState<In, Out = In> {
 
   /** Removes the value. Returns true if there was one. */
   async delete(): Promise<boolean> {
-    return this.#records.delete(await this.#place());
+    const { key } = await this.#find();
+    return this.#records.delete(key);
   }
 
   get #where(): string {
     return `state "${this.#rules.name}"`;
   }
 
-  /** Returns the key of the record. The owner is in it as a digest, since it may be long or secret. */
-  #place(): Promise<string> {
-    this.#key ??= digest(this.#owner).then((owner) => `state:${this.#rules.name}:${owner}`);
-    return this.#key;
+  #find(): Promise<Place> {
+    this.#place ??= placeOf(this.#rules.name, this.#owner);
+    return this.#place;
   }
 
   async #read(stored: Stored | undefined): Promise<Out | undefined> {
@@ -115,6 +130,32 @@ export class CallerState<In, Out = In> {
       "state_invalid",
       `${noun} of ${this.#where} does not match its schema: ${describeIssues(parsed.issues)}; ${remedy}`,
     );
+  }
+}
+
+/** Place of a value: the key of its record, and the index of the values that end with the same session. */
+interface Place {
+  readonly key: string;
+  readonly index: readonly IndexEntry[];
+}
+
+async function placeOf(state: string, { name, session }: StateOwner): Promise<Place> {
+  const key = `state:${state}:${await digest(name)}`;
+  return { key, index: session === undefined ? [] : [{ index: await indexOf(session), score: 0 }] };
+}
+
+const indexOf = async (session: string) => `state of ${await digest(session)}`;
+
+/** Number of values that are listed at a time. */
+const PAGE = 100;
+
+/** Deletes the values of a session that has ended. */
+export async function deleteStateOf(session: string, records: Records): Promise<void> {
+  const index = await indexOf(session);
+  for (;;) {
+    const listed = await records.list(index, { limit: PAGE });
+    await Promise.all(listed.map(({ key }) => records.delete(key)));
+    if (listed.length < PAGE) return;
   }
 }
 

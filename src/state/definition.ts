@@ -1,11 +1,11 @@
-import type { Cluster } from "../cluster/cluster.js";
+import type { Cluster, Records } from "../cluster/cluster.js";
 import { MemoryNode } from "../cluster/memory/node.js";
 import { createTables } from "../cluster/memory/tables.js";
-import type { Call, EraSession, ServerRuntime } from "../era/server-era.js";
-import { DefinitionError, McpError } from "../protocol/errors.js";
+import type { Call, ServerRuntime } from "../era/server-era.js";
+import { ConnectionError, DefinitionError, McpError } from "../protocol/errors.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import type { InputOf, OutputOf, StandardSchema } from "../schema/standard-schema.js";
-import { CallerState, type StateRules } from "./caller-state.js";
+import { CallerState, deleteStateOf, type StateOwner, type StateRules } from "./caller-state.js";
 
 /** Options of {@link defineState}. */
 export interface StateOptions<S extends StandardSchema = StandardSchema> {
@@ -62,7 +62,12 @@ export function defineState(name: string, options: StateOptions = {}): StateDefi
   const rules: StateRules = { name, schema, ttlMs, maxChars };
   return {
     name,
-    open: (call, runtime) => new CallerState(rules, clusterOf(runtime).records, ownerOf(where, per, call)),
+    open: (call, runtime) => {
+      const { records } = clusterOf(runtime);
+      const owner = ownerOf(where, per, call);
+      if (owner.session !== undefined) endWithSessions(runtime, records);
+      return new CallerState(rules, records, owner);
+    },
   };
 }
 
@@ -85,18 +90,41 @@ function clusterOf(runtime: ServerRuntime): Pick<Cluster, "records"> {
   return own;
 }
 
-/** Random names of connections whose callers have no name. */
-const connections = new WeakMap<EraSession, string>();
+/** Servers whose state ends with its sessions. */
+const ending = new WeakSet<ServerRuntime>();
+
+/** Deletes the values of a session when it ends. If this fails, they are gone at the end of their own life. */
+function endWithSessions(runtime: ServerRuntime, records: Records): void {
+  if (ending.has(runtime)) return;
+  ending.add(runtime);
+  const { onSessionEnd } = runtime;
+  runtime.onSessionEnd = (ended) => {
+    onSessionEnd?.(ended);
+    const session = typeof ended === "string" ? `session ${ended}` : connections.get(ended);
+    const report = (error: unknown) => runtime.report(error, { where: "state" });
+    if (session !== undefined) deleteStateOf(session, records).catch(report);
+  };
+}
+
+/** Names of connections whose callers have no name. They are random. */
+const connections = new WeakMap<object, string>();
+
+const OUTLIVES = { assertLive: () => {} };
 
 /** Returns the owner of a value. Owners of different kinds are never equal. */
-function ownerOf(where: string, per: "principal" | "session", { origin, session }: Call): string {
+function ownerOf(where: string, per: "principal" | "session", { origin, session, end }: Call): StateOwner {
   const { principal, sessionId, url } = origin;
-  if (per === "principal" && principal !== undefined) return `principal ${principal}`;
-  if (sessionId !== undefined) return `session ${sessionId} ${principal ?? ""}`;
+  if (per === "principal" && principal !== undefined) return { ...OUTLIVES, name: `principal ${principal}` };
+  const assertLive = () => {
+    // A call that is cancelled may still set a value. One whose session is gone would leave it behind.
+    if (end.reason instanceof ConnectionError) throw end.reason;
+  };
+  if (sessionId !== undefined)
+    return { name: `session ${sessionId} ${principal ?? ""}`, session: `session ${sessionId}`, assertLive };
   if (url === undefined && session !== undefined) {
-    const name = connections.get(session) ?? crypto.randomUUID();
+    const name = connections.get(session) ?? `connection ${crypto.randomUUID()}`;
     connections.set(session, name);
-    return `connection ${name}`;
+    return { name, session: name, assertLive };
   }
   throw new McpError("no_state_owner", `${where} cannot be opened: ${ownerProblem(per, url === undefined)}`);
 }

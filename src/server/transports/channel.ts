@@ -202,7 +202,10 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
   #end(reason: Error | undefined): void {
     if (reason !== undefined) this.#runtime.report(reason, { where: "connection" });
     this.#served.abortAll(new ConnectionError("The client disconnected", { delivery: "sent", cause: reason }));
-    for (const session of this.#sessions.values()) session.close();
+    for (const session of this.#sessions.values()) {
+      session.close();
+      this.#runtime.onSessionEnd?.(session);
+    }
     this.#onClosed();
   }
 }

@@ -4,9 +4,12 @@ import { createMemoryState } from "bowline/cluster";
 import { type Context, McpServer, type ServerOptions } from "bowline/server";
 import { defineState } from "bowline/state";
 import * as z from "zod";
+import { until } from "../../support/census.js";
 import { eachWire, httpWires, legacyHttp } from "../../support/each-wire.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { gate } from "../../support/gate.js";
+import { replaceParts } from "../../support/nodes-world.js";
+import { initialize } from "../../support/raw-client.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
@@ -134,3 +137,137 @@ proves("state:bounds", {}, "a call that ends while the server drains has its sta
   equal((await late).text, "2");
   await drained;
 });
+
+/** Cluster in memory whose values of state are counted. */
+function countedState() {
+  const state = createMemoryState();
+  const keys = new Set<string>();
+  const node = () => {
+    const cluster = state.node();
+    const records = replaceParts(cluster.records, {
+      put: (key, ...rest) => {
+        if (key.startsWith("state:")) keys.add(key);
+        return cluster.records.put(key, ...rest);
+      },
+      delete: (key, ...rest) => {
+        keys.delete(key);
+        return cluster.records.delete(key, ...rest);
+      },
+    });
+    return replaceParts(cluster, { records });
+  };
+  return { node, keys };
+}
+
+const perSession = () => defineState("cart", { schema: z.array(z.string()), per: "session" });
+
+verifies("state:bounds", "the values of a connection or session end with it", eachWire, async (world) => {
+  if (world.era === "modern" && (world.transport === "node" || world.transport === "fetch")) {
+    const client = await world.connect(shop({}, perSession()));
+    match((await client.callTool("add", { item: "rope" })).text ?? "", /no sessions/);
+    return;
+  }
+  const { node, keys } = countedState();
+  const server = shop({ cluster: node(), stateKeys }, perSession()).tool("name", {}, async (_, ctx) =>
+    ctx.state(defineState<string>("name", { per: "session" })).set("ann"),
+  );
+  const [one, other] = [await world.connect(server), await world.connect(server)];
+  for (const client of [one, other]) await client.callTool("add", { item: "rope" });
+  await one.callTool("name");
+  equal(keys.size, 3);
+  await one.close();
+  await until("the values of the first are deleted", () => keys.size === 1);
+  deepEqual(await show(other), ["rope"]);
+});
+
+verifies("state:bounds", "the values of a principal outlive its sessions", legacyHttp, async ({ connect }) => {
+  const { node, keys } = countedState();
+  const server = shop(gated({ cluster: node(), stateKeys }));
+  const ann = await connect(server, as("ann"));
+  await ann.callTool("add", { item: "rope" });
+  await ann.close();
+  deepEqual(await show(await connect(server, as("ann"))), ["rope"]);
+  equal(keys.size, 1);
+});
+
+proves(
+  "state:bounds",
+  { wire: "legacy-http" },
+  "values of sessions in memory end, whatever ends the session",
+  async (t) => {
+    const clock = new FakeClock();
+    const [begun, end] = [gate(), gate()];
+    const definition = perSession();
+    const settled = gate<unknown>();
+    const server = shop({ clock, limits: { sessionIdleMs: 60_000 } }, definition).tool("late", {}, async (_, ctx) => {
+      begun.open();
+      await end.opened;
+      settled.open(
+        await ctx
+          .state(definition)
+          .set(["late"])
+          .catch((error: unknown) => error),
+      );
+    });
+    t.after(() => server.close());
+    const open = async () => {
+      const sent = (body: object, session: Record<string, string> = {}) =>
+        server.fetch(
+          new Request("http://localhost/mcp", {
+            method: "POST",
+            headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...session },
+            body: JSON.stringify({ jsonrpc: "2.0", ...body }),
+          }),
+        );
+      const first = await sent(initialize(0));
+      const session = { "mcp-session-id": String(first.headers.get("mcp-session-id")) };
+      await first.text();
+      await sent({ method: "notifications/initialized" }, session);
+      const call = async (name: string, args = {}) =>
+        (await sent({ id: name, method: "tools/call", params: { name, arguments: args } }, session)).text();
+      const remove = () => server.fetch(new Request("http://localhost/mcp", { method: "DELETE", headers: session }));
+      return { id: session["mcp-session-id"], call, remove };
+    };
+    /** Opens the value of a session that may be gone. */
+    const left = (sessionId: string) => {
+      const call = { origin: { sessionId, url: "/" }, end: {} } as never;
+      return definition.open(call, (server as never as { core: never }).core).get();
+    };
+    const [removed, expired, late] = [await open(), await open(), await open()];
+    for (const { id, call } of [removed, expired]) {
+      match(await call("add", { item: "rope" }), /rope/);
+      deepEqual(await left(id), ["rope"]);
+    }
+    await removed.remove();
+    await until("the value is deleted", async () => (await left(removed.id)) === undefined);
+    deepEqual(await left(expired.id), ["rope"]);
+    const called = late.call("late");
+    await begun.opened;
+    clock.advance(60_000);
+    await until("the value has ended with its session", async () => (await left(expired.id)) === undefined);
+    await late.remove();
+    end.open();
+    match(String(await settled.opened), /ConnectionError/);
+    equal(await left(late.id), undefined, "a call cannot set a value after the end of its session");
+    await called;
+  },
+);
+
+verifies(
+  "state:bounds",
+  "the process that ends a session of a cluster deletes its values",
+  legacyHttp,
+  async (world) => {
+    const { node, keys } = countedState();
+    const options = () => ({ cluster: node(), stateKeys });
+    const [one, other] = [shop(options(), perSession()), shop(options(), perSession())];
+    const client = await world.connect(one);
+    await client.callTool("add", { item: "rope" });
+    const elsewhere = await world.connect(other);
+    await elsewhere.callTool("add", { item: "oar" });
+    equal(keys.size, 2);
+    await elsewhere.close();
+    await until("its value is deleted", () => keys.size === 1);
+    deepEqual(await show(client), ["rope"]);
+  },
+);

@@ -303,6 +303,7 @@ class LegacyBinding implements HttpBinding {
   }
 
   async #onEnd(id: string): Promise<void> {
+    this.#runtime.onSessionEnd?.(id);
     try {
       await this.#options.sessions.onEnd?.(id);
     } catch (error) {

@@ -74,6 +74,7 @@ export class SseEndpoint {
       session.setup?.leave();
       this.#sessions.delete(id);
       table.free(principal);
+      runtime.onSessionEnd?.(id);
     });
     session.setup = this.#setup.add(session);
     this.#sessions.set(id, session);
