@@ -47,11 +47,14 @@ export class Nodes {
   async startNode(slot) {
     const name = `n${slot}.${++this.#started}`;
     const { seed } = this.#settings;
+    const { killAfterUs } = await support("engines/orphans.js");
     const settings = { ...this.#settings, name, port: this.ports[slot], seed: seed + this.#started };
     const env = { ...process.env, CHAOS_NODE: JSON.stringify(settings) };
     const child = fork(this.#main, { execPath: this.program, env, stdio: ["ignore", "ignore", "pipe", "ipc"] });
     const node = { child, name, isOver: false, stderr: [] };
     this.#children[slot] = node;
+    // A node that is stopped does not notice the end of this process.
+    child.once("exit", killAfterUs(child.pid));
     child.stderr.setEncoding("utf8").on("data", (text) => {
       if (node.stderr.length < MAX_LINES) node.stderr.push(text.trim());
     });
@@ -86,18 +89,10 @@ export class Nodes {
 
   /** Nodes cut no connection and send no message from now on. */
   calm() {
-    for (const { child } of this.#children) child.send("calm");
+    for (const { child } of this.#children) if (child.connected) child.send("calm");
   }
 
   async end() {
     await Promise.all(this.slots.map((slot) => this.kill(slot)));
-  }
-
-  /** Kills all nodes without waiting. */
-  abandon() {
-    for (const node of this.#children) {
-      node.isOver = true;
-      node.child.kill("SIGKILL");
-    }
   }
 }

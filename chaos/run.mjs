@@ -12,9 +12,6 @@ import { play } from "./world.mjs";
  * stopped. Compares what the clients were told with a record of the handlers. `npm run chaos -- --help` prints the
  * options.
  */
-// Nodes and the engine end with this process.
-for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
-
 if (process.argv[2] === "tasks") await runTasks(process.argv.slice(3));
 const { names, isShort, seed, broken, file, json } = parseOptions(process.argv.slice(2));
 

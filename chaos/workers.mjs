@@ -19,11 +19,12 @@ export class Workers {
   #settings;
   #primary;
   #started = 0;
-  /** Workers that serve, or undefined for one that is away: name and process id. */
+  /** Workers that serve, or undefined for one that is away: name, process id, and `spare` for its end. */
   #workers = Array.from({ length: WORKERS });
   /** Process ids whose end was ordered. */
   #ordered = new Set();
   #waiting = new Set();
+  #killAfterUs;
 
   /** `settings` is for the program. */
   constructor(settings) {
@@ -32,6 +33,8 @@ export class Workers {
 
   async start() {
     const { freePort } = await support("engines/nginx.js");
+    const { killAfterUs } = await support("engines/orphans.js");
+    this.#killAfterUs = killAfterUs;
     this.port = await freePort();
     await this.startPrimary();
   }
@@ -53,6 +56,7 @@ export class Workers {
     const child = fork(PROGRAM, { env, stdio: ["ignore", "pipe", "pipe", "ipc"] });
     const stderr = [];
     this.#primary = child;
+    child.once("exit", this.#killAfterUs(child.pid));
     child.stdout.resume();
     child.stderr.setEncoding("utf8").on("data", (text) => {
       if (stderr.length < MAX_LINES) stderr.push(text.trim());
@@ -72,7 +76,7 @@ export class Workers {
     const ended = once(child, "close");
     child.kill("SIGKILL");
     await ended;
-    this.#workers.fill(undefined);
+    for (const slot of this.slots) this.#clear(slot);
   }
 
   /** Resolves when a worker serves in a slot. */
@@ -97,7 +101,7 @@ export class Workers {
 
   /** Workers cut no connection and send no message from now on. */
   calm() {
-    this.#primary.send("calm");
+    if (this.#primary.connected) this.#primary.send("calm");
   }
 
   async end() {
@@ -108,15 +112,10 @@ export class Workers {
     await this.killPrimary();
   }
 
-  /** Kills all processes without waiting. */
-  abandon() {
-    this.#primary?.kill("SIGKILL");
-    for (const worker of this.#workers) if (worker !== undefined) process.kill(worker.pid, "SIGKILL");
-  }
-
   #receive({ kind, name, pid, how, text }) {
     if (kind === "error") this.errors.set(text, (this.errors.get(text) ?? 0) + 1);
-    else if (kind === "ready") this.#workers[this.#workers.indexOf(undefined)] = { name, pid };
+    else if (kind === "ready")
+      this.#workers[this.#workers.indexOf(undefined)] = { name, pid, spare: this.#killAfterUs(pid) };
     else this.#onEnd(pid, how);
     for (const resolve of this.#waiting) resolve();
     this.#waiting.clear();
@@ -125,6 +124,11 @@ export class Workers {
   #onEnd(pid, how) {
     const slot = this.#workers.findIndex((worker) => worker?.pid === pid);
     if (!this.#ordered.has(pid)) this.accidents.push(`${this.nameOf(slot) ?? "a worker"} ended with ${how}`);
-    if (slot !== -1) this.#workers[slot] = undefined;
+    if (slot !== -1) this.#clear(slot);
+  }
+
+  #clear(slot) {
+    this.#workers[slot]?.spare();
+    this.#workers[slot] = undefined;
   }
 }

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Random } from "../scripts/oracle/corpus/random.mjs";
@@ -12,6 +11,7 @@ import { Record } from "./load/record.mjs";
 import { Nodes } from "./nodes.mjs";
 import { Running } from "./running.mjs";
 import { lengthOf, planFaults } from "./schedule.mjs";
+import { createFolder } from "./support.mjs";
 import { readTruth } from "./truth.mjs";
 
 /** Numbers of clients by era. Half of each recover. */
@@ -26,7 +26,7 @@ const END_MS = 5_000;
 /** Runs nodes, clients and faults on an engine. Returns the history. */
 export async function play({ engine: name, isShort, seed, broken, say }) {
   const { floors, limitMs } = sizeOf(isShort);
-  const folder = mkdtempSync(join(tmpdir(), "bowline-chaos-"));
+  const folder = await createFolder();
   const random = new Random(seed);
   const { openEngine } = await import(`./engines/${name}.mjs`);
   const engine = await openEngine();
@@ -34,11 +34,6 @@ export async function play({ engine: name, isShort, seed, broken, say }) {
   const file = join(folder, "truth");
   const { address, program } = engine;
   const nodes = new (engine.Nodes ?? Nodes)({ program, engine: name, address, file, seed, broken });
-  const abandon = () => {
-    nodes.abandon();
-    engine.kill?.();
-  };
-  process.once("exit", abandon);
   let balancer;
   try {
     await nodes.start();
@@ -58,7 +53,6 @@ export async function play({ engine: name, isShort, seed, broken, say }) {
     };
   } finally {
     await within(END_MS, nodes.end());
-    process.off("exit", abandon);
     await within(END_MS, balancer?.end());
     await within(END_MS, engine.end());
     rmSync(folder, { recursive: true, force: true });

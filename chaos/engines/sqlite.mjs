@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { sqliteNodes } from "../../scripts/lib/engines.mjs";
+import { createFolder, support } from "../support.mjs";
 
 /** Time for which a node waits for the write lock of the file. */
 const TIMEOUT_MS = 1_000;
@@ -25,7 +25,7 @@ const LOCK = `
 export async function openEngine() {
   const { program, problem } = (await sqliteNodes()).find((node) => node.program !== undefined) ?? {};
   if (program === undefined) throw new Error(problem ?? "no version of Node with SQLite could be fetched");
-  const folder = mkdtempSync(join(tmpdir(), "bowline-chaos-sqlite-"));
+  const folder = await createFolder();
   const address = join(folder, "state.db");
   let outages = 0;
   const outage = (fault) => (outages++ % 2 === 0 ? killAll(fault) : lock(program, address, TIMEOUT_MS + fault.ms));
@@ -43,7 +43,10 @@ async function killAll({ nodes, fault }) {
 
 async function lock(program, path, ms) {
   const args = ["--input-type=module", "--eval", LOCK, path, `${ms}`];
-  const [code] = await once(spawn(program, args, { stdio: "ignore" }), "exit");
+  const { killAfterUs } = await support("engines/orphans.js");
+  const child = spawn(program, args, { stdio: "ignore" });
+  child.once("exit", killAfterUs(child.pid));
+  const [code] = await once(child, "exit");
   if (code !== 0) throw new Error(`the process that locks ${path} ended with ${code}`);
 }
 

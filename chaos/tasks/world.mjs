@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { at } from "../../scripts/lib/project.mjs";
 import { Random } from "../../scripts/oracle/corpus/random.mjs";
 import { Nodes } from "../nodes.mjs";
+import { createFolder } from "../support.mjs";
 import { readTruth } from "../truth.mjs";
 import { KILL_MS, sizeOf } from "./limits.mjs";
 import { Load } from "./load.mjs";
@@ -12,17 +12,12 @@ import { Load } from "./load.mjs";
 /** Runs workers, tasks and kills on an engine. Returns the history. */
 export async function play({ engine: name, isShort, seed }) {
   const { floors, limitMs } = sizeOf(isShort);
-  const folder = mkdtempSync(join(tmpdir(), "bowline-chaos-"));
+  const folder = await createFolder();
   const { openEngine } = await import(`../engines/${name}.mjs`);
   const engine = await openEngine();
   const file = join(folder, "truth");
   const { address, program } = engine;
   const nodes = new Nodes({ program, main: at("chaos/tasks/node.mjs"), engine: name, address, file, seed });
-  const abandon = () => {
-    nodes.abandon();
-    engine.kill?.();
-  };
-  process.once("exit", abandon);
   const random = new Random(seed);
   try {
     await nodes.start();
@@ -33,7 +28,6 @@ export async function play({ engine: name, isShort, seed }) {
     return { tasks, uncertain, errors, kills, accidents, nodeErrors, floors, truth: readTaskTruth(file) };
   } finally {
     await nodes.end();
-    process.off("exit", abandon);
     await engine.end();
     rmSync(folder, { recursive: true, force: true });
   }

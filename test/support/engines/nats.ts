@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { NatsClient, NatsLine, NatsMessage } from "#src/nats/client.js";
+import { killAfterUs, removeAfterUs } from "./orphans.js";
 
 /** NATS server of tests. */
 export interface NatsServer {
@@ -32,6 +33,7 @@ export async function anyNats(): Promise<NatsServer> {
 /** Starts a NATS server on a free port of 127.0.0.1, with JetStream in a temporary folder unless `settings` are given. */
 export async function startNats(settings?: string): Promise<NatsServer> {
   const folder = mkdtempSync(join(tmpdir(), "bowline-nats-"));
+  removeAfterUs(folder);
   const port = await freePort();
   const file = join(folder, "nats.conf");
   writeFileSync(file, settings ?? `jetstream { store_dir: "${join(folder, "store")}" }`);
@@ -64,6 +66,7 @@ export async function startNats(settings?: string): Promise<NatsServer> {
 /** Starts the program and resolves when it accepts connections. */
 async function run(args: readonly string[]): Promise<ChildProcess> {
   const child = spawn(process.env.NATS_SERVER ?? "nats-server", args, { stdio: ["ignore", "ignore", "pipe"] });
+  child.once("exit", killAfterUs(child.pid));
   let text = "";
   await new Promise<void>((resolve, reject) => {
     child.once("error", reject);

@@ -5,6 +5,7 @@ import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { killAfterUs, removeAfterUs } from "./orphans.js";
 
 /** nginx that a test started. */
 export interface NginxServer {
@@ -15,19 +16,18 @@ export interface NginxServer {
 /** Folders that nginx writes to. By default they are those of the system. */
 const TEMPORARY = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
-/** Runs a program until its input ends, so that it ends with this process, however that ends. */
-const WATCHDOG = '"$@" & read -r _; kill $!; wait $!';
-
 /** Starts nginx on a free port of 127.0.0.1. `configure` returns its configuration, which listens on the port. */
 export async function startNginx(configure: (port: number) => string): Promise<NginxServer> {
   const folder = mkdtempSync(join(tmpdir(), "bowline-nginx-"));
+  removeAfterUs(folder);
   const port = await freePort();
   const paths = TEMPORARY.map((name) => `${name}_temp_path ${join(folder, name)};`).join("\n  ");
   writeFileSync(join(folder, "nginx.conf"), configure(port).replace(/^http \{$/m, `http {\n  ${paths}`));
   const main = `daemon off; master_process off; pid ${join(folder, "pid")};`;
   const args = ["-p", folder, "-e", "stderr", "-c", join(folder, "nginx.conf"), "-g", main];
-  const child = spawn("/bin/sh", ["-c", WATCHDOG, "sh", findNginx(), ...args], { stdio: ["pipe", "ignore", "pipe"] });
-  for (const part of [child, child.stdin, child.stderr] as unknown as { unref(): void }[]) part.unref();
+  const child = spawn(findNginx(), args, { stdio: ["ignore", "ignore", "pipe"] });
+  child.once("exit", killAfterUs(child.pid));
+  for (const part of [child, child.stderr] as unknown as { unref(): void }[]) part.unref();
   let log = "";
   child.stderr.on("data", (chunk) => {
     log = (log + chunk).slice(-4000);
@@ -35,7 +35,7 @@ export async function startNginx(configure: (port: number) => string): Promise<N
   const exit = once(child, "exit");
   const end = async () => {
     child.ref();
-    child.stdin.end();
+    child.kill();
     await exit;
     rmSync(folder, { recursive: true, force: true });
   };

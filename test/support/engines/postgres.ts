@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { killAfterUs, removeAfterUs } from "./orphans.js";
 
 /** PostgreSQL at an address. */
 export interface PostgresServer {
@@ -47,6 +48,7 @@ export async function startPostgres(): Promise<PostgresEngine> {
   const bin = findPostgres();
   if (bin === undefined) throw new Error("PostgreSQL is not installed: initdb was not found");
   const folder = mkdtempSync(join(tmpdir(), "bowline-postgres-"));
+  removeAfterUs(folder);
   if (owner.uid !== undefined) chownSync(folder, owner.uid, owner.gid);
   const data = join(folder, "data");
   const init = ["-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8"];
@@ -91,6 +93,7 @@ async function run(bin: string, folder: string, data: string, port: number): Pro
   ];
   const args = ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])];
   const server = spawn(join(bin, "postgres"), args, { ...owner, cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  server.once("exit", killAfterUs(server.pid));
   let log = "";
   let isReady = false;
   server.stderr?.on("data", (chunk) => {

@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RedisClient, RedisConnection } from "#src/redis/client.js";
+import { killAfterUs, removeAfterUs } from "./orphans.js";
 
 /** Redis server of tests. */
 export interface RedisServer {
@@ -32,6 +33,7 @@ export async function anyRedis(): Promise<RedisServer> {
 /** Starts a Redis server on a free port of 127.0.0.1, with an append-only file in a temporary folder. */
 export async function startRedis(settings: readonly string[] = []): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), "bowline-redis-"));
+  removeAfterUs(folder);
   const port = await freePort();
   let child: ChildProcess | undefined;
   const isRunning = () => child !== undefined && child.exitCode === null && child.signalCode === null;
@@ -66,6 +68,7 @@ const DURABLE = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""]
 /** Starts the program and resolves when it accepts connections. */
 async function run(args: readonly string[]): Promise<ChildProcess> {
   const child = spawn(process.env.REDIS_SERVER ?? "redis-server", args, { stdio: ["ignore", "pipe", "inherit"] });
+  child.once("exit", killAfterUs(child.pid));
   let text = "";
   await new Promise<void>((resolve, reject) => {
     child.once("error", reject);
