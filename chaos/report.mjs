@@ -1,43 +1,33 @@
+import { RECOVERY_MS } from "./limits.mjs";
+
 const number = new Intl.NumberFormat("en");
 const show = (value) => (typeof value === "number" ? number.format(value) : String(value));
 /** Number of violations of a rule that are printed. */
 const SHOWN = 5;
+/** Number of characters of an error that are printed. */
+const WIDTH = 120;
 
 /** Returns the report of a run as text. */
-export function toText({
-  engine,
-  seed,
-  broken,
-  seconds,
-  counts,
-  floors,
-  verdicts,
-  recovery,
-  rules,
-  problems,
-  ...rest
-}) {
+export function toText({ engine, seed, broken, seconds, counts, floors, verdicts, recovery, errors, rules, problems }) {
   const without = broken === undefined ? "" : `, without ${broken}`;
   return [
     `Chaos on ${engine}${without}: ${show(seconds)} s, seed ${seed}`,
     "",
     ...table(
       ["load", "number", "minimum"],
-      Object.entries(floors).map(([name, floor]) => [name, counts[name], floor]),
+      Object.entries(counts).map(([name, count]) => [name, count, floors[name] ?? "-"]),
     ),
     "",
     ...table(["calls that ended with", "number"], Object.entries(verdicts)),
     "",
     ...table(
-      ["recovery", "ms"],
-      [
-        ["times measured", recovery.count],
-        ["half", recovery.p50],
-        ["99 of 100", recovery.p99],
-        ["longest", recovery.max],
-        ["allowed for 99 of 100", recovery.limit],
-      ],
+      [`recovery in ms (99 of 100: at most ${show(RECOVERY_MS)})`, "times", "half", "99 of 100", "longest"],
+      recovery.map(({ group, count, p50, p99, max }) => [group, count, p50, p99, max]),
     ),
+    "",
+    ...errorTable("nodes", errors.nodes),
+    "",
+    ...errorTable("clients", errors.clients),
     "",
     ...table(
       ["violations of", "number"],
@@ -45,11 +35,17 @@ export function toText({
     ),
     "",
     ...rules.flatMap(({ rule, violations }) => violations.slice(0, SHOWN).map((text) => `${rule}: ${text}`)),
-    ...(rest.notes ?? []),
     problems.length === 0 ? "PASSED" : `FAILED: ${problems.length} problems`,
     ...problems.map((problem) => `  ${problem}`),
   ].join("\n");
 }
+
+/** Returns the errors that nodes or clients reported, with their numbers. */
+export function errorTable(whose, errors) {
+  return table([`errors that ${whose} reported`, "number"], errors.map(shorten));
+}
+
+const shorten = ([text, count]) => [text.length > WIDTH ? `${text.slice(0, WIDTH - 1)}…` : text, count];
 
 /** Returns aligned columns, with numbers to the right. */
 export function table(heads, rows) {

@@ -12,11 +12,16 @@ import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs
  * | `end node call` | a handler returns its result |
  * | `fail node call` | a handler ends without a result |
  * | `elsewhere node question` | a node has stored the answer to a question of another node |
- * | `open node session`, `close node session` | `onOpen` and `onEnd` of a session |
- * | `listen node session`, `unlisten node session` | a GET stream opens and ends |
- * | `resume node session` | a GET resumes the stream of a call |
+ * | `open node session principal attempt` | `onOpen` of a session, in the handshake of this attempt of its client to connect |
+ * | `close node session` | `onEnd` of a session |
+ * | `hold node session reason` | a node writes the standalone stream of a session, by a `handshake` or by a `get` |
+ * | `resume node session stream` | a node sends the stream of a call that another node writes |
  * | `tell node number` | a node sends a numbered message to all sessions |
  * | `change node uri` | a node announces the change of a resource |
+ * | `cut node principal method name` | a node cuts the connection of a request. The name is that of the JSON-RPC method, if a header has it |
+ * | `stall node ms` | the machine did not let a process run: a node, the `clients`, or the `engine` if it is a process of this run |
+ *
+ * Entries of tasks are in `tasks/app.mjs`.
  */
 export class Truth {
   #file;

@@ -8,11 +8,13 @@ import { sizeOf } from "./limits.mjs";
 import { LoadClient } from "./load/client.mjs";
 import { Pace } from "./load/pace.mjs";
 import { Record } from "./load/record.mjs";
+import { Wire } from "./load/wire.mjs";
 import { Nodes } from "./nodes.mjs";
 import { Running } from "./running.mjs";
 import { lengthOf, planFaults } from "./schedule.mjs";
+import { recordStalls } from "./stalls.mjs";
 import { createFolder } from "./support.mjs";
-import { readTruth } from "./truth.mjs";
+import { readTruth, Truth } from "./truth.mjs";
 
 /** Numbers of clients by era. Half of each recover. */
 const CLIENTS = { legacy: 12, modern: 8 };
@@ -41,6 +43,7 @@ export async function play({ engine: name, isShort, seed, broken, say }) {
     const plan = planFaults(floors, random, engine);
     say(`${name}: ${plan.length} faults in ${Math.round(lengthOf(plan) / 1000)} s, ${floors.calls} calls`);
     const record = new Record();
+    recordStalls(new Truth(file, "clients"));
     const faults = new Faults({ nodes, engine, running: new Running(file, record), random });
     const seen = await load({ record, nodes, balancer, faults, plan, floors, limitMs, random });
     return {
@@ -67,10 +70,11 @@ function direct({ port }) {
 async function load({ record, nodes, balancer, faults, plan, floors, limitMs, random }) {
   const pace = new Pace(floors.calls, lengthOf(plan) + WARM_MS);
   const clientErrors = new Map();
-  const onError = ({ message }) => clientErrors.set(message, (clientErrors.get(message) ?? 0) + 1);
+  const onError = (error) => clientErrors.set(`${error}`, (clientErrors.get(`${error}`) ?? 0) + 1);
   const urlOf = ({ recovers }) => `http://127.0.0.1:${recovers ? balancer.kind : balancer.plain}/mcp`;
   const clients = [];
-  const world = { record, pace, urlOf, clients, onError };
+  const wire = new Wire(record);
+  const world = { record, wire, pace, urlOf, clients, onError };
   for (const [era, count] of Object.entries(CLIENTS))
     for (let number = 0; number < count; number++)
       clients.push(
@@ -106,6 +110,7 @@ async function load({ record, nodes, balancer, faults, plan, floors, limitMs, ra
     END_MS,
     all((client) => client.close()),
   );
+  wire.end();
   return { ...record, clientErrors, begunAt, endedAt };
 }
 

@@ -7,6 +7,8 @@ import {
   undeliveredNeverRan,
   verdictsAgree,
 } from "./calls.mjs";
+import { deathsHaveCauses, endsHaveCauses, failuresHaveCauses } from "./causes.mjs";
+import { noDefects } from "./errors.mjs";
 import { changesArrive, messagesArrive, messagesOnce } from "./events.mjs";
 import { indexRuns } from "./runs.mjs";
 import { endsOnce, opensOnce, sessionsStay } from "./sessions.mjs";
@@ -18,6 +20,9 @@ const RULES = {
   "retrySafe follows from delivery": verdictsAgree,
   "results are true": resultsAreTrue,
   "calls run once": runsOnce,
+  "calls end without a result only for a cause": endsHaveCauses,
+  "a process has died only if it was killed or stopped": deathsHaveCauses,
+  "handlers fail only for a cause": failuresHaveCauses,
   "nothing reaches another principal": ownPrincipal,
   "messages of calls: once, in order, none missing": callEvents,
   "messages of sessions: at most once, in order": messagesOnce,
@@ -26,6 +31,7 @@ const RULES = {
   "onOpen equals the sessions of clients": opensOnce,
   "onEnd at most once": endsOnce,
   "sessions stay until their end": sessionsStay,
+  "no errors of defects": noDefects,
 };
 
 /**

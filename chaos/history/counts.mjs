@@ -1,4 +1,5 @@
 import { wasRunning } from "./runs.mjs";
+import { stallsOf } from "./troubles.mjs";
 
 /** Counts what happened in a run, for its minimum numbers and its report. */
 export function countAll({ calls, truth, faults, runOf }) {
@@ -7,12 +8,27 @@ export function countAll({ calls, truth, faults, runOf }) {
   const hadCalls = ({ node, at }) => calls.some((call) => wasRunning(call, runOf(call), node, at));
   return {
     calls: calls.length,
+    results: calls.filter(({ settlements }) => settlements[0]?.how === "result").length,
     questions: answeredElsewhere(truth, calls, runOf),
     takeovers: countTakeovers(truth),
+    resumed: countResumed(truth),
     kills: killed.filter(hadCalls).length,
     stops: ofKind("stop").length,
     engineKills: ofKind("engine").length,
+    cuts: truth.filter(({ kind }) => kind === "cut").length,
+    stalls: stallsOf(truth).filter((stall) => !isStop(stall, ofKind("stop"))).length,
   };
+}
+
+/** A node that is stopped records a stall when it goes on. */
+function isStop({ nodes, at, until }, stops) {
+  return stops.some((stop) => stop.nodes.includes(nodes[0]) && stop.at <= until && stop.until >= at);
+}
+
+/** Counts the streams of calls that were resumed on another node than the one that writes them. */
+function countResumed(truth) {
+  const resumed = truth.filter(({ kind }) => kind === "resume");
+  return new Set(resumed.map(({ subject: session, principal: stream }) => `${session} ${stream}`)).size;
 }
 
 /** Counts the questions that were answered on another node than the one that asked. */
@@ -25,12 +41,12 @@ function answeredElsewhere(truth, calls, runOf) {
   return stored.size + repeated.length;
 }
 
-/** Counts the GET streams that another node took over. */
+/** Counts the GET streams that another node took over. A handshake makes a holder without a stream. */
 function countTakeovers(truth) {
   const holders = new Map();
   let count = 0;
-  for (const { kind, node, subject } of truth) {
-    if (kind !== "hold") continue;
+  for (const { kind, node, subject, principal: reason } of truth) {
+    if (kind !== "hold" || reason !== "get") continue;
     const before = holders.get(subject);
     if (before !== undefined && before !== node) count++;
     holders.set(subject, node);

@@ -1,108 +1,128 @@
 import { lossesOf } from "./sessions.mjs";
+import { stallsOf, troublesOf } from "./troubles.mjs";
 
 /** Time in which a message reaches the other nodes. */
 const SPREAD_MS = 3_000;
 /** Time until a node serves a new stream for messages of all nodes (`sessionCacheMs`), with some more. */
 const WARM_MS = 1_500;
+/** Time from the start of a stream within which its client gets a message, and so a position of the stream. */
+const FIRST_MS = 5_000;
 /** Time after an outage of the engine in which nodes connect again. */
 const REJOIN_MS = 3_000;
 /** Time in which a new node joins the others. */
 const JOIN_MS = 4_000;
-/** Time between two messages of a node from which on the machine has not let it run. It sends two in a second. */
-const STALL_MS = 1_500;
 /** Time after a fault in which messages that waited for its end arrive. */
 const LATE_MS = 6_000;
+/** Time in which a change is told, faults apart. */
+const ARRIVAL_MS = 10_000;
 
 /**
  * A numbered message reaches a session at most once, and those of one sender in order. A message that a node could not
- * store before it lost the stream is passed on, and may come after later ones: only a takeover or a fault explains that.
+ * store before it lost the stream is passed on, and may come after later ones. Only a takeover after the message was
+ * sent explains that, or a fault or a stall that concerns its sender, a holder of the stream or the engine.
  */
-export function* messagesOnce({ truth, messages, faults }) {
+export function* messagesOnce(view) {
   const streams = new Map();
-  const holds = truth.filter(({ kind }) => kind === "hold");
-  const mayBeLate = (session, at) =>
-    faults.some((fault) => fault.at <= at && at <= fault.until + LATE_MS) ||
-    holds.some((hold) => hold.subject === session && hold.at <= at && at <= hold.at + LATE_MS);
-  for (const { session, client, from, number, at } of messages) {
+  const mayBeLate = latenessOf(view);
+  for (const message of view.messages) {
+    const { session, client, from, number } = message;
     const key = `${session} ${from}`;
     const stream = streams.get(key) ?? { seen: new Set(), last: 0 };
     streams.set(key, stream);
     if (stream.seen.has(number)) yield `${client} gets message ${number} of ${from} twice`;
-    else if (number < stream.last && !mayBeLate(session, at))
+    else if (number < stream.last && !mayBeLate(message))
       yield `${client} gets message ${number} of ${from} after ${stream.last}`;
     stream.seen.add(number);
     stream.last = Math.max(stream.last, number);
   }
 }
 
+/** Returns a function that tells whether a message may come after later ones. */
+function latenessOf(view) {
+  const troubles = troublesOf(view);
+  const spansOf = indexHolders(view.truth);
+  const tells = view.truth.filter(({ kind }) => kind === "tell");
+  const tellOf = new Map(tells.map(({ node, subject, at }) => [`${node} ${subject}`, at]));
+  return ({ session, from, number, at }) => {
+    const sentAt = tellOf.get(`${from} ${number}`);
+    if (sentAt === undefined) return false;
+    const spans = spansOf(session);
+    const isTakenOver = spans.some((span, index) => {
+      const isByAnother = index > 0 && spans[index - 1].node !== span.node;
+      return isByAnother && span.at >= sentAt && span.at <= at;
+    });
+    const nodes = new Set([from, ...holdersBetween(spans, sentAt, at)]);
+    return isTakenOver || troubles.some((trouble) => isConcerned(trouble, nodes, sentAt, at, LATE_MS));
+  };
+}
+
 /**
- * A numbered message reaches each session with a stream, also if the stream is taken over, unless a fault concerns the
- * sender, a holder of the stream, or the engine. A client that has no position of the stream loses messages between two
- * connections: one without recovery, and one that has not received a message yet.
+ * A numbered message reaches each session with a stream, also if the stream is taken over, unless a fault or a stall
+ * concerns the sender, a holder of the stream, or the engine. A client that has no position of the stream loses messages
+ * between two connections: one without recovery, and one that has not received a message yet.
  */
-export function* messagesArrive({ truth, messages, sessions, faults, endedAt }) {
+export function* messagesArrive(view) {
+  const { truth, messages, sessions, faults, endedAt } = view;
   const lossOf = lossesOf(truth, faults);
-  const troubles = [...faults, ...stallsOf(truth)];
+  const troubles = troublesOf(view);
   const beginnings = new Map();
   for (const { session, at } of messages) if (!beginnings.has(session)) beginnings.set(session, at);
   const got = new Set(messages.map(({ session, from, number }) => `${session} ${from} ${number}`));
   const starts = new Map(truth.filter(({ kind }) => kind === "start").map(({ node, at }) => [node, at]));
   const sent = truth.filter(({ kind, node, at }) => kind === "tell" && at >= (starts.get(node) ?? 0) + JOIN_MS);
-  for (const { session, client, spans } of streamsOf(truth, sessions)) {
+  for (const { session, client, openedAt, spans } of streamsOf(truth, sessions)) {
+    const first = Math.max(openedAt + WARM_MS, Math.min(beginnings.get(session) ?? 0, openedAt + FIRST_MS));
+    const last = Math.min(sessions.get(session).closedAt ?? endedAt, lossOf(session)) - 2 * WARM_MS;
     for (const { node: from, subject: number, at } of sent) {
-      const first = Math.max(spans[0].at + WARM_MS, beginnings.get(session) ?? 0);
-      const last = Math.min(sessions.get(session).closedAt ?? endedAt, lossOf(session)) - 2 * WARM_MS;
       if (at < first || at > last || got.has(`${session} ${from} ${number}`)) continue;
-      const holders = spans.filter((span) => span.at <= at + 2 * WARM_MS && (span.until ?? Infinity) >= at - WARM_MS);
-      const nodes = new Set([from, ...holders.map(({ node }) => node)]);
-      if (!isTroubled(troubles, nodes, at)) yield `${client} does not get message ${number} of ${from}`;
+      const nodes = new Set([from, ...holdersBetween(spans, at - WARM_MS, at + 2 * WARM_MS)]);
+      if (!troubles.some((trouble) => isConcerned(trouble, nodes, at, at + WARM_MS, REJOIN_MS)))
+        yield `${client} does not get message ${number} of ${from}`;
     }
   }
 }
 
-/** Returns the times in which a busy machine did not let a node run, as if it had been stopped. */
-function stallsOf(truth) {
-  const last = new Map();
-  const stalls = [];
-  for (const { kind, node, at } of truth) {
-    if (kind !== "tell") continue;
-    const before = last.get(node) ?? at;
-    if (at - before > STALL_MS) stalls.push({ kind: "stall", nodes: [node], at: before, until: at });
-    last.set(node, at);
-  }
-  return stalls;
-}
-
-/** Returns the sessions of clients that recover, with the nodes that held their streams. */
+/** Returns the streams of clients that recover, from their first GET on, with the nodes that held them. */
 function streamsOf(truth, sessions) {
-  const streams = new Map();
-  for (const { kind, node, subject: session, at } of truth) {
-    const known = sessions.get(session);
-    if (kind !== "hold" || known?.recovers !== true) continue;
-    const stream = streams.get(session) ?? { session, client: known.client, spans: [] };
-    const before = stream.spans.at(-1);
-    if (before !== undefined) before.until = at;
-    stream.spans.push({ node, at, until: undefined });
-    streams.set(session, stream);
-  }
-  return [...streams.values()];
-}
-
-/** True if a fault may have kept a message of these nodes from a client. */
-function isTroubled(faults, nodes, at) {
-  return faults.some((fault) => {
-    const from = fault.at - WARM_MS;
-    const until = (fault.until ?? Infinity) + REJOIN_MS;
-    const concerns = fault.kind === "engine" || fault.nodes.some((node) => nodes.has(node));
-    return concerns && at >= from && at <= until;
+  const spansOf = indexHolders(truth);
+  return [...sessions].flatMap(([session, { client, recovers }]) => {
+    const spans = spansOf(session);
+    const openedAt = spans.find(({ isGet }) => isGet)?.at;
+    return recovers && openedAt !== undefined ? [{ session, client, openedAt, spans }] : [];
   });
 }
 
+/** Returns a function that finds the nodes that held the stream of a session, one after the other, with their times. */
+function indexHolders(truth) {
+  const streams = new Map();
+  for (const { kind, node, subject: session, principal: reason, at } of truth) {
+    if (kind !== "hold") continue;
+    const spans = streams.get(session) ?? [];
+    streams.set(session, spans);
+    if (spans.length > 0) spans.at(-1).until = at;
+    spans.push({ node, isGet: reason === "get", at, until: Number.POSITIVE_INFINITY });
+  }
+  return (session) => streams.get(session) ?? [];
+}
+
+function holdersBetween(spans, from, to) {
+  return spans.filter(({ at, until }) => at <= to && until >= from).map(({ node }) => node);
+}
+
+/** True if a fault or a stall, or the time after it, is within a time and concerns one of the nodes. */
+function isConcerned(trouble, nodes, from, to, afterMs) {
+  const concerns = trouble.kind === "engine" || trouble.nodes.some((node) => nodes.has(node));
+  return concerns && trouble.at <= to && trouble.until + afterMs >= from;
+}
+
 /**
- * A change of a watched resource is told, by its own message or by one that everything may have changed, unless the watch
- * ended, or the node of the change was killed before it could tell the others.
+ * A change of a watched resource is told in time, by its own message or by one that everything may have changed, unless
+ * the watch ended, or the node of the change was killed before it could tell the others. Faults and stalls of this time
+ * are added to it.
  */
-export function* changesArrive({ truth, watches, faults }) {
+export function* changesArrive(view) {
+  const { truth, watches, faults } = view;
+  const delays = [...faults, ...stallsOf(truth)].sort((one, other) => one.at - other.at);
   const watchOf = new Map(watches.flatMap((watch) => watch.uris.map((uri) => [uri, watch])));
   for (const { kind, node, subject: uri, at } of truth) {
     const watch = kind === "change" ? watchOf.get(uri) : undefined;
@@ -110,7 +130,18 @@ export function* changesArrive({ truth, watches, faults }) {
     const isKilled = faults.some(
       (fault) => fault.kind !== "stop" && fault.nodes.includes(node) && fault.at >= at && fault.at <= at + SPREAD_MS,
     );
-    const isTold = watch.events.some((event) => event.at >= at - 5 && (event.uri === uri || event.kind === "resync"));
-    if (!isTold && !isKilled) yield `${watch.client} is not told of the change of ${uri} on ${node}`;
+    const latest = latestOf(at, delays);
+    const isTold = watch.events.some(
+      (event) => event.at >= at - 5 && event.at <= latest && (event.uri === uri || event.kind === "resync"),
+    );
+    if (!isTold && !isKilled) yield `${watch.client} is not told of the change of ${uri} on ${node} in time`;
   }
+}
+
+/** Returns the time until which a change is told. */
+function latestOf(changedAt, delays) {
+  let latest = changedAt + ARRIVAL_MS;
+  for (const { at, until = Number.POSITIVE_INFINITY } of delays)
+    if (at <= latest && until >= changedAt) latest += until - Math.max(at, changedAt);
+  return latest;
 }

@@ -1,15 +1,37 @@
+import { concerns, overlaps, troublesOf } from "./troubles.mjs";
+
 /**
- * `onOpen` is called once for each session of a client. Others are of handshakes that failed: they have ended, unless the
- * answer was lost.
+ * `onOpen` is called once for each session of a client. Any other session belongs to a handshake of its client, in the same
+ * attempt to connect, whose response did not name a session: one session for each. Such a session has not ended only if the
+ * handshake was not refused, or if a fault or a stall kept its node from ending it.
  */
-export function* opensOnce({ truth, sessions, uncertainHandshakes }) {
-  const opens = countBySubject(truth, "open");
+export function* opensOnce(view) {
+  const { truth, sessions, handshakes } = view;
+  const troubles = troublesOf(view);
+  const isTroubled = ({ at, until = at, node }) =>
+    troubles.some((trouble) => concerns(trouble, new Set([node])) && overlaps(trouble, at, until));
+  const opens = truth.filter(({ kind }) => kind === "open");
+  const counts = countBySubject(truth, "open");
   for (const [id, { client }] of sessions)
-    if (opens.get(id) !== 1) yield `onOpen of a session of ${client} is called ${opens.get(id) ?? 0} times`;
+    if (counts.get(id) !== 1) yield `onOpen of a session of ${client} is called ${counts.get(id) ?? 0} times`;
+  const known = new Set([...sessions.keys(), ...handshakes.map(({ session }) => session)]);
   const ended = countBySubject(truth, "close");
-  const unknown = [...opens.keys()].filter((id) => !sessions.has(id) && !ended.has(id)).length;
-  if (unknown > uncertainHandshakes)
-    yield `${unknown} sessions are opened without a client, but only ${uncertainHandshakes} handshakes have an unknown outcome`;
+  const failed = handshakes.filter(({ session }) => session === undefined);
+  const attempts = new Map();
+  for (const { subject: id, principal: client, session: attempt } of opens) {
+    if (known.has(id)) continue;
+    const key = `${client} ${attempt}`;
+    const strays = attempts.get(key) ?? { client, attempt, count: 0, open: 0 };
+    attempts.set(key, strays);
+    strays.count++;
+    if (!ended.has(id)) strays.open++;
+  }
+  for (const { client, attempt, count, open } of attempts.values()) {
+    const own = failed.filter((handshake) => handshake.client === client && handshake.attempt === attempt);
+    const uncertain = own.filter((handshake) => handshake.isRefused !== true || isTroubled(handshake));
+    if (count > own.length || open > uncertain.length)
+      yield `${count} sessions of attempt ${attempt} of ${client} have no client, and ${open} stay open, but ${own.length} handshakes failed, ${uncertain.length} with an unknown outcome`;
+  }
 }
 
 /** `onEnd` is called at most once for a session. */

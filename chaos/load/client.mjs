@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, retry } from "bowline/client";
+import { tokenOf } from "../node/caller.mjs";
 import { settledByError, settledByResult } from "./record.mjs";
 import { Watching } from "./watching.mjs";
 
@@ -16,9 +17,6 @@ const RECOVERY = {
 };
 const NO_RECOVERY = { reconnect: { maxFruitless: 0 } };
 
-/** Errors of handshakes. */
-const HANDSHAKE = /^(initialize|notifications\/initialized):/;
-
 /** Client that makes calls until the load is over. */
 export class LoadClient {
   session = "-";
@@ -26,11 +24,10 @@ export class LoadClient {
   #random;
   #client;
   #left = 0;
+  #attempts = 0;
   #watching;
   #opening;
   #own = new Map();
-  /** Messages that arrived before the session was known. */
-  #early = [];
 
   /** `world` has the record, the pace, the URL for each kind of client, and the list of all clients. */
   constructor(world, { name, era, recovers, random }) {
@@ -124,7 +121,7 @@ export class LoadClient {
     if (victim === this || victim.session === "-") return;
     record.thefts.tried++;
     const headers = {
-      authorization: `Bearer ${this.name}`,
+      authorization: tokenOf(this.name, this.#attempts),
       "mcp-session-id": victim.session,
       "mcp-protocol-version": "2025-11-25",
       "content-type": "application/json",
@@ -160,15 +157,13 @@ export class LoadClient {
     if (old !== undefined) await this.#leave(old);
     while (!this.#world.pace.isOver) {
       try {
-        this.#early = [];
         const client = await connect(this.#world.urlOf(this), this.#options());
         this.#left = CALLS_OF_SESSION;
         this.#client = client;
         this.#noteSession(client);
         this.#watching.start(client);
         return client;
-      } catch (error) {
-        if (error.retrySafe !== true) this.#world.record.uncertainHandshakes++;
+      } catch {
         await sleep(50 + this.#random.below(200));
       }
     }
@@ -178,30 +173,27 @@ export class LoadClient {
   /** Other workers may have calls in progress. They end before the session does. */
   async #leave(client) {
     while (client.pending > 0) await sleep(20);
+    const leave = { client: this.name, at: Date.now(), until: undefined };
+    this.#world.record.leaves.push(leave);
     await this.#end(client);
+    leave.until = Date.now();
     this.session = "-";
   }
 
   #options() {
+    const attempt = `${++this.#attempts}`;
     return {
       era: this.era,
-      info: { name: this.name, version: "1" },
-      headers: { authorization: `Bearer ${this.name}` },
+      info: { name: this.name, version: attempt },
+      headers: { authorization: tokenOf(this.name, attempt) },
       timeoutMs: TIMEOUT_MS,
       cache: false,
       warnDeprecated: false,
       onElicit: ({ message }) => this.#answer(Number(message)),
       onNotification: (notification) => this.#hear(notification),
-      onError: (error) => this.#onError(error),
+      onError: this.#world.onError,
       ...(this.recovers ? RECOVERY : NO_RECOVERY),
     };
-  }
-
-  /** A client whose session is lost begins another one by itself. */
-  #onError(error) {
-    const { record, onError } = this.#world;
-    if (HANDSHAKE.test(error.message) && error.retrySafe !== true) record.uncertainHandshakes++;
-    onError(error);
   }
 
   #answer(number) {
@@ -214,9 +206,9 @@ export class LoadClient {
     if (method !== "notifications/message") return;
     const { call, step, from, number } = params.data;
     if (from === undefined) return this.#world.record.calls[call].notices.push({ client: this.name, step });
-    const message = { client: this.name, session: this.session, from, number, at: Date.now() };
-    this.#world.record.messages.push(message);
-    if (this.session === "-") this.#early.push(message);
+    // A client whose session was lost gets messages of the next one before a call of it succeeds.
+    const session = this.#world.wire.sessionOf(this.name);
+    this.#world.record.messages.push({ client: this.name, session, from, number, at: Date.now() });
   }
 
   /** Records the session that the client has now. It has another one after the server has lost the last. */
@@ -227,7 +219,6 @@ export class LoadClient {
     const { record } = this.#world;
     if (this.session !== "-") record.lostSessions.push({ session: this.session, client: this.name, at: Date.now() });
     this.session = id;
-    for (const message of this.#early.splice(0)) message.session = id;
     record.sessions.set(id, { client: this.name, recovers: this.recovers, at: Date.now() });
   }
 }

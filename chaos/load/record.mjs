@@ -3,8 +3,10 @@ export class Record {
   calls = [];
   /** Sessions that clients know, by id. */
   sessions = new Map();
-  /** Handshakes that failed although a node may have opened a session. */
-  uncertainHandshakes = 0;
+  /** Handshakes of clients, with the session that the response named, as `Wire` saw them. */
+  handshakes = [];
+  /** Times in which clients made no calls, since they ended a session. */
+  leaves = [];
   /** Sessions that a server no longer knew, although nobody had ended them. */
   lostSessions = [];
   /** Numbered messages to all sessions: session, sender, number, time. */
@@ -26,6 +28,9 @@ export class Record {
       beganAt: Date.now(),
       settlements: [],
       notices: [],
+      /** Requests of the call, and of the answer to its question, as `Wire` saw them. */
+      attempts: [],
+      answers: [],
       ...details,
     };
     this.calls.push(call);

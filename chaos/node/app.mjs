@@ -1,6 +1,8 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { McpServer } from "bowline/server";
-import { LEASE_MS } from "../limits.mjs";
+import { ASK_MS, LEASE_MS } from "../limits.mjs";
+import { callerOf } from "./caller.mjs";
 
 const FORM = { type: "object", properties: { value: { type: "string" } }, required: ["value"] };
 const INPUT = {
@@ -14,8 +16,8 @@ const INPUT = {
   },
   required: ["call", "secret"],
 };
-/** Time for which a handler waits for the answer to a question. The client may have lost it. */
-const ASK_MS = 3_500;
+/** Caller of the request that is served. */
+const callers = new AsyncLocalStorage();
 
 /**
  * Creates the server of a node. Each handler records its begin and its end. A worker gets its cluster and its keys from its
@@ -40,7 +42,10 @@ export function createServer({ cluster, stateKeys, truth, onError }) {
         keepAliveMs: 500,
         retryMs: 100,
         sessions: {
-          onOpen: (session) => truth.write("open", session),
+          onOpen: (session) => {
+            const { principal, attempt } = callers.getStore();
+            truth.write("open", session, principal, attempt);
+          },
           onEnd: (session) => truth.write("close", session),
         },
       },
@@ -68,11 +73,12 @@ export function createServer({ cluster, stateKeys, truth, onError }) {
     .resource("chaos://{client}/{number}", { name: "item" }, (uri) => String(uri));
 }
 
-/** The token of a client is its name. */
+/** The token of a client has its name and the number of its attempt to connect. */
 function gate(exchange) {
-  const principal = exchange.header("authorization")?.replace(/^Bearer /, "");
-  if (principal === undefined) return { admitted: false, status: 401 };
-  return { admitted: true, principal };
+  const caller = callerOf(exchange.header("authorization"));
+  if (caller.attempt === undefined) return { admitted: false, status: 401 };
+  callers.enterWith(caller);
+  return { admitted: true, principal: caller.principal };
 }
 
 async function record(truth, args, ctx, work) {

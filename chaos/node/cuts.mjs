@@ -1,8 +1,13 @@
+import { callerOf } from "./caller.mjs";
+
 /** Time for which a GET stream lives before its connection is cut, and the same for a stream of a call. */
 const GET_MS = [1_000, 6_000];
 const POST_MS = [10, 400];
 /** Part of the POST requests whose connection is cut, if it is still open then. */
-const POSTS = 0.05;
+const POSTS = 0.15;
+
+/** Header of requests whose connection is cut only after the response has begun. */
+export const BEGUN_ONLY = "x-chaos-begun-only";
 
 /**
  * Cuts connections of clients, so that their streams are resumed on other nodes. nginx uses a connection for each
@@ -10,10 +15,12 @@ const POSTS = 0.05;
  */
 export class Cuts {
   #random;
+  #truth;
   #isOver = false;
 
-  constructor(random) {
+  constructor(random, truth) {
     this.#random = random;
+    this.#truth = truth;
   }
 
   /** No connection is cut from now on. */
@@ -21,14 +28,19 @@ export class Cuts {
     this.#isOver = true;
   }
 
-  consider({ method }, response) {
+  consider(request, response) {
+    const { method } = request;
     if (method !== "GET" && !(method === "POST" && this.#random.chance(POSTS))) return;
     const [least, most] = method === "GET" ? GET_MS : POST_MS;
-    const timer = setTimeout(() => this.#cut(response), least + this.#random.below(most - least));
+    const timer = setTimeout(() => this.#cut(request, response), least + this.#random.below(most - least));
     response.once("close", () => clearTimeout(timer));
   }
 
-  #cut(response) {
-    if (!this.#isOver) response.socket?.destroy();
+  #cut({ method, headers }, response) {
+    if (this.#isOver || response.socket === null) return;
+    if (headers[BEGUN_ONLY] !== undefined && !response.headersSent) return;
+    const { principal } = callerOf(headers.authorization);
+    this.#truth.write("cut", principal, method, headers["mcp-method"] ?? "-");
+    response.socket.destroy();
   }
 }

@@ -1,4 +1,5 @@
 import { Random } from "../../scripts/oracle/corpus/random.mjs";
+import { recordStalls } from "../stalls.mjs";
 import { Cuts } from "./cuts.mjs";
 
 /** Time between two numbered messages to all sessions. */
@@ -7,11 +8,16 @@ const TELL_MS = 500;
 const JOIN_MS = 1_000;
 
 /**
- * Cuts connections of a node, and sends numbered messages to all sessions. Returns a function after which it does neither.
+ * Cuts connections of a node, sends numbered messages to all sessions, and names the node in each response. Returns a
+ * function after which it cuts and sends nothing.
  */
 export function live({ http, server, name, truth, seed }) {
-  const cuts = new Cuts(new Random(seed));
-  http.prependListener("request", (request, response) => cuts.consider(request, response));
+  const cuts = new Cuts(new Random(seed), truth);
+  http.prependListener("request", (request, response) => {
+    response.setHeader("x-chaos-node", name);
+    cuts.consider(request, response);
+  });
+  recordStalls(truth);
   let telling;
   let number = 0;
   const tell = () => {

@@ -1,5 +1,6 @@
 import cluster from "node:cluster";
 import { serveHttp } from "bowline/node";
+import { recordStalls } from "../stalls.mjs";
 import { Truth } from "../truth.mjs";
 import { createServer } from "./app.mjs";
 import { live } from "./life.mjs";
@@ -24,6 +25,8 @@ async function lead() {
   process.on("message", (message) => {
     for (const worker of Object.values(cluster.workers)) worker.send(message);
   });
+  // The primary keeps the state, as an engine does.
+  recordStalls(new Truth(file, "engine"));
   await serveHttp(createServer({ truth: new Truth(file, name) }), { port, workers: count });
 }
 
