@@ -18,23 +18,34 @@ const INPUT = {
 const ATTEMPTS = 20;
 const PROMOTE_AFTER_MS = 200;
 
-/** Creates the server of a worker. Handlers record what they do. The token of a client is its principal. */
+/**
+ * Creates the server of a worker. The token of a client is its principal. Handlers record what they do:
+ *
+ * | entry | meaning |
+ * | --- | --- |
+ * | `begin node number tool` | a run of a task begins |
+ * | `step node number step`, `done node number step value` | the function of a step begins, and returns |
+ * | `kept node number step value` | a run has the value of a step |
+ * | `answered node number` | a run has the answer to its question |
+ * | `end node number` | a run ends with its result |
+ * | `park node number`, `abort node number` | a run ends without a result, or after its signal has aborted |
+ */
 export function createServer({ cluster, truth, onError }) {
   const gate = (exchange) => ({ admitted: true, principal: exchange.header("authorization") });
-  const work = (args, ctx) => run(truth, args, ctx);
+  const work = (tool) => (args, ctx) => run(truth, tool, args, ctx);
   const restartable = { support: "required", restartable: true, attempts: ATTEMPTS };
   return new McpServer({ name: "chaos", version: "1" }, { onError, http: { gate, keepAliveMs: 500 } })
     .extend(tasks({ cluster, pollIntervalMs: 500, limits: { leaseMs: LEASE_MS } }))
-    .tool("restartable", { input: INPUT, task: restartable }, work)
-    .tool("promoted", { input: INPUT, task: { ...restartable, promoteAfterMs: PROMOTE_AFTER_MS } }, work)
-    .tool("fragile", { input: INPUT, task: "required" }, work);
+    .tool("restartable", { input: INPUT, task: restartable }, work("restartable"))
+    .tool("promoted", { input: INPUT, task: { ...restartable, promoteAfterMs: PROMOTE_AFTER_MS } }, work("promoted"))
+    .tool("fragile", { input: INPUT, task: "required" }, work("fragile"));
 }
 
 /** Runs the steps, with a question after the first one. Returns the values of the steps and the answer. */
-async function run(truth, args, ctx) {
+async function run(truth, tool, args, ctx) {
   const { number, steps, asks } = args;
   const parts = [];
-  truth.write("begin", number);
+  truth.write("begin", number, tool);
   try {
     for (let step = 0; step < steps; step++) {
       const value = await ctx.step(`s${step}`, () => doStep(truth, args, step, ctx.signal));

@@ -1,4 +1,6 @@
+import { noDefects } from "../history/errors.mjs";
 import { quantile } from "../history/recovery.mjs";
+import { LEASE_MS } from "./limits.mjs";
 import { entriesOf, indexRuns, wasRunning } from "./runs.mjs";
 
 const ENDED = new Set(["completed", "failed", "cancelled"]);
@@ -10,6 +12,9 @@ const TOLD_MS = 1_000;
 const outcomeOf = ({ seen }) => seen.find(({ status }) => ENDED.has(status));
 /** Clients see the status of an outcome first, and then its detail. */
 const lastOf = ({ seen }) => seen.findLast(({ status }) => ENDED.has(status));
+/** Time without a renewal after which others take a task: a lease without the time between renewals. */
+const LOSS_MS = LEASE_MS - 1_100;
+
 const isRestartable = ({ tool }) => tool !== "fragile";
 
 /** Rules of a history. Each yields a text for each violation. */
@@ -19,11 +24,13 @@ const RULES = {
   "results have the values of steps and answers": resultsAreTrue,
   "a step that is done is not run again": doneOnce,
   "a step begins again only if its run was lost": beginsAgain,
+  "a run is aborted only for a cause": abortsHaveCauses,
   "a tool that is not restartable runs once": fragileOnce,
   "a lost process is told as worker_lost": lossesAreTold,
   "restartable tasks outlive their processes": restartableEnd,
   "tasks are cancelled by clients only": cancelledByClients,
   "nothing begins after the outcome": nothingAfter,
+  "no errors of defects": ({ nodeErrors, errors }) => noDefects({ nodeErrors, clientErrors: errors }),
 };
 
 /**
@@ -58,7 +65,7 @@ function takeoverTimes({ tasks, kills, runsOf }) {
   });
 }
 
-function countAll({ tasks, kills, runsOf, uncertain }) {
+function countAll({ tasks, kills, runsOf, uncertain, stalls }) {
   const runs = tasks.map((task) => ({ task, runs: runsOf(task.number) }));
   const ended = (status) => tasks.filter((task) => outcomeOf(task)?.status === status).length;
   const isHit = ({ node, at }) => runs.some(({ runs }) => runs.some((run) => wasRunning(run, node, at)));
@@ -75,6 +82,7 @@ function countAll({ tasks, kills, runsOf, uncertain }) {
     told: runs.filter(({ task, runs }) => isTold(task, runs)).length,
     stepsAgain: runs.reduce((sum, { runs }) => sum + againOf(runs).length, 0),
     uncertain: uncertain.length,
+    stalls: stalls.length,
   };
 }
 
@@ -115,9 +123,9 @@ function* resultsAreTrue({ tasks, runsOf }) {
   }
 }
 
-function* doneOnce({ truth, runsOf }) {
-  for (const number of new Set(truth.map((entry) => entry.number))) {
-    const runs = runsOf(number);
+function* doneOnce(view) {
+  for (const number of numbersOf(view)) {
+    const runs = view.runsOf(number);
     const begins = entriesOf(runs, "step");
     const made = new Set(entriesOf(runs, "done").map(({ step, value }) => `${step} ${value}`));
     const first = new Map();
@@ -143,36 +151,53 @@ function againOf(runs) {
   });
 }
 
-function* beginsAgain({ truth, runsOf, kills }) {
-  for (const number of new Set(truth.map((entry) => entry.number)))
-    for (const { before, begin } of againOf(runsOf(number))) {
-      const { node, ending } = before.run;
-      const isLost = ending === "abort" || kills.some((kill) => kill.node === node && kill.at <= begin.at);
-      if (!isLost)
-        yield `step ${begin.step} of task ${number} begins on ${begin.node}, but its run on ${node} was not lost`;
+/** True if the process of a run was killed, or did not run for about a lease, before a time. */
+function isLost({ node, at: begunAt, endedAt = Number.POSITIVE_INFINITY }, { kills, stalls }, before) {
+  const isStalled = ({ nodes, at, until }) =>
+    nodes.includes(node) && until - at >= LOSS_MS && until >= begunAt && at <= Math.min(endedAt, before);
+  return kills.some((kill) => kill.node === node && kill.at >= begunAt && kill.at <= before) || stalls.some(isStalled);
+}
+
+function* beginsAgain(view) {
+  for (const number of numbersOf(view))
+    for (const { before, begin } of againOf(view.runsOf(number))) {
+      if (!isLost(before.run, view, begin.at))
+        yield `step ${begin.step} of task ${number} begins on ${begin.node}, but its run on ${before.run.node} was not lost`;
     }
 }
 
-function* fragileOnce({ tasks, runsOf }) {
-  for (const task of tasks) {
-    const { length } = runsOf(task.number);
-    if (!isRestartable(task) && length > 1) yield `task ${task.number} begins ${length} times`;
+/** The signal of a run aborts if a client cancels its task, or if its process did not renew the lease. */
+function* abortsHaveCauses(view) {
+  const cancelled = new Set(view.tasks.filter(({ isCancelAsked }) => isCancelAsked).map(({ number }) => number));
+  for (const number of numbersOf(view))
+    for (const run of view.runsOf(number))
+      if (run.ending === "abort" && !cancelled.has(number) && !isLost(run, view, run.endedAt))
+        yield `the run of task ${number} on ${run.node} is aborted, but no client cancelled it, and it was not lost`;
+}
+
+/** Also counts the runs of tasks that no client knows, since the response of their call was lost. */
+function* fragileOnce(view) {
+  for (const number of numbersOf(view)) {
+    const { length } = view.runsOf(number).filter(({ tool }) => tool === "fragile");
+    if (length > 1) yield `task ${number} begins ${length} times`;
   }
 }
 
 /** The process of a run may end after the handler has, and before the outcome is stored. */
-function* lossesAreTold({ tasks, runsOf, kills }) {
-  for (const task of tasks.filter((task) => !isRestartable(task))) {
-    const [run] = runsOf(task.number);
-    const { status, detail } = lastOf(task) ?? {};
-    const isKilled = kills.some(({ node }) => run === undefined || node === run.node);
+function* lossesAreTold(view) {
+  for (const task of view.tasks.filter((task) => !isRestartable(task))) {
+    const [run] = view.runsOf(task.number);
+    const { status, detail, at } = lastOf(task) ?? {};
+    const isLostRun = run === undefined ? view.kills.length > 0 : isLost(run, view, at);
     const isOpen = run !== undefined && run.ending === undefined;
     if (status === "failed" && detail !== "worker_lost") yield `task ${task.number} failed: ${detail}`;
-    if (status === "failed" && !isKilled && run?.ending !== "abort")
-      yield `task ${task.number} is told as lost, but ${run.node} was not killed`;
+    if (status === "failed" && !isLostRun)
+      yield `task ${task.number} is told as lost, but ${run?.node ?? "its worker"} was not killed`;
     if (status === "completed" && isOpen) yield `task ${task.number} is completed, but its run on ${run.node} was lost`;
   }
 }
+
+const numbersOf = ({ truth }) => new Set(truth.map((entry) => entry.number));
 
 function* restartableEnd({ tasks }) {
   for (const task of tasks.filter(isRestartable)) {

@@ -60,7 +60,7 @@ export class Load {
       isWatching: index % 2 === 1,
       ports,
       onElicit: ({ message }) => ({ action: "accept", content: { value: this.#byNumber.get(Number(message))?.token } }),
-      onError: ({ message }) => this.errors.set(message, (this.errors.get(message) ?? 0) + 1),
+      onError: (error) => this.errors.set(`${error}`, (this.errors.get(`${error}`) ?? 0) + 1),
     });
   }
 

@@ -1,4 +1,5 @@
 import { serveHttp } from "bowline/node";
+import { recordStalls } from "../stalls.mjs";
 import { Truth } from "../truth.mjs";
 import { createServer } from "./app.mjs";
 
@@ -9,5 +10,7 @@ process.on("disconnect", () => process.exit());
 const { connectNode } = await import(`../engines/${engine}.mjs`);
 const cluster = await connectNode(address);
 const onError = (error, { where }) => process.send?.({ kind: "error", text: `${where}: ${error}` });
-await serveHttp(createServer({ cluster, truth: new Truth(file, name), onError }), { port });
+const truth = new Truth(file, name);
+await serveHttp(createServer({ cluster, truth, onError }), { port });
+recordStalls(truth);
 process.send?.({ kind: "ready" });

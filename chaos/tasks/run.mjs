@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { absence, engines, placeOf } from "../../scripts/lib/engines.mjs";
+import { errorKinds } from "../history/errors.mjs";
 import { parseOptions } from "../options.mjs";
-import { table } from "../report.mjs";
+import { errorTable, table } from "../report.mjs";
 import { judge } from "./check.mjs";
 import { sizeOf } from "./limits.mjs";
 import { play } from "./world.mjs";
@@ -46,8 +47,7 @@ async function run({ engine, isShort, seed, file, json }) {
     seconds,
     floors,
     ...judge(history),
-    errors: [...errors],
-    nodeErrors: [...nodeErrors],
+    errors: { nodes: errorKinds(nodeErrors), clients: errorKinds(errors) },
   };
   if (file !== undefined)
     writeFileSync(file, JSON.stringify({ ...history, errors: [...errors], nodeErrors: [...nodeErrors] }));
@@ -55,7 +55,7 @@ async function run({ engine, isShort, seed, file, json }) {
   return document;
 }
 
-function toText({ engine, seed, seconds, counts, floors, recovery, rules, problems }) {
+function toText({ engine, seed, seconds, counts, floors, recovery, errors, rules, problems }) {
   return [
     `Chaos of tasks on ${engine}: ${seconds} s, seed ${seed}`,
     "",
@@ -72,6 +72,10 @@ function toText({ engine, seed, seconds, counts, floors, recovery, rules, proble
         ["longest", recovery.max],
       ],
     ),
+    "",
+    ...errorTable("nodes", errors.nodes),
+    "",
+    ...errorTable("clients", errors.clients),
     "",
     ...table(
       ["violations of", "number"],

@@ -2,7 +2,7 @@
 const ENDS = new Set(["end", "park", "abort"]);
 
 /**
- * Returns the runs of each task by its number. A run has its node, its entries, and `ending`, the kind of the entry that
+ * Returns the runs of each task by its number. A run has its node, its tool, its entries, and `ending`, the kind of the entry that
  * ended it. A worker runs a task at most once at a time.
  */
 export function indexRuns(truth) {
@@ -10,7 +10,8 @@ export function indexRuns(truth) {
   for (const [place, entry] of truth.entries()) {
     const runs = tasks.get(entry.number) ?? [];
     tasks.set(entry.number, runs);
-    if (entry.kind === "begin") runs.push({ node: entry.node, at: entry.at, entries: [], ending: undefined });
+    if (entry.kind === "begin")
+      runs.push({ node: entry.node, tool: entry.step, at: entry.at, entries: [], ending: undefined });
     const run = runs.findLast(({ node }) => node === entry.node);
     if (run === undefined) continue;
     run.entries.push({ ...entry, place });

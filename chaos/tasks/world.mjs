@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { at } from "../../scripts/lib/project.mjs";
 import { Random } from "../../scripts/oracle/corpus/random.mjs";
+import { stallsOf } from "../history/troubles.mjs";
 import { Nodes } from "../nodes.mjs";
 import { createFolder } from "../support.mjs";
 import { readTruth } from "../truth.mjs";
@@ -25,7 +26,9 @@ export async function play({ engine: name, isShort, seed }) {
     const kills = await runAll(nodes, load, { count: floors.tasks, limitMs, random });
     const { tasks, uncertain, errors } = load;
     const { accidents, errors: nodeErrors } = nodes;
-    return { tasks, uncertain, errors, kills, accidents, nodeErrors, floors, truth: readTaskTruth(file) };
+    const entries = readTruth(file);
+    const truth = entries.filter(({ kind }) => kind !== "stall").map(toTaskEntry);
+    return { tasks, uncertain, errors, kills, accidents, nodeErrors, floors, stalls: stallsOf(entries), truth };
   } finally {
     await nodes.end();
     await engine.end();
@@ -63,14 +66,7 @@ async function killUntil(isOver, nodes, random, kills) {
   }
 }
 
-/** Returns the entries of the handlers, in the order in which they were written. */
-function readTaskTruth(file) {
-  return readTruth(file).map(({ kind, node, subject, principal, session, at }) => ({
-    kind,
-    node,
-    number: Number(subject),
-    step: principal,
-    value: session,
-    at,
-  }));
+/** Returns an entry of a handler. The step of a `begin` is the tool. */
+function toTaskEntry({ kind, node, subject, principal: step, session: value, at }) {
+  return { kind, node, number: Number(subject), step, value, at };
 }

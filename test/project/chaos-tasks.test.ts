@@ -19,9 +19,19 @@ const ON_OTHER = { node: "n1.2" };
 const KILL = { node: "n0.1", at: 150 };
 
 /** Run of a task with one step. */
-const RUN = [entry("begin", 100), step("step", 110), step("done", 120), step("kept", 130), entry("end", 140)];
+const RUN = [
+  entry("begin", 100, { step: "restartable" }),
+  step("step", 110),
+  step("done", 120),
+  step("kept", 130),
+  entry("end", 140),
+];
 /** Run that is lost in its step, and the run that takes over. */
-const LOST = [entry("begin", 100), step("step", 110)];
+const LOST = [entry("begin", 100, { step: "restartable" }), step("step", 110)];
+const FRAGILE = (truth: readonly Fields[]) =>
+  truth.map((line) => (line.kind === "begin" ? { ...line, step: "fragile" } : line));
+/** Run that ends by an abort in its step. */
+const ABORTED = [...LOST, entry("abort", 150)];
 const TAKEN = RUN.map((line) => ({ ...line, ...ON_OTHER, at: line.at + 4_000 }));
 
 const sees = (status: string, at: number, detail?: string) => ({ status, at, detail });
@@ -43,6 +53,7 @@ const history = (details: Fields = {}): Fields => ({
   truth: RUN,
   kills: [],
   uncertain: [],
+  stalls: [],
   accidents: [],
   floors: {},
   ...details,
@@ -122,7 +133,32 @@ const VIOLATIONS: readonly (readonly [rule: string, name: string, details: Field
   [
     "a tool that is not restartable runs once",
     "a fragile task begins again",
-    fragile(WORKER_LOST, { kills: [KILL], truth: [...LOST, ...TAKEN] }),
+    fragile(WORKER_LOST, { kills: [KILL], truth: FRAGILE([...LOST, ...TAKEN]) }),
+  ],
+  [
+    "a tool that is not restartable runs once",
+    "a fragile task that no client knows begins again",
+    {
+      kills: [KILL],
+      uncertain: [{ number: 1 }],
+      truth: [...RUN, ...FRAGILE([...LOST, ...TAKEN]).map((line) => ({ ...line, number: 1 }))],
+    },
+  ],
+  ["a run is aborted only for a cause", "a run is aborted by nobody", { truth: ABORTED, tasks: [] }],
+  [
+    "a run is aborted only for a cause",
+    "a run is aborted after a short stall",
+    { truth: ABORTED, tasks: [], stalls: [{ kind: "stall", nodes: ["n0.1"], at: 50, until: 1_100 }] },
+  ],
+  [
+    "a run is aborted only for a cause",
+    "a run is aborted after a stall of another worker",
+    { truth: ABORTED, tasks: [], stalls: [{ kind: "stall", nodes: ["n1.2"], at: -3_000, until: 145 }] },
+  ],
+  [
+    "a lost process is told as worker_lost",
+    "a fragile task is told as lost before its worker is killed",
+    fragile(WORKER_LOST, { kills: [{ node: "n0.1", at: 9_000 }] }),
   ],
   [
     "a lost process is told as worker_lost",
@@ -157,6 +193,11 @@ const VIOLATIONS: readonly (readonly [rule: string, name: string, details: Field
       truth: [entry("begin", 90), step("step", 1_200)],
     },
   ],
+  [
+    "no errors of defects",
+    "a worker reports an error of its program",
+    { nodeErrors: new Map([["tool fragile: TypeError: x is not a function", 1]]) },
+  ],
 ];
 
 describe("judge of the chaos of tasks", () => {
@@ -171,6 +212,14 @@ describe("judge of the chaos of tasks", () => {
     deepEqual(problems, []);
     const { takeovers, stepsAgain, kills } = counts;
     deepEqual({ takeovers, stepsAgain, kills }, { takeovers: 1, stepsAgain: 1, kills: 1 });
+  });
+
+  test("accepts a run that is aborted since its task is cancelled, or since its worker did not run for about a lease", () => {
+    const cancelled = task({ isCancelAsked: true, seen: [sees("cancelled", 200)] });
+    deepEqual(judge(history({ truth: ABORTED, tasks: [cancelled] })).problems, []);
+    const stalls = [{ kind: "stall", nodes: ["n0.1"], at: -2_500, until: 145 }];
+    const { problems, counts } = judge(history({ truth: [...ABORTED, ...TAKEN], stalls }));
+    deepEqual([problems, counts.stalls], [[], 1]);
   });
 
   test("accepts a fragile task that is lost with its worker", () => {
