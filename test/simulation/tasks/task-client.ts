@@ -54,6 +54,11 @@ export class TaskClient {
         this.#history.violate("serves", `the call of ${plan.tool} gets ${JSON.stringify(message.error)}`);
       return;
     }
+    if (message.result.resultType === "input_required") {
+      task.settled = "asked";
+      this.#history.count("task calls that ask in their request");
+      return;
+    }
     if (message.result.resultType !== "task") return this.#endDirectly(message);
     task.id = message.result.taskId as string;
     this.#history.count("tasks known");

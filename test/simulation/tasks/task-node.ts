@@ -52,6 +52,8 @@ function createServer(node: SimNode, history: TaskHistory): Server {
     {
       clock: process,
       validator: defaultValidator,
+      // Real keys need more than the digests of the simulation.
+      stateCodec: { encode: (text) => text, decode: (text) => text },
       onError: (error, { where }) => history.note(`${node.name} reports ${where}: ${error}`),
     },
     [modernServer],
@@ -78,7 +80,8 @@ async function perform(node: SimNode, history: TaskHistory, number: number, ctx:
     return values.join(" ");
   } catch (error) {
     run.end = error instanceof HandlerSuspended ? "suspended" : "failed";
-    // While the engine is away, a call stays in its request. Its questions are not those of a task.
+    // A call may stay in its request: while the engine is away, or if its caller has many tasks. Its questions are not
+    // those of a task.
     if (run.end === "suspended" && !(error instanceof TaskSuspended)) task.settled ??= "asked";
     throw error;
   } finally {
