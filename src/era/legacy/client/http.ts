@@ -1,4 +1,5 @@
 import { AbortSwitch } from "../../../call/abort-switch.js";
+import { askedMs, backoffMs } from "../../../call/backoff.js";
 import { cancelParams } from "../../../call/channel-request.js";
 import { pause } from "../../../call/clock.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
@@ -103,11 +104,11 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   }
 
   respond(id: RequestId, result: JsonText): void | Promise<void> {
-    if (!this.closed) return this.#post("POST of a response", formatResult(id, result)).then(() => {});
+    if (!this.closed) return this.#respond(formatResult(id, result));
   }
 
   respondError(id: RequestId, error: RpcErrorObject): void | Promise<void> {
-    if (!this.closed) return this.#post("POST of a response", formatFailure(id, error)).then(() => {});
+    if (!this.closed) return this.#respond(formatFailure(id, error));
   }
 
   /**
@@ -215,15 +216,44 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   async #post(what: string, body: string, mustArrive?: boolean): Promise<boolean> {
     const session = this.#session;
     try {
-      await this.wire.deliver(what, { ...this.wire.headers.post, ...session.headers }, body, new AbortSwitch());
+      await this.#deliver(what, body, session);
       return true;
     } catch (error) {
-      if (this.closed) return false;
-      if (mustArrive) throw error;
-      if (error instanceof ConnectionError && isSessionLost(error.status, session)) this.#loseSession(session);
-      this.wire.report(toError(error));
+      if (mustArrive && !this.closed) throw error;
+      this.#onUndelivered(error, session);
       return false;
     }
+  }
+
+  /**
+   * Posts a response to a request of the server, which may wait for it in a call. Repeats it while the server is busy or
+   * away; a server drops a second response. Never rejects.
+   */
+  async #respond(body: string): Promise<void> {
+    const { clock, reconnect } = this.#streams;
+    const backoff = { delayMs: reconnect.firstDelayMs, maxDelayMs: reconnect.maxDelayMs };
+    const session = this.#session;
+    const wire = new AbortSwitch();
+    for (let failures = 0; ; failures++) {
+      try {
+        return await this.#deliver("POST of a response", body, session);
+      } catch (error) {
+        if (failures >= reconnect.maxFruitless || !mayCome(error)) return this.#onUndelivered(error, session);
+        const ms = Math.max(askedMs(error, backoff), backoffMs(failures, backoff));
+        await this.wire.hold(wire, pause(clock, ms, wire.signal));
+        if (this.closed) return;
+      }
+    }
+  }
+
+  #deliver(what: string, body: string, session: ClientSession): Promise<void> {
+    return this.wire.deliver(what, { ...this.wire.headers.post, ...session.headers }, body, new AbortSwitch());
+  }
+
+  #onUndelivered(error: unknown, session: ClientSession): void {
+    if (this.closed) return;
+    if (error instanceof ConnectionError && isSessionLost(error.status, session)) this.#loseSession(session);
+    this.wire.report(toError(error));
   }
 
   async #delete(headers: HeaderRecord, wire: AbortSwitch): Promise<void> {
@@ -295,6 +325,11 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   #loseSession(session: ClientSession): void {
     if (this.#session.isSameAs(session)) this.wire.guard(() => this.onSessionLost());
   }
+}
+
+/** True if a message that was not taken may be taken later: the server said when, or was not reached. */
+function mayCome(error: unknown): boolean {
+  return error instanceof ConnectionError && (error.retryAfterMs !== undefined || error.delivery === "not_sent");
 }
 
 /** True if the session is lost. Outside a session, 404 has another meaning. */
