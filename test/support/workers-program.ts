@@ -12,6 +12,10 @@ export interface WorkersOptions {
   readonly own?: boolean;
   /** Number of the first worker that cannot start. */
   readonly fail?: number;
+  /** Number of the first worker that waits for `release`. */
+  readonly hold?: number;
+  /** Maximum number of files that a process can open. */
+  readonly files?: number;
   readonly limits?: Readonly<Record<string, number>>;
 }
 
@@ -49,8 +53,11 @@ export class WorkersProgram {
   readonly ended: Promise<number | null>;
   readonly #child: ChildProcessWithoutNullStreams;
 
-  private constructor(t: TestContext, options: object) {
-    this.#child = spawn(process.execPath, [program("workers"), JSON.stringify(options)], { detached: true });
+  private constructor(t: TestContext, { files, ...options }: Omit<WorkersOptions, "serve">) {
+    const command = [process.execPath, program("workers"), JSON.stringify(options)];
+    const limited = files === undefined ? command : ["sh", "-c", `ulimit -n ${files}; exec "$@"`, "sh", ...command];
+    const [first = "", ...args] = limited;
+    this.#child = spawn(first, args, { detached: true });
     createInterface({ input: this.#child.stdout }).on("line", this.lines.take);
     createInterface({ input: this.#child.stderr }).on("line", this.errors.take);
     this.ended = once(this.#child, "exit").then(([code]) => code as number | null);
@@ -63,8 +70,8 @@ export class WorkersProgram {
   static async start(t: TestContext, options: WorkersOptions): Promise<WorkersProgram> {
     const presences = new Presences();
     const presence = await presences.listen(t);
-    const started = new WorkersProgram(t, { presence, ...options });
-    return Object.assign(started, { presences });
+    const all = { presence, ...options };
+    return Object.assign(new WorkersProgram(t, all), { presences });
   }
 
   get pid(): number {
@@ -86,6 +93,28 @@ export class WorkersProgram {
   async command(name: "restart" | "drain" | "close"): Promise<string> {
     this.#child.stdin.write(`${name}\n`);
     return this.lines.until(new RegExp(`^${name} `));
+  }
+
+  /** Lets the primary start no process, until `unblock`. */
+  async block(how: "folder" | "user" | "files"): Promise<void> {
+    this.#child.stdin.write(`block ${how}\n`);
+    await this.lines.until("blocked");
+  }
+
+  async unblock(): Promise<void> {
+    this.#child.stdin.write("unblock\n");
+    await this.lines.until("unblocked");
+  }
+
+  /** Resolves when a worker waits for its release, with the function that releases it. */
+  async held(id: number): Promise<() => void> {
+    const [, , pid] = (await this.lines.until(new RegExp(`^held ${id} `))).split(" ");
+    return () => void process.kill(Number(pid), "SIGUSR2");
+  }
+
+  /** Resolves with the process id of a worker, once it serves. */
+  async worker(id: number): Promise<number> {
+    return Number((await this.lines.until(new RegExp(`^worker ${id} `))).split(" ")[2]);
   }
 
   signal(signal: NodeJS.Signals, to: "primary" | "group"): void {

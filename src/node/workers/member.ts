@@ -32,9 +32,9 @@ export interface Address {
 /** Worker, as its primary sees it. */
 export class Member {
   readonly id: number;
-  /** Resolves when the worker serves. Rejects with its error if it ends before. */
+  /** Resolves when the worker serves. Rejects with its error if it ends before, or has no process. */
   readonly started: Promise<Address>;
-  /** Resolves when the process has ended. */
+  /** Resolves when the process has ended, or could not be started. */
   readonly ended: Promise<void>;
   /** Time at which the worker began to serve. */
   servesSince: number | undefined;
@@ -59,18 +59,20 @@ export class Member {
       process.stderr.write(chunk);
       if (this.servesSince === undefined) this.#errors = (this.#errors + chunk.toString()).slice(-MAX_ERRORS);
     });
-    const outputEnded = new Promise<void>((resolve) => (stderr === null ? resolve() : stderr.once("close", resolve)));
+    const outputEnded = new Promise<void>((resolve) => (stderr ? stderr.once("close", resolve) : resolve()));
     // A process that the worker started may still have its output open.
     const outputRead = () => settlesWithin(outputEnded, OUTPUT_MS);
     this.ended = new Promise((resolve) => {
       worker.once("exit", (code: number | null, signal: string | null) => {
-        clearTimeout(this.#timer);
-        this.isEnded = true;
-        this.end = signal ? `was ended by ${signal}` : `ended with code ${code}`;
+        this.#ends(signal ? `was ended by ${signal}` : `ended with code ${code}`);
         closeUntaken();
-        // The process is gone, so that nobody waits for the ends of its leases.
-        this.#hosted?.close();
         void outputRead().then(() => resolve());
+      });
+      worker.on("error", ({ message }) => {
+        // A process without an id never existed, and has no exit. That of another one is told by its exit.
+        if (worker.process.pid !== undefined || this.isEnded) return;
+        this.#ends(`could not be started (${message})`);
+        resolve();
       });
     });
     worker.once("disconnect", () => this.#endSoon());
@@ -108,6 +110,14 @@ export class Member {
     clearTimeout(limit);
   }
 
+  #ends(end: string): void {
+    clearTimeout(this.#timer);
+    this.isEnded = true;
+    this.end = end;
+    // The process is gone, so that nobody waits for the ends of its leases.
+    this.#hosted?.close();
+  }
+
   /** Ends a process that has left, but in which something of the program goes on. */
   #endSoon(): void {
     if (this.isEnded) return;
@@ -142,7 +152,8 @@ export class Member {
 
   #silentEnd(): Error {
     const text = this.#errors.trim();
-    return new Error(`serveHttp: worker ${this.id} ${this.end} before it served${text && `:\n${text}`}`);
+    const when = this.#worker.process.pid === undefined ? "" : " before it served";
+    return new Error(`serveHttp: worker ${this.id} ${this.end}${when}${text && `:\n${text}`}`);
   }
 
   #send(message: FromPrimary, sent?: () => void): void {
@@ -169,6 +180,8 @@ function followConnections(child: ChildProcess): () => void {
     string | undefined,
     { readonly seq: number | undefined; readonly handle: { close(): void } }
   >();
+  // A process that could not be started may have no channel.
+  if (child.send === undefined) return () => {};
   const send = child.send.bind(child) as (message: HandOver, handle: never, ...rest: never[]) => boolean;
   child.send = (message: HandOver, handle: never, ...rest: never[]) => {
     if (message.act === "newconn") untaken.set(message.key, { seq: message.seq, handle });

@@ -14,7 +14,7 @@ export interface RunningHttpPrimary {
   readonly ready: boolean;
   /**
    * Replaces all workers, one at a time: a new one listens before the old one drains. Rejects if a new worker cannot
-   * start; the old ones that are left serve on then.
+   * start; the old ones that are left serve on then. Resolves when `drain` or `close` ends it.
    * @default graceMs: 10_000
    */
   restart(graceMs?: number): Promise<void>;
@@ -80,6 +80,8 @@ class WorkerPool {
   readonly #host = new StateHost();
   readonly #key: string;
   readonly #members = new Set<Member>();
+  /** Workers that replace another one while it serves. */
+  readonly #successors = new WeakMap<Member, Member>();
   readonly #closing = new AbortController();
   /** Port that workers listen on. 0 until a listener with a free port is lost. */
   #port: number;
@@ -103,15 +105,15 @@ class WorkerPool {
 
   /** Starts the first workers. Rejects with the error of a worker that cannot start. */
   async start(): Promise<Address> {
-    const first = Array.from({ length: this.#options.count }, () => this.#fork());
     try {
+      const first = Array.from({ length: this.#options.count }, () => this.#fork());
       const [bound] = await Promise.all(first.map(({ started }) => started));
       this.#bound = bound;
+      for (const member of first) this.#keep(member);
     } catch (error) {
       await this.close();
       throw error;
     }
-    for (const member of first) this.#keep(member);
     return this.#bound as Address;
   }
 
@@ -136,12 +138,21 @@ class WorkerPool {
   }
 
   async #restart(graceMs: number): Promise<void> {
-    for (const old of [...this.#members]) {
-      if (this.#closing.signal.aborted || !old.serves) continue;
-      const next = this.#fork();
-      await this.#serves(next);
-      this.#keep(next);
-      await old.drain(graceMs, this.#limitMs(graceMs));
+    const { signal } = this.#closing;
+    try {
+      for (const old of [...this.#members]) {
+        // A worker that starts now may have read the old program.
+        await old.started.catch(() => {});
+        if (signal.aborted || !old.serves) continue;
+        await this.#start(old);
+        await old.drain(graceMs, this.#limitMs(graceMs));
+      }
+    } catch (error) {
+      // Workers that start are ended by drain and close.
+      if (!signal.aborted) throw error;
+    } finally {
+      // The old worker may have ended while the new one failed.
+      for (let missing = this.#missing; missing > 0; missing--) void this.#replace();
     }
   }
 
@@ -149,24 +160,37 @@ class WorkerPool {
     return this.#options.lameDuckMs + graceMs + CLOSE_MS;
   }
 
-  #fork(): Member {
+  /** Starts a process. It takes the place of `old` as soon as that leaves. Throws if the system refuses a process. */
+  #fork(old?: Member): Member {
     const member = new Member(this.#cluster.fork(), {
       host: this.#host,
       key: this.#key,
       port: () => this.#portNow(),
     });
     this.#members.add(member);
-    void member.ended.then(() => this.#members.delete(member));
+    if (old !== undefined) this.#successors.set(member, old);
+    void member.ended.then(() => {
+      this.#members.delete(member);
+      // node:cluster keeps a worker whose process could not be started.
+      delete this.#cluster.workers?.[member.id];
+    });
     return member;
   }
 
-  /** Resolves when a worker serves. Ends a worker that cannot, although its program goes on. */
-  async #serves(member: Member): Promise<Address> {
-    try {
-      return await member.started;
-    } catch (error) {
+  /** Starts a worker, in place of `old` if it is given. Rejects if it cannot serve. */
+  async #start(old?: Member): Promise<void> {
+    for (;;) {
+      const member = this.#fork(old);
+      try {
+        const { port } = await member.started;
+        if (port === this.#bound?.port) return this.#keep(member);
+      } catch (error) {
+        await member.close(CLOSE_MS);
+        throw error;
+      }
+      // It listens on another port, since the last listener on the port was lost meanwhile.
       await member.close(CLOSE_MS);
-      throw error;
+      if (this.#closing.signal.aborted) return;
     }
   }
 
@@ -180,30 +204,31 @@ class WorkerPool {
     });
   }
 
-  /** Starts workers until there are as many as wanted. */
+  /** Starts a worker unless there are as many as wanted. Tries again until it serves. */
   async #replace(): Promise<void> {
     const { signal } = this.#closing;
-    const delay = this.#failures === 0 ? 0 : backoffMs(Math.min(this.#failures - 1, 10), REPLACE);
-    this.#failures++;
-    await pause(systemClock, delay, signal);
-    const isEnough = [...this.#members].filter(({ isLeaving }) => !isLeaving).length >= this.#options.count;
-    if (signal.aborted || isEnough) return;
-    const member = this.#fork();
-    try {
-      const { port } = await this.#serves(member);
-      if (port !== this.#bound?.port) return await this.#replaceStray(member);
-      this.#keep(member);
-    } catch (error) {
-      if (signal.aborted) return;
-      process.emitWarning(error as Error);
-      await this.#replace();
+    for (let isTried = false; !isTried; ) {
+      const delay = this.#failures === 0 ? 0 : backoffMs(Math.min(this.#failures - 1, 10), REPLACE);
+      this.#failures++;
+      await pause(systemClock, delay, signal);
+      if (signal.aborted || this.#missing <= 0) return;
+      isTried = await this.#start().then(
+        () => true,
+        (error: Error) => {
+          if (!signal.aborted) process.emitWarning(error);
+          return false;
+        },
+      );
     }
   }
 
-  /** Replaces a worker that listens on another port, since the last listener on the port was lost meanwhile. */
-  async #replaceStray(member: Member): Promise<void> {
-    await member.close(CLOSE_MS);
-    await this.#replace();
+  /** Number of workers that are to be started. The successor of a worker counts when that has left. */
+  get #missing(): number {
+    const counts = (member: Member) => {
+      const old = this.#successors.get(member);
+      return !member.isLeaving && (old === undefined || old.isLeaving || old.isEnded);
+    };
+    return this.#options.count - [...this.#members].filter(counts).length;
   }
 
   /** Workers share a listener by the port that they ask for. Without one, the port is asked for by its number. */

@@ -1,7 +1,11 @@
 // A server on several processes. Arguments: options as JSON: { "serve": options of serveHttp, "presence": a port to which
 // each process connects while it lives, "own": true for a cluster of its own, "fail": the number of the first worker
-// that cannot start, "limits": limits of the server }. The primary takes commands from its standard input, a line each.
+// that cannot start, "hold": the number of the first worker that waits for SIGUSR2 before it serves, "limits": limits of the
+// server }. The primary takes commands from its standard input, a line each: a method of the running server, or
+// `block <folder|user|files>`, after which no process can be started, and `unblock`.
 import cluster from "node:cluster";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import { memoryCluster } from "bowline/cluster";
@@ -9,7 +13,7 @@ import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { tasks } from "bowline/tasks/server";
 
-const { serve, presence, own, fail, limits } = JSON.parse(process.argv[2] ?? "{}");
+const { serve, presence, own, fail, hold, limits } = JSON.parse(process.argv[2] ?? "{}");
 if (presence !== undefined) connect(presence, "127.0.0.1").unref();
 if (cluster.worker?.id >= fail) throw new Error("the worker has no database");
 
@@ -55,6 +59,29 @@ server
   })
   .resource("a:b", { name: "r" }, () => "r");
 
+/** Files that are open so that no more can be. */
+const opened = [];
+const blocks = {
+  folder: () => cluster.setupPrimary({ cwd: "/no/such/folder" }),
+  user: () => cluster.setupPrimary({ uid: "no number" }),
+  files: () => {
+    try {
+      for (;;) opened.push(openSync(process.argv[1]));
+    } catch (error) {
+      if (error.code !== "EMFILE") throw error;
+    }
+  },
+};
+const unblock = () => {
+  cluster.setupPrimary({ cwd: undefined, uid: undefined });
+  for (const file of opened.splice(0)) closeSync(file);
+};
+
+if (cluster.worker?.id >= hold) {
+  const released = once(process, "SIGUSR2");
+  tell(`held ${cluster.worker.id} ${process.pid}`);
+  await released;
+}
 try {
   const running = await serveHttp(server, serve);
   for (const signal of ["SIGINT", "SIGTERM"])
@@ -66,7 +93,12 @@ try {
   if (running.worker === undefined) {
     tell(`url ${running.url} ${running.ready}`);
     const input = createInterface({ input: process.stdin });
-    input.on("line", async (command) => {
+    input.on("line", async (line) => {
+      const [command, how] = line.split(" ");
+      if (command === "block" || command === "unblock") {
+        (blocks[how] ?? unblock)();
+        return tell(`${command}ed`);
+      }
       const problem = await running[command](5_000).catch(({ message }) => message);
       tell(`${command} ${running.ready}${problem === undefined ? "" : ` ${JSON.stringify(problem)}`}`);
       if (command !== "restart") input.close();
