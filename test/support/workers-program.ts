@@ -14,6 +14,8 @@ export interface WorkersOptions {
   readonly fail?: number;
   /** Number of the first worker that waits for `release`. */
   readonly hold?: number;
+  /** Number of the first worker whose release sends other messages. */
+  readonly upgraded?: number;
   /** Maximum number of files that a process can open. */
   readonly files?: number;
   readonly limits?: Readonly<Record<string, number>>;

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import type { Worker } from "node:cluster";
 import { settlesWithin } from "../../call/abortable.js";
 import type { HostedNode, StateHost } from "../../cluster/messages/state-host.js";
-import { type FromPrimary, type FromWorker, received, send } from "./messages.js";
+import { type FromPrimary, type FromWorker, PROTOCOL, received, send } from "./messages.js";
 
 /** Maximum number of characters of the errors of a worker that are kept until it serves. */
 const MAX_ERRORS = 4_096;
@@ -129,6 +129,7 @@ export class Member {
 
   #receive(message: FromWorker, started: (address: Address) => void, failed: (error: Error) => void): void {
     if (message.bowline === "state") this.#hosted?.receive(message.batch);
+    else if (message.bowline === "hello" && message.protocol !== PROTOCOL) failed(this.#upgrade(message.protocol));
     else if (message.bowline === "hello") this.#welcome(message.needsState);
     else if (message.bowline === "failed")
       failed(Object.assign(new Error(message.message), message.code === undefined ? {} : { code: message.code }));
@@ -148,6 +149,13 @@ export class Member {
       });
     const state = this.#hosted && { node: this.#hosted.name, key };
     this.#send({ bowline: "welcome", worker: this.id, port: port(), state });
+  }
+
+  #upgrade(protocol: unknown): Error {
+    const versions = `version ${protocol} of the messages between processes, and the primary version ${PROTOCOL}`;
+    return new Error(
+      `serveHttp: worker ${this.id} has ${versions}. The package was upgraded: restart the primary, too`,
+    );
   }
 
   #silentEnd(): Error {

@@ -1,9 +1,15 @@
 import type { FromHost, ToHost } from "../../cluster/messages/messages.js";
 
+/**
+ * Version of these messages and of those of the shared state. Increase it when a primary and a worker of the release
+ * before would not understand each other.
+ */
+export const PROTOCOL = 1;
+
 /** Message of a worker to its primary. */
 export type FromWorker =
   /** The program has reached `serveHttp`. `needsState` tells if its server has no cluster of its own. */
-  | { readonly bowline: "hello"; readonly needsState: boolean }
+  | { readonly bowline: "hello"; readonly protocol: number; readonly needsState: boolean }
   | { readonly bowline: "listening"; readonly url: string; readonly port: number }
   | { readonly bowline: "failed"; readonly message: string; readonly code: string | undefined }
   | { readonly bowline: "state"; readonly batch: readonly ToHost[] };

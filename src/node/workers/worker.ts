@@ -2,7 +2,7 @@ import type { Cluster as NodeCluster } from "node:cluster";
 import type { Cluster } from "../../cluster/cluster.js";
 import { MessageCluster } from "../../cluster/messages/message-cluster.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { type FromPrimary, type FromWorker, received, send } from "./messages.js";
+import { type FromPrimary, type FromWorker, PROTOCOL, received, send } from "./messages.js";
 
 /** Server that is listening, as far as workers need it. */
 export interface ServedByWorkers {
@@ -82,7 +82,7 @@ class Primary {
         clearTimeout(late);
         resolve(welcome as Welcome);
       });
-      this.#send({ bowline: "hello", needsState });
+      this.#send({ bowline: "hello", protocol: PROTOCOL, needsState });
     });
   }
 

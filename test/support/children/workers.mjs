@@ -1,7 +1,8 @@
 // A server on several processes. Arguments: options as JSON: { "serve": options of serveHttp, "presence": a port to which
 // each process connects while it lives, "own": true for a cluster of its own, "fail": the number of the first worker
-// that cannot start, "hold": the number of the first worker that waits for SIGUSR2 before it serves, "limits": limits of the
-// server }. The primary takes commands from its standard input, a line each: a method of the running server, or
+// that cannot start, "hold": the number of the first worker that waits for SIGUSR2 before it serves, "upgraded": the
+// number of the first worker of another release, "limits": limits of the server }. The primary takes commands from its
+// standard input, a line each: a method of the running server, or
 // `block <folder|user|files>`, after which no process can be started, and `unblock`.
 import cluster from "node:cluster";
 import { once } from "node:events";
@@ -13,7 +14,7 @@ import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { tasks } from "bowline/tasks/server";
 
-const { serve, presence, own, fail, hold, limits } = JSON.parse(process.argv[2] ?? "{}");
+const { serve, presence, own, fail, hold, upgraded, limits } = JSON.parse(process.argv[2] ?? "{}");
 if (presence !== undefined) connect(presence, "127.0.0.1").unref();
 if (cluster.worker?.id >= fail) throw new Error("the worker has no database");
 
@@ -81,6 +82,10 @@ if (cluster.worker?.id >= hold) {
   const released = once(process, "SIGUSR2");
   tell(`held ${cluster.worker.id} ${process.pid}`);
   await released;
+}
+if (cluster.worker?.id >= upgraded) {
+  process.send({ bowline: "hello", protocol: 2, needsState: true });
+  await new Promise(() => process.on("message", () => tell("welcomed")));
 }
 try {
   const running = await serveHttp(server, serve);

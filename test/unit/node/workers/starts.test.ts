@@ -101,3 +101,14 @@ for (const end of ["drain", "close"] as const)
     equal(await program.ended, 0);
     await program.presences.gone();
   });
+
+test("a restart rejects if the new workers send other messages, and the old ones serve on", limit, async (t) => {
+  const program = await WorkersProgram.start(t, { serve: TWO, upgraded: 3 });
+  await program.port();
+  match(
+    await program.command("restart"),
+    /^restart true .*version 2 .*The package was upgraded: restart the primary, too"/,
+  );
+  deepEqual(await serving(program, 4), (await program.workers(2)).sort());
+  equal(program.lines.all.includes("welcomed"), false);
+});
