@@ -204,29 +204,39 @@ function publish({ of }: Names): string {
     end $body$;`;
 }
 
-/** Deletes rows whose life is over. Returns false while another process does it. */
+/**
+ * Deletes up to `_limit` rows of each table whose life is over. Returns `more` if there may be more, `none`, or `busy` while
+ * another process does it.
+ */
 function sweep({ of }: Names): string {
+  const deleted = "get diagnostics _rows = row_count; _most := greatest(_most, _rows);";
   return `
     create function ${of("sweep_1")}(_lock bigint, _limit int, _messages_keep interval)
-    returns boolean language plpgsql as $body$
+    returns text language plpgsql as $body$
     declare
-      _log bigint; _now timestamptz := clock_timestamp();
+      _log bigint; _now timestamptz := clock_timestamp(); _rows int; _most int := 0; _logs int := 0;
     begin
-      if not pg_try_advisory_xact_lock(_lock) then return false; end if;
+      if not pg_try_advisory_xact_lock(_lock) then return 'busy'; end if;
       delete from ${of("records")} where key in (
         select key from ${of("records")} where expires <= _now limit _limit for update skip locked);
+      ${deleted}
       delete from ${of("leases")} where name in (
         select name from ${of("leases")} where until <= _now limit _limit for update skip locked);
+      ${deleted}
       delete from ${of("buckets")} where key in (
         select key from ${of("buckets")} where full_at <= _now limit _limit for update skip locked);
+      ${deleted}
       delete from ${of("messages")} where (sender, seq) in (
         select sender, seq from ${of("messages")} where at <= _now - _messages_keep limit _limit
         for update skip locked);
+      ${deleted}
       delete from ${of("logs")} where id in (
         select id from ${of("logs")} where gone <= _now limit _limit for update skip locked);
+      ${deleted}
       for _log in select id from ${of("logs")} where expires <= _now limit _limit / 10 for update skip locked loop
         perform ${of("trim_1")}(_log);
+        _logs := _logs + 1;
       end loop;
-      return true;
+      return case when _most >= _limit or _logs >= _limit / 10 then 'more' else 'none' end;
     end $body$;`;
 }

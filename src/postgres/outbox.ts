@@ -107,9 +107,10 @@ export class Outbox {
     return payloads;
   }
 
-  /** Deletes rows whose life is over, if no other process does it. */
-  async sweep(): Promise<void> {
-    const text = `select ${this.#names.of("sweep_1")}(${LOCK_OF(this.#names)} + 1, 1000, interval '60 seconds')::text as done`;
-    await this.#engine.run({ operation: "sweep", text });
+  /** Deletes a part of the rows whose life is over, if no other process does it. Resolves with true if there may be more. */
+  async sweep(): Promise<boolean> {
+    const text = `select ${this.#names.of("sweep_1")}(${LOCK_OF(this.#names)} + 1, 1000, interval '60 seconds')::text as state`;
+    const [row] = await this.#engine.run({ operation: "sweep", text });
+    return row?.state === "more";
   }
 }

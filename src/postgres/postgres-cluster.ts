@@ -6,6 +6,7 @@ import type { EngineBuckets } from "../cluster/engine/buckets.js";
 import type { EngineLeases } from "../cluster/engine/leases.js";
 import type { EngineLogs } from "../cluster/engine/logs.js";
 import type { EngineQueue } from "../cluster/engine/queue.js";
+import { Sweep } from "../cluster/engine/sweep.js";
 import { postgresBuckets } from "./buckets.js";
 import { PostgresBus } from "./bus.js";
 import type { PostgresClient } from "./client.js";
@@ -92,6 +93,7 @@ class SharedByPostgres implements PostgresCluster {
   readonly #engine: Engine;
   readonly #names: Names;
   readonly #outbox: Outbox;
+  readonly #sweep: Sweep;
   readonly #followers: PostgresFollowers;
   readonly #listener: Listener;
   readonly #heartbeatMs: number;
@@ -110,6 +112,7 @@ class SharedByPostgres implements PostgresCluster {
     this.#names = names;
     this.#heartbeatMs = heartbeatMs;
     this.#outbox = new Outbox(engine, names, node);
+    this.#sweep = new Sweep(clock, () => this.#outbox.sweep());
     this.#followers = new PostgresFollowers(engine, names, this.#outbox, signal);
     this.records = new PostgresRecords(engine, names);
     this.logs = postgresLogs(engine, names, node, this.#followers);
@@ -214,6 +217,6 @@ class SharedByPostgres implements PostgresCluster {
     this.#outbox.beat();
     await this.#followers.look().catch(() => {});
     this.#beats++;
-    if (this.#beats % BEATS_PER_SWEEP === 0) await this.#outbox.sweep().catch(() => {});
+    if (this.#beats % BEATS_PER_SWEEP === 0) void this.#sweep.run();
   }
 }

@@ -4,6 +4,7 @@ import { ClusterChanges } from "../cluster/changes.js";
 import type { ChangingServer, Cluster, LocalChanges } from "../cluster/cluster.js";
 import type { EngineBuckets } from "../cluster/engine/buckets.js";
 import type { EngineLeases } from "../cluster/engine/leases.js";
+import { Sweep } from "../cluster/engine/sweep.js";
 import { DefinitionError } from "../protocol/errors.js";
 import { SqliteBus } from "./bus.js";
 import { Engine } from "./engine.js";
@@ -87,6 +88,7 @@ class SharedByFile implements SqliteCluster {
   readonly buckets: EngineBuckets;
   readonly ready: Promise<void>;
   readonly #engine: Engine;
+  readonly #sweep: Sweep;
   readonly #heartbeatMs: number;
   readonly #stop = new AbortController();
   #beats = 0;
@@ -108,6 +110,8 @@ class SharedByFile implements SqliteCluster {
     const watch = new Watch(engine);
     this.#engine = engine;
     this.#heartbeatMs = heartbeatMs;
+    const everyMs = (BEATS_PER_SWEEP * heartbeatMs) / 2;
+    this.#sweep = new Sweep(clock, (isFirst) => engine.run("sweep", isFirst ? everyMs : 0));
     this.records = new SqliteRecords(engine);
     this.logs = new SqliteLogs(engine, watch, this.node, signal);
     this.bus = new SqliteBus(engine, watch, this.node);
@@ -172,7 +176,6 @@ class SharedByFile implements SqliteCluster {
     if (!this.#engine.isAvailable) return;
     this.#engine.check();
     this.#beats++;
-    const everyMs = (BEATS_PER_SWEEP * this.#heartbeatMs) / 2;
-    if (this.#beats % BEATS_PER_SWEEP === 0) this.#engine.run("sweep", everyMs).catch(() => {});
+    if (this.#beats % BEATS_PER_SWEEP === 0) void this.#sweep.run();
   }
 }

@@ -1,10 +1,10 @@
 import type { Session } from "./database.js";
 import { trimmerOf } from "./trim.js";
 
-/** Maximum number of rows of a table that one sweep deletes. */
+/** Maximum number of rows of a table that are deleted in one transaction. */
 const MAX_ROWS = 1000;
 
-/** Maximum number of logs that one sweep trims. */
+/** Maximum number of logs that are trimmed in one transaction. */
 const MAX_LOGS = 100;
 
 /** Time for which messages are kept. A process that reads none for longer is told of a gap. */
@@ -28,17 +28,20 @@ export function sweepOperations(session: Session) {
   const messages = database.prepare(`delete from ${of("messages")} where ${some("messages", "at")}`);
   const full = database.prepare(`select id from ${of("logs")} where expires <= ? limit ${MAX_LOGS}`);
   return {
-    /** Sweeps if no process has done so for `everyMs`. */
-    sweep(everyMs: number): void {
+    /** Deletes a part if no process has begun a sweep for `everyMs`. Returns true if there may be more. */
+    sweep(everyMs: number): boolean {
       const { now } = session;
-      if (begin.run(Math.floor(now), everyMs).changes === 0) return;
-      for (const { key } of overdue.all(now)) {
+      if (begin.run(Math.floor(now), everyMs).changes === 0) return false;
+      const ended = overdue.all(now);
+      for (const { key } of ended) {
         clear.run(String(key));
         remove.run(String(key));
       }
-      for (const statement of deletions) statement.run(now);
-      messages.run(now - MESSAGES_MS);
-      for (const { id } of full.all(now)) trim(Number(id));
+      const deleted = [...deletions.map((statement) => statement.run(now)), messages.run(now - MESSAGES_MS)];
+      const logs = full.all(now);
+      for (const { id } of logs) trim(Number(id));
+      const rows = Math.max(ended.length, ...deleted.map(({ changes }) => Number(changes)));
+      return rows >= MAX_ROWS || logs.length >= MAX_LOGS;
     },
   };
 }

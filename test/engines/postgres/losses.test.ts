@@ -102,6 +102,33 @@ for (const library of names) {
   });
 }
 
+test("one sweep deletes all rows whose life is over", async (t) => {
+  const world = new PostgresWorld(t, engine.url, "pg", { heartbeatMs: 200 });
+  /** Number of heartbeats since the first sweep. */
+  let beats = Number.NaN;
+  const node = await world.node((client) => ({
+    ...client,
+    query(text, values, signal) {
+      if (/^select \S*sweep_1/.test(text) && Number.isNaN(beats)) beats = 0;
+      if (/^select \S*publish_1/.test(text)) beats++;
+      return client.query(text, values, signal);
+    },
+  }));
+  t.after(() => world.close(node));
+  const { schema } = world;
+  await admin.query(`
+    insert into ${schema}.records select 'k' || x, '', 1, now() - interval '1 day' from generate_series(1, 5000) x;
+    insert into ${schema}.indexed select 'i', 1, key from ${schema}.records;
+    insert into ${schema}.messages (sender, seq, topic, text, at)
+      select 'another', x, 't', '', now() - interval '1 day' from generate_series(1, 5000) x;`);
+  const left = async () => {
+    const counts = `(select count(*) from ${schema}.records) + (select count(*) from ${schema}.messages)`;
+    return Number((await admin.query(`select ${counts} as n`)).rows[0].n);
+  };
+  await until(async () => (await left()) === 0, "the rows are gone");
+  ok(beats < 10, `${beats} heartbeats after the first sweep`);
+});
+
 /** Loses the reply of the first acquisition of a lease. */
 function losesAcquisition(client: PostgresClient): PostgresClient {
   let isLost = false;

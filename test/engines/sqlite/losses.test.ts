@@ -140,6 +140,24 @@ test("rows whose life is over are deleted", async (t) => {
   equal(other.prepare("select count(*) as n from logs").get()?.n, 1);
 });
 
+test("one sweep deletes all rows whose life is over", async (t) => {
+  const world = new SqliteWorld(t);
+  const clock = new FakeClock();
+  const node = createSqliteCluster({ path: world.path, clock }, cuttable().start);
+  t.after(() => node.close());
+  await node.ready;
+  const other = connect(t, world);
+  other.exec(`with recursive n(x) as (select 1 union all select x + 1 from n where x < 5000)
+    insert into records select 'k' || x, '', 1, 1.0 from n;
+    insert into indexed select 'i', 1.0, key from records;
+    insert into messages select rowid, 'another', 't', '', 0 from records;
+    insert into leases select key, 't', 1.0 from records`);
+  const tables = ["records", "indexed", "messages", "leases"];
+  const rows = () => tables.map((name) => other.prepare(`select count(*) as n from ${name}`).get()?.n);
+  clock.advance(30_000);
+  await until(() => rows().every((count) => count === 0), "the rows are gone");
+});
+
 test("the file is looked at only while something waits", (t) => {
   const clock = new FakeClock();
   const session = prepareTables(connect(t, new SqliteWorld(t)), "");
