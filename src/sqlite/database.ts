@@ -22,7 +22,7 @@ export interface Session {
   readonly database: Database;
   /** Returns the name of a table. */
   readonly of: (name: string) => string;
-  /** Time of the transaction, taken when it could begin. All processes of the machine share its clock. */
+  /** Time of the transaction, taken when it could begin. All processes share it. */
   now: number;
 }
 

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import type { Database, Session } from "./database.js";
 import { failureOf } from "./failure.js";
+import { FileTime } from "./file-time.js";
 import type { Call, FileOptions, Outcome, Reply, Request } from "./messages.js";
 import { openFile } from "./open-file.js";
 import { isRead, type Operations, operationsOf } from "./operations.js";
@@ -21,6 +22,7 @@ export class FileServer {
   readonly #options: FileServerOptions;
   readonly #session: Session;
   readonly #operations: Operations;
+  readonly #time: FileTime;
   readonly #watcher: Watcher;
 
   /** Opens the file and creates its tables. Throws a ClusterError if that fails. */
@@ -30,6 +32,7 @@ export class FileServer {
     try {
       this.#session = openFile(options.open, { prefix, synchronous, timeoutMs });
       this.#operations = operationsOf(this.#session);
+      this.#time = new FileTime(this.#session, clock);
     } catch (error) {
       throw failureOf(error, "open the file");
     }
@@ -55,17 +58,19 @@ export class FileServer {
   #run(calls: readonly Call[]): Outcome[] {
     const { database } = this.#session;
     const [[operation] = ["probe"]] = calls;
+    const areReads = calls.every(([name]) => isRead(name));
     let isCommit = false;
     try {
-      database.exec(calls.every(([name]) => isRead(name)) ? "begin" : "begin immediate");
+      database.exec(areReads ? "begin" : "begin immediate");
     } catch (error) {
       return calls.map(() => failed(error, operation));
     }
     try {
-      this.#session.now = Date.now();
+      this.#session.now = this.#time.begin(areReads);
       const outcomes = calls.map(([name, args]) => ({ value: this.#call(name, args) }));
       isCommit = true;
       database.exec("commit");
+      this.#time.end();
       return outcomes;
     } catch (error) {
       this.#rollBack();

@@ -49,7 +49,8 @@ function migrate(database: Database, of: Session["of"]): void {
 }
 
 /**
- * Returns the statements that create the tables of version 1. Times are milliseconds since 1970. `changed` of a log is
+ * Returns the statements that create the tables of version 1. Times are milliseconds of the time of the
+ * file, which is the time of day in milliseconds since 1970 with the counter `offset`, if there is one. `changed` of a log is
  * the value of the counter `version` at its last change, so that one statement finds the logs that have changed.
  */
 function tables(of: Session["of"]): string {
