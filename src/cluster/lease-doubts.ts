@@ -2,22 +2,22 @@ import { type Backoff, backoffMs } from "../call/backoff.js";
 import { type Clock, pause } from "../call/clock.js";
 import { ClusterError } from "./error.js";
 
-/** Delays between attempts to release a lease. */
+/** Delays between attempts to release. */
 const RETRY: Backoff = { delayMs: 100, maxDelayMs: 5_000 };
-/** Number of attempts that find no lease. An engine may carry out an acquisition after the first of them. */
+/** Number of attempts that find nothing. An engine may carry out an acquisition after the first of them. */
 const CONFIRMATIONS = 4;
-/** Maximum number of leases in doubt. The lives of further ones end by themselves. */
+/** Maximum number of acquisitions in doubt. The lives of further ones end by themselves. */
 const MAX_DOUBTS = 1_000;
 
 export interface LeaseDoubtsOptions {
   readonly clock: Clock;
-  /** Releases a lease in the engine if it has this token. Resolves with true if it had. */
+  /** Releases in the engine what has this token. Resolves with true if there was something. */
   release(name: string, token: string): Promise<boolean>;
 }
 
 /**
- * Leases whose acquisition has an unknown outcome. They are released in the background, so that they do not block other
- * processes for their whole lives. A further acquisition by this process takes them over.
+ * Leases, and jobs that were taken, whose acquisition has an unknown outcome. They are released in the background, so that
+ * they do not block other processes for their whole lives. A further acquisition of a lease by this process takes it over.
  */
 export class LeaseDoubts {
   readonly #options: LeaseDoubtsOptions;
@@ -46,9 +46,14 @@ export class LeaseDoubts {
       if (this.#tokens.get(name) === doubtful) this.#tokens.delete(name);
       return isHeld;
     } catch (error) {
-      if (error instanceof ClusterError && error.failure === "unknown_outcome") void this.#release(name, token, ttlMs);
+      this.note(error, name, token, ttlMs);
       throw error;
     }
+  }
+
+  /** Releases what has this token, in the background, if the error leaves the outcome of its acquisition unknown. */
+  note(error: unknown, name: string, token: string, ttlMs: number): void {
+    if (error instanceof ClusterError && error.failure === "unknown_outcome") void this.#release(name, token, ttlMs);
   }
 
   /** Stops the attempts. */

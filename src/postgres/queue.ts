@@ -27,6 +27,7 @@ export function postgresQueue(engine: Engine, { of }: Names, outbox: Outbox, clo
     done: (id: string, token: string) => engine.changes(statements.done, toStored(id), token),
     later: (id: string, token: string, delayMs: number) =>
       engine.changes(statements.later, toStored(id), token, delayMs),
+    free: (token: string) => engine.changes(statements.free, token),
     changed: () => outbox.nudgeQueue(),
   };
   return new EngineQueue(engine.clock, operations, closed);
@@ -64,6 +65,10 @@ function statementsOf(jobs: string) {
     later: {
       operation: "return a job",
       text: `update ${jobs} set token = null, leased_until = ${after("$3")} where ${own} returning id`,
+    },
+    free: {
+      operation: "return jobs",
+      text: `update ${jobs} set token = null, leased_until = clock_timestamp() where token = $1::text returning id`,
     },
   };
 }

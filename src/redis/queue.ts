@@ -1,6 +1,7 @@
 import type { Job, Queue, TakeOptions } from "../cluster/cluster.js";
 import { eachJob, JobsAtOnce } from "../cluster/engine/jobs-at-once.js";
 import { ClusterError } from "../cluster/error.js";
+import { LeaseDoubts } from "../cluster/lease-doubts.js";
 import { Bell } from "./bell.js";
 import type { Channels } from "./channels.js";
 import type { Engine } from "./engine.js";
@@ -67,6 +68,21 @@ const LATER = script(
   redis.call('PUBLISH', ARGV[4], '')
   return 1`,
 );
+/** ARGV: token, channel. Returns all jobs of a token to the queue. */
+const FREE = script(
+  "return jobs",
+  `${KEYS}
+  local owned, freed = redis.call('HGETALL', owners), 0
+  for at = 1, #owned, 2 do
+    if owned[at + 1] == ARGV[1] then
+      redis.call('HDEL', owners, owned[at])
+      redis.call('ZADD', due, 'XX', text(now()), owned[at])
+      freed = 1
+    end
+  end
+  if freed == 1 then redis.call('PUBLISH', ARGV[2], '') end
+  return freed`,
+);
 
 const LEASE_MS = 30_000;
 /** Maximum time between two looks at the queue. */
@@ -75,18 +91,22 @@ const LOOK_MS = 30_000;
 const RETRY_MS = 500;
 
 export class RedisQueue implements Queue {
-  static readonly scripts: readonly Script[] = [ADD, TAKE, RENEW, DONE, LATER];
+  static readonly scripts: readonly Script[] = [ADD, TAKE, RENEW, DONE, LATER, FREE];
   readonly #engine: Engine;
   readonly #channels: Channels;
   readonly #keys: readonly string[];
   readonly #channel: string;
   readonly #held = new Map<Held, () => Promise<unknown>>();
+  readonly #doubts: LeaseDoubts;
 
   constructor(engine: Engine, channels: Channels) {
     this.#engine = engine;
     this.#channels = channels;
     this.#keys = ["", "tries", "owners", "due"].map((part) => engine.keys.key("queue", "jobs", part));
     this.#channel = engine.keys.channel("queue", "jobs");
+    const release = async (_: string, token: string) =>
+      (await engine.run(FREE, this.#keys, [token, this.#channel])) === 1;
+    this.#doubts = new LeaseDoubts({ clock: engine.clock, release });
   }
 
   async add(id: string, job: string, { delayMs = 0 }: { readonly delayMs?: number } = {}): Promise<boolean> {
@@ -110,7 +130,7 @@ export class RedisQueue implements Queue {
           yield* eachJob(
             found,
             () => bell.isEnded,
-            async ({ job }) => job.later(0),
+            ({ giveBack }) => giveBack(),
           );
       }
     } finally {
@@ -122,13 +142,14 @@ export class RedisQueue implements Queue {
 
   /** Loses all jobs and returns them to the queue. */
   async close(): Promise<void> {
+    this.#doubts.close();
     const all = [...this.#held];
     for (const [held] of all) held.lose("the cluster is closed");
     await Promise.all(all.map(([, free]) => free()));
   }
 
   /** Takes jobs, or returns the time until the queue must be looked at again. */
-  async #next(leaseMs: number, most: number): Promise<readonly { readonly job: Job }[] | number> {
+  async #next(leaseMs: number, most: number): Promise<readonly Taken[] | number> {
     const engine = this.#engine;
     const token = engine.token();
     const since = engine.clock.now();
@@ -137,19 +158,20 @@ export class RedisQueue implements Queue {
       reply = (await engine.run(TAKE, this.#keys, [token, durationOf(leaseMs), most])) as readonly string[];
     } catch (error) {
       if (error instanceof ClusterError && error.failure === "refused") throw error;
+      this.#doubts.note(error, token, token, leaseMs);
       return RETRY_MS;
     }
     if (reply.length === 0) return LOOK_MS;
     if (reply.length === 1) return Math.min(Number(reply[0]) + 1, LOOK_MS);
-    const jobs: { readonly job: Job }[] = [];
+    const jobs: Taken[] = [];
     for (let at = 0; at + 2 < reply.length; at += 3) {
       const [id = "", job = "", attempt] = reply.slice(at, at + 3);
-      jobs.push({ job: this.#hold({ id, job, attempt: Number(attempt) }, token, leaseMs, since) });
+      jobs.push(this.#hold({ id, job, attempt: Number(attempt) }, token, leaseMs, since));
     }
     return jobs;
   }
 
-  #hold(taken: Pick<Job, "id" | "job" | "attempt">, token: string, ttlMs: number, since: number): Job {
+  #hold(taken: Pick<Job, "id" | "job" | "attempt">, token: string, ttlMs: number, since: number): Taken {
     const { id } = taken;
     const engine = this.#engine;
     const args = [id, token];
@@ -158,11 +180,11 @@ export class RedisQueue implements Queue {
     this.#held.set(held, () => engine.runAtEnd(LATER, this.#keys, [...args, 0, this.#channel]).catch(() => {}));
     held.lost.addEventListener("abort", () => this.#held.delete(held), { once: true });
     const end: JobEnd = { id, held, given: undefined, isUnsure: false };
+    const later = (delayMs: number) => this.#give(end, LATER, [...args, delayOf(delayMs), this.#channel]);
     return {
-      ...taken,
-      lost: held.lost,
-      done: () => this.#give(end, DONE, args),
-      later: (delayMs) => this.#give(end, LATER, [...args, delayOf(delayMs), this.#channel]),
+      job: { ...taken, lost: held.lost, done: () => this.#give(end, DONE, args), later },
+      // A job that cannot be given back becomes free with its lease.
+      giveBack: () => later(0).catch(() => void held.lose("it could not be given back")),
     };
   }
 
@@ -186,6 +208,12 @@ export class RedisQueue implements Queue {
     this.#held.delete(end.held);
     end.held.stop();
   }
+}
+
+/** Job with the function that gives it back unused. */
+interface Taken {
+  readonly job: Job;
+  giveBack(): Promise<void>;
 }
 
 /** Progress of giving a job back. */

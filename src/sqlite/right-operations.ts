@@ -31,6 +31,7 @@ function jobOperations(session: Session) {
   const extend = database.prepare(`update ${of("jobs")} set due = ? where ${own}`);
   const remove = database.prepare(`delete from ${of("jobs")} where ${own}`);
   const giveBack = database.prepare(`update ${of("jobs")} set token = null, due = ? where ${own}`);
+  const free = database.prepare(`update ${of("jobs")} set token = null, due = ? where token = ?`);
   return {
     addJob(id: string, job: string, delayMs: number): boolean {
       const isAdded = add.run(id, job, session.now + delayMs).changes > 0;
@@ -56,6 +57,11 @@ function jobOperations(session: Session) {
       const isReturned = giveBack.run(session.now + delayMs, id, token, session.now).changes > 0;
       if (isReturned) changed();
       return isReturned;
+    },
+    freeJobs(token: string): boolean {
+      const isFreed = free.run(session.now, token).changes > 0;
+      if (isFreed) changed();
+      return isFreed;
     },
   };
 }

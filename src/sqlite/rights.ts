@@ -38,6 +38,7 @@ export class SqliteQueue extends EngineQueue {
       renew: (id: string, token: string, leaseMs: number) => engine.run("renewJob", toStored(id), token, leaseMs),
       done: (id: string, token: string) => engine.run("finishJob", toStored(id), token),
       later: (id: string, token: string, delayMs: number) => engine.run("returnJob", toStored(id), token, delayMs),
+      free: (token: string) => engine.run("freeJobs", token),
       changed: () => {},
     };
     super(engine.clock, operations, closed);

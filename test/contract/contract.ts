@@ -11,6 +11,7 @@ import { textsContract } from "./texts.js";
 import { casesOf, type Open } from "./world.js";
 
 export { engineContract } from "./engine.js";
+export { lostReplyContract } from "./lost-replies.js";
 export type { Open } from "./world.js";
 
 /** Registers the tests of what each form of a cluster promises. `open` creates the state of one test. */

@@ -21,6 +21,11 @@ export interface World {
    * @default a wait
    */
   elapse?(ms: number): MaybePromise<void>;
+  /**
+   * Loses the reply of the next operation by which a node takes jobs. The engine carries it out. The case of
+   * `lostReplyContract` requires it.
+   */
+  loseTake?(node: Cluster): void;
   /** Engine of this world alone. The cases of `engineContract` require it. */
   readonly engine?: Engine;
 }
@@ -42,6 +47,7 @@ export interface Stage {
   crash(node: Cluster): Promise<void>;
   close(node: Cluster): Promise<void>;
   elapse(ms: number): Promise<void>;
+  loseTake(node: Cluster): void;
 }
 
 /** Life, in milliseconds, that is long enough for some operations on a busy machine. */
@@ -90,6 +96,10 @@ function stageOf(t: TestContext, world: World, nodes: Set<Cluster>): Stage {
     },
     async elapse(ms) {
       await (world.elapse === undefined ? wait(ms) : world.elapse(ms));
+    },
+    loseTake(node) {
+      if (world.loseTake === undefined) throw new Error("the world of this adapter loses no replies");
+      world.loseTake(node);
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../call/clock.js";
 import type { Job, Queue, TakeOptions } from "../cluster.js";
 import { ClusterError } from "../error.js";
+import { LeaseDoubts } from "../lease-doubts.js";
 import { eachJob, JobsAtOnce } from "./jobs-at-once.js";
 import { MAX_LIFE_MS, Renewal } from "./renewal.js";
 import { Wake } from "./wake.js";
@@ -32,6 +33,11 @@ export interface JobOperations {
   renew(id: string, token: string, leaseMs: number): Promise<boolean>;
   done(id: string, token: string): Promise<boolean>;
   later(id: string, token: string, delayMs: number): Promise<boolean>;
+  /**
+   * Returns all jobs of a token to the queue. Resolves with true if there are any. Without it, the jobs of a take that had
+   * no reply become free with their leases.
+   */
+  free?(token: string): Promise<boolean>;
   /** Wakes the workers of all processes. */
   changed(): void;
 }
@@ -49,11 +55,13 @@ export class EngineQueue implements Queue {
   readonly #workers = new Set<Wake>();
   readonly #finding = new Set<Promise<unknown>>();
   readonly #running = new Set<Running>();
+  readonly #doubts: LeaseDoubts;
 
   constructor(clock: Clock, operations: JobOperations, closed: AbortSignal) {
     this.#clock = clock;
     this.#operations = operations;
     this.#closed = closed;
+    this.#doubts = new LeaseDoubts({ clock, release: (_, token) => this.#free(token) });
   }
 
   async add(id: string, job: string, { delayMs = 0 }: { readonly delayMs?: number } = {}): Promise<boolean> {
@@ -89,6 +97,7 @@ export class EngineQueue implements Queue {
 
   /** Returns all jobs of this process to the queue. A job that cannot be returned becomes free with its lease. */
   async close(): Promise<void> {
+    this.#doubts.close();
     await Promise.allSettled(this.#finding);
     await Promise.allSettled([...this.#running].map((running) => running.end()));
   }
@@ -103,8 +112,16 @@ export class EngineQueue implements Queue {
       return found.map((job) => this.#run(job, token, leaseMs, askedAt));
     } catch (error) {
       if (error instanceof ClusterError && error.failure === "refused") throw error;
+      this.#doubts.note(error, token, token, leaseMs);
       return RETRY_MS;
     }
+  }
+
+  /** Returns the jobs of a take that had no reply. */
+  async #free(token: string): Promise<boolean> {
+    const isFreed = (await this.#operations.free?.(token)) === true;
+    if (isFreed) this.#changed();
+    return isFreed;
   }
 
   #run({ id, job: text, attempt }: StoredJob, token: string, leaseMs: number, askedAt: number): Running {

@@ -106,6 +106,7 @@ const FULL = { ok: false, retryInMs: 0 };
 
 function jobsOf({ queue }: MemoryNode) {
   const rights = new Rights<MemoryJob>();
+  const giveBack = (token: string, delayMs: number) => rights.end(token, (job) => job.later(delayMs));
   return {
     addJob: (id: string, job: string, delayMs: number) => queue.add(id, job, { delayMs }),
     takeJob: (token: string, leaseMs: number) => {
@@ -114,6 +115,7 @@ function jobsOf({ queue }: MemoryNode) {
     },
     renewJob: (_id: string, token: string, leaseMs: number) => rights.renew(token, leaseMs),
     finishJob: (_id: string, token: string) => rights.end(token, (job) => job.done()),
-    returnJob: (_id: string, token: string, delayMs: number) => rights.end(token, (job) => job.later(delayMs)),
+    returnJob: (_id: string, token: string, delayMs: number) => giveBack(token, delayMs),
+    freeJob: (token: string) => giveBack(token, 0),
   };
 }

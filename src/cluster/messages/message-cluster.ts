@@ -120,6 +120,7 @@ function jobsBy(calls: Calls) {
     renew: (id: string, token: string, leaseMs: number) => calls.run("renewJob", id, token, leaseMs),
     done: (id: string, token: string) => calls.run("finishJob", id, token),
     later: (id: string, token: string, delayMs: number) => calls.run("returnJob", id, token, delayMs),
+    free: (token: string) => calls.run("freeJob", token),
     // The host tells all processes.
     changed: () => {},
   };

@@ -1,5 +1,5 @@
 import { after } from "node:test";
-import { contract, engineContract } from "../../contract/contract.js";
+import { contract, engineContract, lostReplyContract } from "../../contract/contract.js";
 import { findOrStartPostgres } from "../../support/engines/postgres.js";
 import { PostgresWorld } from "../../support/engines/postgres-world.js";
 
@@ -7,6 +7,7 @@ const server = await findOrStartPostgres();
 after(() => server.close());
 
 contract("PostgreSQL by pg", (t) => new PostgresWorld(t, server.url, "pg"));
+lostReplyContract("PostgreSQL by pg", (t) => new PostgresWorld(t, server.url, "pg"));
 
 // A server at DATABASE_URL is not killed.
 if ("kill" in server)

@@ -1,5 +1,5 @@
 import { after, before } from "node:test";
-import { contract, engineContract } from "../../contract/contract.js";
+import { contract, engineContract, lostReplyContract } from "../../contract/contract.js";
 import { anyRedis, type RedisServer } from "../../support/engines/redis.js";
 import { libraries, openOn } from "./world.js";
 
@@ -12,4 +12,5 @@ after(() => server.end());
 const open = openOn(() => server, libraries.ioredis);
 
 contract("Redis by ioredis", open);
+lostReplyContract("Redis by ioredis", open);
 if (process.env.REDIS_URL === undefined) engineContract("Redis by ioredis", open);

@@ -115,6 +115,19 @@ test("a late release does not end the lease of another holder", async (t) => {
   equal(next?.lost.aborted, false);
 });
 
+test("a job that a worker could not give back goes to another one", async (t) => {
+  const { node } = world(t);
+  const isReturn = (lua: string) => lua.includes("'HDEL', owners, ARGV[1]") && lua.includes("'PUBLISH'");
+  const refused = (_: readonly string[], lua: string) =>
+    isReturn(lua) ? Promise.reject(new Error("the connection was lost")) : undefined;
+  const [a, b] = [await node({ command: refused }), await node()];
+  for (const id of ["1", "2", "3"]) await b.queue.add(id, "");
+  const { signal } = new AbortController();
+  for await (const { id } of a.queue.take(signal, { leaseMs: 1_000, most: () => 8 })) if (id === "2") break;
+  const { items } = collect(b.queue.take(signal, { leaseMs: 1_000, most: () => 8 }));
+  await until(() => items.some(({ id }) => id === "3"), "the job comes to the other worker");
+});
+
 /** Loses the replies of so many acquisitions. */
 function losesAcquisitions(count: number): Tampering {
   let left = count;

@@ -8,7 +8,7 @@ import { fromIoredis } from "#src/redis/ioredis.js";
 import { fromNodeRedis } from "#src/redis/node-redis.js";
 import type { Open } from "../../contract/contract.js";
 import { until } from "../../contract/world.js";
-import { cuttable, type RedisServer } from "../../support/engines/redis.js";
+import { cuttable, type RedisServer, tampered } from "../../support/engines/redis.js";
 
 /** Each client library, as a function that gives a client for an address. */
 export const libraries = {
@@ -26,10 +26,20 @@ export function openOn(
     await server().start();
     const prefix = `test-${randomUUID()}`;
     const cuts = new Map<Cluster, () => void>();
+    const losing = new Map<Cluster, () => void>();
     return {
       async node() {
         const client = cuttable(library(server().url));
-        const node = redisCluster({ client, prefix, ...options });
+        let losesTake = false;
+        const losesReply = (lua: string) => {
+          const isLost = losesTake && lua.includes("taken");
+          if (isLost) losesTake = false;
+          return isLost;
+        };
+        const node = redisCluster({ client: tampered(client, { losesReply }), prefix, ...options });
+        losing.set(node, () => {
+          losesTake = true;
+        });
         cuts.set(node, () => client.cut());
         // A busy machine may need more than one attempt.
         await until(() => node.available, "a node starts").catch(async (error: unknown) => {
@@ -38,6 +48,7 @@ export function openOn(
         });
         return node;
       },
+      loseTake: (node) => losing.get(node)?.(),
       crash: (node) => cuts.get(node)?.(),
       engine: { kill: () => server().kill(), start: () => server().start() },
     };

@@ -28,12 +28,23 @@ export const libraries: Readonly<Record<"pg" | "postgres", (url: string) => Open
 };
 
 /** A client that can be cut off: from then on it sends nothing and hears nothing. */
-export function cuttable(client: PostgresClient): { readonly client: PostgresClient; cut(): void } {
+export function cuttable(client: PostgresClient): {
+  readonly client: PostgresClient;
+  cut(): void;
+  loseTake(): void;
+} {
   let isCut = false;
+  let losesTake = false;
   const lost = () => new NotSent(new Error("the connection is cut"));
   return {
     client: {
-      query: (text, values, signal) => (isCut ? Promise.reject(lost()) : client.query(text, values, signal)),
+      async query(text, values, signal) {
+        if (isCut) throw lost();
+        const rows = await client.query(text, values, signal);
+        if (!losesTake || !text.includes("for update skip locked")) return rows;
+        losesTake = false;
+        throw new Error("the reply was lost");
+      },
       listen(channel, heard, onLost) {
         const wrapped = (payload: string) => {
           if (!isCut) heard(payload);
@@ -44,6 +55,9 @@ export function cuttable(client: PostgresClient): { readonly client: PostgresCli
     },
     cut() {
       isCut = true;
+    },
+    loseTake() {
+      losesTake = true;
     },
   };
 }
@@ -67,7 +81,7 @@ export class PostgresWorld {
   readonly #url: string;
   readonly #library: keyof typeof libraries;
   readonly schema = `world_${process.pid}_${++worlds}`;
-  readonly #nodes = new Map<Cluster, { end(): Promise<void>; cut(): void }>();
+  readonly #nodes = new Map<Cluster, { end(): Promise<void>; cut(): void; loseTake(): void }>();
   readonly #options: Partial<PostgresClusterOptions>;
 
   constructor(
@@ -85,7 +99,7 @@ export class PostgresWorld {
   /** Returns a new node. `change` gives its client other properties. */
   async node(change = (client: PostgresClient) => client): Promise<Cluster> {
     const { client, end } = libraries[this.#library](this.#url);
-    const { client: wrapped, cut } = cuttable(change(client));
+    const { client: wrapped, ...faults } = cuttable(change(client));
     try {
       const cluster = await openCluster({
         client: wrapped,
@@ -94,7 +108,7 @@ export class PostgresWorld {
         heartbeatMs: 500,
         ...this.#options,
       });
-      this.#nodes.set(cluster, { end, cut });
+      this.#nodes.set(cluster, { end, ...faults });
       return cluster;
     } catch (error) {
       await end();
@@ -104,6 +118,10 @@ export class PostgresWorld {
 
   crash(node: Cluster): void {
     this.#nodes.get(node)?.cut();
+  }
+
+  loseTake(node: Cluster): void {
+    this.#nodes.get(node)?.loseTake();
   }
 
   /** Deletes the schema, unless the server is away. */

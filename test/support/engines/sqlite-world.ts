@@ -16,6 +16,7 @@ const start: StartThread = (options, heard, lost) =>
 export function cuttable() {
   let isCut = false;
   let held: (() => void)[] | undefined;
+  let losesTake = false;
   const threads = new Set<Thread>();
   const cutStart: StartThread = (options, heard, lost) => {
     if (isCut) {
@@ -25,6 +26,7 @@ export function cuttable() {
     const thread = start(
       options,
       (reply) => {
+        if (isTaking && reply.kind === "ran") return;
         if (held !== undefined) held.push(() => heard(reply));
         else if (!isCut) heard(reply);
       },
@@ -33,8 +35,18 @@ export function cuttable() {
         lost(reason);
       },
     );
+    let isTaking = false;
     threads.add(thread);
-    return thread;
+    return {
+      ...thread,
+      post(request) {
+        if (request.kind === "run") {
+          isTaking = losesTake && request.calls.some(([name]) => name === "takeJobs");
+          if (isTaking) losesTake = false;
+        }
+        thread.post(request);
+      },
+    };
   };
   const end = () => Promise.all([...threads].map((thread) => thread.end()));
   return {
@@ -53,6 +65,10 @@ export function cuttable() {
           for (const tell of late) tell();
         },
       };
+    },
+    /** Drops the reply of the next transaction in which jobs are taken. */
+    loseTake() {
+      losesTake = true;
     },
     async cut() {
       isCut = true;
@@ -97,6 +113,10 @@ export class SqliteWorld {
 
   async crash(node: Cluster): Promise<void> {
     await this.#nodes.get(node)?.cut();
+  }
+
+  loseTake(node: Cluster): void {
+    this.#nodes.get(node)?.loseTake();
   }
 
   readonly engine = {

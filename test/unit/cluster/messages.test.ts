@@ -35,6 +35,29 @@ test("messages: a host that does not answer is away until it does", async () => 
   await a.close();
 });
 
+test("messages: a job whose take had no answer comes again", async () => {
+  const world = host.open();
+  const a = await world.node();
+  await a.queue.add("j", "text");
+  const receive = a.receive.bind(a);
+  a.receive = () => {};
+  const jobs = a.queue.take(new AbortController().signal, { leaseMs: 600_000 })[Symbol.asyncIterator]();
+  let isTaken = false;
+  const taken = jobs.next().finally(() => {
+    isTaken = true;
+  });
+  await world.elapse(5_050);
+  a.receive = receive;
+  a.receive([["value", 0]]);
+  await until(async () => {
+    await world.elapse(200);
+    return isTaken;
+  }, "the job comes again");
+  const { id, attempt } = (await taken).value;
+  deepEqual({ id, attempt }, { id: "j", attempt: 2 });
+  await a.close();
+});
+
 test("messages: operations beyond a limit are refused", async () => {
   const world = host.open();
   const node = await world.node();
