@@ -1,3 +1,5 @@
+import { type Backoff, backoffMs } from "../call/backoff.js";
+import { pause, systemClock } from "../call/clock.js";
 import { KeyRing, type RingKey } from "../protocol/key-ring.js";
 import { assertRing } from "../protocol/ring-keys.js";
 import { ClusterChanges } from "./changes.js";
@@ -243,7 +245,18 @@ class SealedBus implements Bus {
   }
 }
 
+/** Delays before a job comes again that this process cannot open, and before it is tried again to give it back. */
+const UNOPENED: Backoff = { delayMs: 1_000, maxDelayMs: 60_000 };
+const GIVE_BACK_MS = 1_000;
+
+/** Maximum number of keys whose absence is told, and maximum length of their ids. */
+const MAX_TOLD = 100;
+const MAX_ID = 100;
+
 class SealedQueue implements Queue {
+  /** Ids of the keys whose absence was told. */
+  readonly #told = new Set<string>();
+
   constructor(
     readonly inner: Queue,
     readonly sealer: Sealer,
@@ -255,7 +268,8 @@ class SealedQueue implements Queue {
 
   async *take(signal: AbortSignal, options?: TakeOptions): AsyncIterable<Job> {
     for await (const job of this.inner.take(signal, options)) {
-      const text = await this.sealer.open(job.job, placeOfJob(job.id));
+      const text = await this.#open(job);
+      if (text === undefined) continue;
       yield {
         id: job.id,
         job: text,
@@ -264,6 +278,35 @@ class SealedQueue implements Queue {
         done: () => job.done(),
         later: (ms) => job.later(ms),
       };
+    }
+  }
+
+  /**
+   * Returns the text of a job. A job that cannot be opened is given back, since another process may have its key. Throws
+   * the error of the first one with a key.
+   */
+  async #open(job: Job): Promise<string | undefined> {
+    try {
+      return await this.sealer.open(job.job, placeOfJob(job.id));
+    } catch (error) {
+      void giveBack(job);
+      const [id = ""] = job.job.slice(0, MAX_ID).split(".");
+      if (this.#told.has(id) || this.#told.size >= MAX_TOLD) return undefined;
+      this.#told.add(id);
+      throw error;
+    }
+  }
+}
+
+/** Gives a job back. Tries again while the engine is away. */
+async function giveBack(job: Job): Promise<void> {
+  const delayMs = backoffMs(job.attempt - 1, UNOPENED);
+  while (!job.lost.aborted) {
+    try {
+      return await job.later(delayMs);
+    } catch (error) {
+      if (error instanceof ClusterError && error.failure === "fenced") return;
+      await pause(systemClock, GIVE_BACK_MS, job.lost);
     }
   }
 }

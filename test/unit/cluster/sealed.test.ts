@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { test } from "node:test";
 import type { Cluster } from "#src/cluster/cluster.js";
+import { ClusterError } from "#src/cluster/error.js";
 import { createMemoryState } from "#src/cluster/memory/state.js";
 import { sealedCluster } from "#src/cluster/sealed.js";
 import { contract, engineContract, type Open } from "../../contract/contract.js";
@@ -94,6 +95,56 @@ test("a message that cannot be opened is a gap", async (t) => {
   await sealed.bus.publish("t", "2");
   await Promise.all([gap, second]);
   deepEqual(heard, ["1", "2"]);
+});
+
+test("a job that a process cannot open goes to one that has the key, and is told once", async (t) => {
+  const clock = new FakeClock();
+  const state = createMemoryState({ clock });
+  const [old, renewed] = [
+    sealedCluster(state.node(), { keys }),
+    sealedCluster(state.node(), { keys: [key("b", 2), ...keys] }),
+  ];
+  t.after(() => Promise.all([old.close(), renewed.close()]));
+  for (const id of ["1", "2"]) await renewed.queue.add(id, `text ${id}`);
+  const { signal } = new AbortController();
+  const take = async (cluster: Cluster) => {
+    for await (const { job } of cluster.queue.take(signal)) return job;
+    return undefined;
+  };
+  await rejects(take(old), {
+    code: "cluster_refused",
+    message: /^job "1" is sealed with a key that is not in the keys/,
+  });
+  await old.queue.add("3", "text 3");
+  equal(await take(old), "text 3");
+  clock.advance(60_000);
+  deepEqual([await take(renewed), await take(renewed)].sort(), ["text 1", "text 2"]);
+});
+
+test("a job that cannot be opened is given back when the engine is there again", async (t) => {
+  const state = createMemoryState({ clock: new FakeClock() });
+  const [inner, other] = [state.node(), state.node()];
+  t.after(() => Promise.all([inner.close(), other.close()]));
+  await inner.queue.add("1", "forged");
+  const takes = inner.queue.take.bind(inner.queue);
+  let tries = 0;
+  const given = new Promise<void>((resolve) => {
+    inner.queue.take = async function* (signal, options) {
+      for await (const job of takes(signal, options)) {
+        const later = (delayMs: number) => {
+          if (tries++ === 0) throw new ClusterError("unavailable", "the engine is away");
+          resolve();
+          return job.later(delayMs);
+        };
+        yield { id: job.id, job: job.job, attempt: job.attempt, lost: job.lost, done: () => job.done(), later };
+      }
+    };
+  });
+  const sealed = sealedCluster(inner, { keys });
+  const jobs = sealed.queue.take(new AbortController().signal)[Symbol.asyncIterator]();
+  await rejects(async () => jobs.next(), /^ClusterError: job "1" is sealed with a key/);
+  await given;
+  equal(tries, 2);
 });
 
 test("keys are checked", () => {
