@@ -3,7 +3,7 @@ import type { Database, Session } from "./database.js";
 import { failureOf } from "./failure.js";
 import { FileTime } from "./file-time.js";
 import type { Call, FileOptions, Outcome, Reply, Request } from "./messages.js";
-import { openFile } from "./open-file.js";
+import { MAX_JOURNAL_BYTES, openFile } from "./open-file.js";
 import { isRead, type Operations, operationsOf } from "./operations.js";
 import { Watcher } from "./watcher.js";
 
@@ -11,11 +11,16 @@ export interface FileServerOptions extends FileOptions {
   open(): Database;
   /** True if the file at the path is the one that is open. */
   isSame(): boolean;
+  /** Returns the size of the journal in bytes. */
+  journalBytes(): number;
   post(reply: Reply): void;
   /** Ends the thread. */
   end(): void;
   readonly clock?: Clock;
 }
+
+/** Time for which the cut of the journal waits for other connections. */
+const CUT_MS = 200;
 
 /** Works on the file, in a thread of its own, since statements of SQLite block. Calls that come together are one transaction. */
 export class FileServer {
@@ -45,6 +50,23 @@ export class FileServer {
     else if (request.kind === "run") this.#answer(request.calls);
     else if (request.kind === "close") this.#close();
     else if (!this.#options.isSame()) this.#close();
+    else if (this.#options.journalBytes() > MAX_JOURNAL_BYTES) this.#cutJournal();
+  }
+
+  /**
+   * Moves the contents of the journal to the file, and cuts it. SQLite itself begins the journal anew only in a moment
+   * without other connections that read or write, which does not come under load.
+   */
+  #cutJournal(): void {
+    const { database } = this.#session;
+    database.exec(`pragma busy_timeout = ${CUT_MS}`);
+    try {
+      database.prepare("pragma wal_checkpoint(truncate)").get();
+    } catch {
+      // Another connection was faster, or the disk fails, which the next operation tells. The next check tries it again.
+    } finally {
+      database.exec(`pragma busy_timeout = ${Math.ceil(this.#options.timeoutMs)}`);
+    }
   }
 
   #answer(calls: readonly Call[]): void {

@@ -49,6 +49,7 @@ export interface News {
 export type Request =
   | { readonly kind: "run"; readonly calls: readonly Call[] }
   | { readonly kind: "watch"; readonly watched: Watched }
+  /** Lets the thread find out if the file was moved or deleted, and if its journal is too long. */
   | { readonly kind: "check" }
   | { readonly kind: "close" };
 

@@ -4,7 +4,7 @@ import type { FileOptions } from "./messages.js";
 import { prepareTables } from "./tables.js";
 
 /** Size to which the journal is cut after its contents were moved to the file. */
-const MAX_JOURNAL_BYTES = 16 * 1024 * 1024;
+export const MAX_JOURNAL_BYTES = 16 * 1024 * 1024;
 
 /** Time between two attempts. */
 const RETRY_MS = 20;

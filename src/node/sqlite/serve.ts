@@ -20,6 +20,8 @@ export interface FileThread<Options, Reply> {
   /** Opens the file at a path. */
   open(): Connection;
   isSame(): boolean;
+  /** Returns the size of the journal in bytes. */
+  journalBytes(): number;
   post(reply: Reply): void;
   end(): void;
 }
@@ -50,6 +52,7 @@ export function serveFile<Options extends { readonly path: string }, Request, Re
       const found = statOf(options.path);
       return found !== undefined && found.ino === opened?.ino && found.dev === opened.dev;
     },
+    journalBytes: () => Number(statOf(`${options.path}-wal`)?.size ?? 0),
     post: (reply) => port.postMessage(reply),
     end: () => port.close(),
   });

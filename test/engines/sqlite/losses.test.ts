@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
+import { statSync } from "node:fs";
 import { type TestContext, test } from "node:test";
 import type { Database } from "#src/sqlite/database.js";
 import type { News } from "#src/sqlite/messages.js";
@@ -156,6 +157,26 @@ test("one sweep deletes all rows whose life is over", async (t) => {
   const rows = () => tables.map((name) => other.prepare(`select count(*) as n from ${name}`).get()?.n);
   clock.advance(30_000);
   await until(() => rows().every((count) => count === 0), "the rows are gone");
+});
+
+test("a journal that a reader let grow is cut by the next heartbeat", async (t) => {
+  const world = new SqliteWorld(t);
+  const clock = new FakeClock();
+  const node = createSqliteCluster({ path: world.path, clock }, cuttable().start);
+  t.after(() => node.close());
+  await node.records.put("k", "v");
+  const other = connect(t, world);
+  other.exec("begin; select count(*) from records");
+  for (let at = 0; at < 20; at++) await node.records.put(`k${at}`, "v".repeat(1_000_000));
+  const bytes = () => statSync(`${world.path}-wal`).size;
+  ok(bytes() > 16 * 1024 * 1024, `${bytes()} bytes`);
+  clock.advance(3_000);
+  equal((await node.records.get("k"))?.value, "v");
+  ok(bytes() > 16 * 1024 * 1024, "a reader needs the journal");
+  other.exec("commit");
+  clock.advance(3_000);
+  await until(() => bytes() <= 16 * 1024 * 1024, "the journal is cut");
+  equal((await node.records.get("k19"))?.value.length, 1_000_000);
 });
 
 test("the file is looked at only while something waits", (t) => {

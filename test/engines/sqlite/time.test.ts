@@ -38,6 +38,7 @@ function processOf(t: TestContext, path: string, clock: Machine) {
     clock,
     open: () => new DatabaseSync(path),
     isSame: () => true,
+    journalBytes: () => 0,
     post: (reply) => replies.push(reply),
     end: () => {},
   });
