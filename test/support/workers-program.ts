@@ -24,12 +24,9 @@ export interface WorkersOptions {
 /** Number of processes of a program that live, as connections to a port. */
 class Presences {
   readonly #server = createServer((socket) => {
-    this.count++;
+    this.#change(1);
     socket.on("error", () => {}).resume();
-    socket.once("close", () => {
-      this.count--;
-      for (const resolve of this.#waiting.splice(0)) resolve();
-    });
+    socket.once("close", () => this.#change(-1));
   });
   #waiting: (() => void)[] = [];
   count = 0;
@@ -41,9 +38,19 @@ class Presences {
     return (this.#server.address() as AddressInfo).port;
   }
 
+  #change(by: number): void {
+    this.count += by;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
   /** Resolves when no process lives any more. */
   async gone(): Promise<void> {
-    while (this.count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await this.until(0);
+  }
+
+  /** Resolves when so many processes live. */
+  async until(count: number): Promise<void> {
+    while (this.count !== count) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 }
 

@@ -58,7 +58,7 @@ test("a worker that ends during a restart is replaced", limit, async (t) => {
   (await program.held(6))();
   match(await restarted, /^restart true$/);
   deepEqual(await serving(program, 9), (await Promise.all([4, 5, 6].map((id) => program.worker(id)))).sort());
-  equal(program.presences.count, 4);
+  await program.presences.until(4);
 });
 
 test("the successor of a worker that ends during a restart takes its place", limit, async (t) => {
@@ -72,7 +72,7 @@ test("the successor of a worker that ends during a restart takes its place", lim
   (await program.held(4))();
   match(await restarted, /^restart true$/);
   deepEqual(await serving(program, 6), (await Promise.all([3, 4].map((id) => program.worker(id)))).sort());
-  equal(program.presences.count, 3);
+  await program.presences.until(3);
 });
 
 test("a worker that starts while a restart begins is replaced, too", limit, async (t) => {
@@ -82,12 +82,14 @@ test("a worker that starts while a restart begins is replaced, too", limit, asyn
   const started = await program.held(3);
   const restarted = program.command("restart");
   const successor = await program.held(4);
+  await program.presences.until(4);
   successor();
+  await program.presences.until(3);
   started();
   (await program.held(5))();
   match(await restarted, /^restart true$/);
   deepEqual(await serving(program, 6), (await Promise.all([4, 5].map((id) => program.worker(id)))).sort());
-  equal(program.presences.count, 3);
+  await program.presences.until(3);
 });
 
 for (const end of ["drain", "close"] as const)
