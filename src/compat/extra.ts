@@ -1,3 +1,4 @@
+import { handled } from "../call/maybe-promise.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -107,11 +108,11 @@ function metaOf(ctx: Context): HandlerExtra["_meta"] {
 }
 
 /** Sends a request to the client by the matching function of the context. */
-export async function askClient(
-  ctx: Context,
-  request: CompatMessage,
-  options: CompatRequestOptions = {},
-): Promise<unknown> {
+export function askClient(ctx: Context, request: CompatMessage, options?: CompatRequestOptions): Promise<unknown> {
+  return handled(ask(ctx, request, options));
+}
+
+async function ask(ctx: Context, request: CompatMessage, options: CompatRequestOptions = {}): Promise<unknown> {
   const { method, params = {} } = request;
   const limits = { timeoutMs: options.timeout, signal: options.signal };
   switch (method) {

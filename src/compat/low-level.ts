@@ -1,3 +1,4 @@
+import { handled } from "../call/maybe-promise.js";
 import { currentCall, runInCall } from "../node/current-call.js";
 import { serveStdio } from "../node/stdio/serve.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
@@ -141,7 +142,7 @@ export class CompatLowLevel {
   }
 
   /** Sends a request to the client of the current call. The schema determines only the type of the result. */
-  async request<S extends StandardSchema>(
+  request<S extends StandardSchema>(
     request: CompatMessage,
     _resultSchema?: S,
     options?: CompatRequestOptions,
@@ -213,8 +214,8 @@ export class CompatLowLevel {
     this.onclose?.();
   }
 
-  async #ask(request: CompatMessage, options?: CompatRequestOptions): Promise<unknown> {
-    return askClient(this.#call(request.method), request, options);
+  #ask(request: CompatMessage, options?: CompatRequestOptions): Promise<unknown> {
+    return handled((async () => askClient(this.#call(request.method), request, options))());
   }
 
   #call(method: string): Context {

@@ -1,4 +1,5 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
+import { handled } from "../call/maybe-promise.js";
 import { ProgressReporter, toReport } from "../call/progress-reporter.js";
 import type { AskOptions, ClientRequests, ClientRequestsOpener, ElicitAnswer } from "../era/request-strategy.js";
 import type { Call, ClientDescription, Result, ServerRuntime } from "../era/server-era.js";
@@ -176,40 +177,40 @@ export class Context {
    * Requests input from the user by a form. Accepted content is the output of the schema, with defaults and transforms
    * applied.
    */
-  async elicit<const S extends FormSchema>(
+  elicit<const S extends FormSchema>(
     message: string,
     schema: S,
     options: AskOptions = {},
   ): Promise<ElicitAnswer<OutputOf<S>>> {
-    return (await this.#questions("elicitation/create")).elicit(message, schema, this.#limited(options));
+    return this.#ask("elicitation/create", options, (client, limited) => client.elicit(message, schema, limited));
   }
 
   /**
    * Requests that the user opens a URL. `accept` means that the user agreed to open it, not that they have finished
    * there.
    */
-  async elicitUrl(
+  elicitUrl(
     message: string,
     url: string,
     options: AskOptions = {},
   ): Promise<{ readonly action: ElicitResult["action"] }> {
-    return (await this.#questions("elicitation/create")).elicitUrl(message, url, this.#limited(options));
+    return this.#ask("elicitation/create", options, (client, limited) => client.elicitUrl(message, url, limited));
   }
 
   /**
    * Requests a completion from the client's model (sampling).
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
-  async sample(params: CreateMessageParams, options: AskOptions = {}): Promise<CreateMessageResult> {
-    return (await this.#questions("sampling/createMessage")).sample(params, this.#limited(options));
+  sample(params: CreateMessageParams, options: AskOptions = {}): Promise<CreateMessageResult> {
+    return this.#ask("sampling/createMessage", options, (client, limited) => client.sample(params, limited));
   }
 
   /**
    * Requests the client's roots.
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
-  async listRoots(options: AskOptions = {}): Promise<readonly Root[]> {
-    return (await this.#questions("roots/list")).listRoots(this.#limited(options));
+  listRoots(options: AskOptions = {}): Promise<readonly Root[]> {
+    return this.#ask("roots/list", options, (client, limited) => client.listRoots(limited));
   }
 
   /** Sends a custom request to the client. Legacy only: rejects in other protocol versions. */
@@ -219,20 +220,20 @@ export class Context {
     options: AskOptions & { readonly result: S },
   ): Promise<OutputOf<S>>;
   request(method: string, params?: Params, options?: AskOptions): Promise<Result>;
-  async request(
+  request(
     method: string,
     params?: Params,
     options: AskOptions & { readonly result?: StandardSchema } = {},
   ): Promise<unknown> {
-    return (await this.#questions(method)).request(method, params, this.#limited(options));
+    return this.#ask(method, options, (client, limited) => client.request(method, params, limited));
   }
 
   /**
    * Runs work once per call and keeps its value, even if the handler is run again for each round of input requests. The
    * value must be JSON.
    */
-  async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    return (await this.#asking.open()).step(name, work);
+  step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    return handled(this.#asking.open().then((client) => client.step(name, work)));
   }
 
   /** Opens a value that the server keeps for the caller between calls: that of `defineState` of `bowline/state`. */
@@ -266,23 +267,21 @@ export class Context {
     return root.#reporting;
   }
 
-  async #questions(method: string): Promise<ClientRequests> {
-    this.#assertOpen(method);
-    const questions = await this.#asking.open();
-    this.#assertOpen(method);
-    return questions;
-  }
-
-  /** Returns options whose signal also aborts when the handler's own time ends. */
-  #limited<O extends AskOptions>(options: O): O {
-    if (this.#end === this.#call.end) return options;
-    const { signal } = this.#end;
-    return { ...options, signal: options.signal === undefined ? signal : AbortSignal.any([options.signal, signal]) };
-  }
-
-  #assertOpen(method: string): void {
-    this.#end.throwIfAborted();
-    if (!this.#call.open) throw new McpError("call_over", `${method} was not sent: the call has ended`);
+  /** Asks the client. The signal of the options also aborts when the handler's own time ends. */
+  #ask<O extends AskOptions, T>(
+    method: string,
+    options: O,
+    send: (client: ClientRequests, limited: O) => Promise<T>,
+  ): Promise<T> {
+    const asking = this.#asking.open().then((client) => {
+      this.#end.throwIfAborted();
+      if (!this.#call.open) throw new McpError("call_over", `${method} was not sent: the call has ended`);
+      if (this.#end === this.#call.end) return send(client, options);
+      const { signal } = this.#end;
+      return send(client, { ...options, signal: AbortSignal.any([signal, options.signal ?? signal]) });
+    });
+    // A handler that began several questions ends at the first without an answer, and does not await the others.
+    return handled(asking);
   }
 }
 

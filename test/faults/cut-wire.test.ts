@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { Transform, type TransformCallback } from "node:stream";
-import { describe, type TestContext, test } from "node:test";
+import { describe, test } from "node:test";
 import { type Client, ConnectionError, connect } from "bowline/client";
 import { createStdioServerChannel } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { FakeClock } from "bowline/testing";
 import { type Era, RawEnd, speaking } from "../support/raw-peer.js";
+import { watchRejections } from "../support/rejections.js";
 import { child, Lines } from "../support/server-child.js";
 
 const ANSWER = "é猫🦊";
@@ -65,18 +66,6 @@ async function wire(era: Era): Promise<Wired> {
       down.end();
     },
   }) as Wired;
-}
-
-/** Fails the test for a rejection that nobody looked at. */
-function watchRejections(t: TestContext): void {
-  const seen: unknown[] = [];
-  const listen = (reason: unknown) => void seen.push(reason);
-  process.on("unhandledRejection", listen);
-  t.after(async () => {
-    await new Promise(setImmediate);
-    process.off("unhandledRejection", listen);
-    assert.deepEqual(seen, []);
-  });
 }
 
 /** How a call ended; it is an error to end twice. */

@@ -3,6 +3,7 @@ import { type TestContext, test } from "node:test";
 import { type ClientOptions, connect } from "bowline/client";
 import { type CompatTransport, completable, McpServer, ResourceTemplate, Server } from "bowline/compat";
 import * as z from "zod";
+import { watchRejections } from "../../support/rejections.js";
 import { connectOfficial } from "./official-source.js";
 
 const ERAS = ["legacy", "modern"] as const;
@@ -77,6 +78,31 @@ test("a question of a handler reaches clients of both eras", async (t) => {
   await forEachEra(t, create, { onElicit }, async (client) => {
     equal((await client.callTool("by-extra")).text, "accept");
     equal((await client.callTool("by-server")).text, "accept");
+  });
+});
+
+test("questions that a handler begins together leave no rejection unhandled", async (t) => {
+  watchRejections(t);
+  const requestedSchema = { type: "object", properties: { sure: { type: "boolean" } } };
+  const request = (message: string) => ({ method: "elicitation/create", params: { message, requestedSchema } });
+  const create = () => {
+    const server = new McpServer(INFO);
+    server.registerTool("ask", {}, async (extra) => {
+      const first = extra.sendRequest(request("1"), z.unknown());
+      const others = [
+        extra.sendRequest(request("2"), z.unknown()),
+        extra.mcpReq.elicitInput(request("3").params),
+        server.server.elicitInput(request("4").params),
+        server.server.request(request("5"), z.unknown()),
+      ];
+      await first;
+      return { content: [{ type: "text", text: String((await Promise.all(others)).length) }] };
+    });
+    return server;
+  };
+  const onElicit = () => ({ action: "decline" as const });
+  await forEachEra(t, create, { onElicit }, async (client) => {
+    equal((await client.callTool("ask")).text, "4");
   });
 });
 
