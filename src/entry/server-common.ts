@@ -10,7 +10,7 @@ export type { Interceptor } from "../call/interceptor.js";
 export type { MaybePromise } from "../call/maybe-promise.js";
 export type { PingOptions } from "../call/ping-loop.js";
 export type { Cluster } from "../cluster/cluster.js";
-export type { AskOptions, ElicitAnswer, RequestStrategy } from "../era/request-strategy.js";
+export type { AskOptions, ElicitAnswer, RecordedProgress, RequestStrategy } from "../era/request-strategy.js";
 export type {
   Call,
   CallInit,

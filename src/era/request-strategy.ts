@@ -55,6 +55,18 @@ export interface RequestStrategy {
    * runs again if the same run of the handler asks again.
    */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
+  /** Progress of the call so far. Undefined if the handler runs again within the same request only. */
+  readonly recorded?: RecordedProgress | undefined;
+}
+
+/** Steps, questions and answers of a call whose handler runs again in later requests. */
+export interface RecordedProgress {
+  /** Results of completed steps by name. */
+  readonly steps: { readonly [name: string]: unknown };
+  /** Questions that were asked, as JSON text by key. */
+  readonly asked: { readonly [key: string]: string };
+  /** Answers to these questions that have the right shape. They are not checked otherwise. */
+  readonly answers: { readonly [key: string]: unknown };
 }
 
 /** Options of a request to the client. */

@@ -6,6 +6,7 @@ import type { RecordedMessage } from "bowline/testing";
 import { FakeClock } from "./fake-clock.js";
 import { sseMessages } from "./modern-request.js";
 import { replaceParts } from "./nodes-world.js";
+import type { Message } from "./raw-client.js";
 import { TaskClient } from "./task-client.js";
 
 export interface TaskNodeOptions {
@@ -23,6 +24,8 @@ export interface TaskNode {
   readonly client: TaskClient;
   /** Errors that were reported. */
   readonly errors: unknown[];
+  /** Calls a tool with these params and the extension. Rejects when the signal aborts, which cancels the call. */
+  post(name: string, params: Message, signal: AbortSignal): Promise<unknown>;
   /** Opens a subscription and returns the messages that it has received so far. */
   listen(taskIds: readonly string[]): Promise<RecordedMessage[]>;
 }
@@ -58,7 +61,19 @@ export class TaskNodes {
       async (message, headers) => (await post(server, message, headers)).json(),
       capabilities,
     );
-    return { server, cluster, extension, client, errors, listen: (taskIds) => this.#listen(server, taskIds) };
+    return {
+      server,
+      cluster,
+      extension,
+      client,
+      errors,
+      post: async (name, params, signal) => {
+        const ask = async (message: Message, headers: Record<string, string>) =>
+          (await post(server, message, headers, signal)).json();
+        return new TaskClient(ask, capabilities).call(name, {}, params);
+      },
+      listen: (taskIds) => this.#listen(server, taskIds),
+    };
   }
 
   /** Lets time pass in small steps, so that everything that waits for it happens in its order. */

@@ -180,10 +180,12 @@ export class TasksExtension extends ServerExtension {
     if (mode === undefined) return next(call);
     // A tool that the caller may not see is refused as it is without tasks.
     if (!(await this.#sees(call, name as string))) return next(call);
-    if (mode.promoteAfterMs !== undefined) {
-      const end = await service.promote(call, name as string, mode, mode.promoteAfterMs).run(next);
-      return end.task === undefined ? end.result : this.#created(end.task);
+    const { promoteAfterMs } = mode;
+    if (promoteAfterMs !== undefined) {
+      const show = (record: TaskRecord) => this.#created(record);
+      return service.promote(call, name as string, { ...mode, promoteAfterMs }, show).run(next);
     }
+    if (isLaterRound(call, mode)) return next(call);
     const created = await service.create(call, name as string, mode);
     if (typeof created !== "string") return this.#created(created);
     if (this.#options.whenFull === "run" && mode.support === "optional") return next(call);
@@ -228,6 +230,14 @@ export class TasksExtension extends ServerExtension {
     }
     return mode;
   }
+}
+
+/**
+ * True if an earlier round of the call ran in its request. Its steps and answers are in the params, and are valid in a
+ * request only. A tool that runs as a task only never sends answers to be repeated without a state.
+ */
+function isLaterRound({ params }: Call, { support }: TaskMode): boolean {
+  return params.requestState !== undefined || (params.inputResponses !== undefined && support === "optional");
 }
 
 /**

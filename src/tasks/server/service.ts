@@ -13,7 +13,7 @@ import { HeldTask } from "./held-task.js";
 import { toRecord } from "./new-task.js";
 import { type TaskMode, type TasksLimits, timeOfDay } from "./options.js";
 import { OwnerSlots } from "./owner-slots.js";
-import { type PromotedTask, Promotion } from "./promotion.js";
+import { type PromotedTask, Promotion, type PromotionOptions } from "./promotion.js";
 import { ended, hasEnded, needsJob, type TaskCaller, type TaskRecord } from "./record.js";
 import { type RoomLimit, TaskRoom } from "./room.js";
 import { RunningTasks } from "./running-tasks.js";
@@ -158,13 +158,19 @@ export class TaskService {
     }
   }
 
-  /** Runs a call, which becomes a task if it does not end in time. */
-  promote(call: Call, tool: string, mode: TaskMode, afterMs: number): Promotion {
+  /** Runs a call, which becomes a task if it does not end in time. `show` returns the result that tells of the task. */
+  promote(
+    call: Call,
+    tool: string,
+    mode: TaskMode & { readonly promoteAfterMs: number },
+    show: PromotionOptions["show"],
+  ): Promotion {
     const { host, limits } = this.#options;
     return new Promotion(call, {
       host,
       limits,
-      afterMs,
+      afterMs: mode.promoteAfterMs,
+      show,
       create: (journal, idempotencyKey) => this.#createPromoted(call, tool, mode, { journal, idempotencyKey }),
       onRun: (record, own) => this.#running.begin(record, own, mode.restartable),
       cancel: ({ id }) => this.#end(id),

@@ -11,6 +11,7 @@ import {
   type AskOptions,
   type ClientRequests,
   isUrlElicitationRequired,
+  type RecordedProgress,
   type RequestStrategy,
 } from "../../request-strategy.js";
 import { type Call, type HandlerResult, PreparedResult, type ServerRuntime, type StateUse } from "../../server-era.js";
@@ -189,6 +190,14 @@ export class Replay implements RequestStrategy {
     return this.#steps.run(name, work);
   }
 
+  get recorded(): RecordedProgress {
+    const answers = Object.entries(this.#answers()).filter(([key, answer]) => {
+      const { method } = JSON.parse(this.#asked[key] as string) as InputRequest;
+      return inputShapes.get(method)?.result(answer) === undefined;
+    });
+    return { steps: this.#steps.done, asked: this.#asked, answers: Object.fromEntries(answers) };
+  }
+
   /** True if the next round needs state. */
   get hasProgress(): boolean {
     return Object.keys(this.#asked).length > 0 || Object.keys(this.#steps.done).length > 0;
@@ -213,13 +222,14 @@ export class Replay implements RequestStrategy {
         `${this.#call.method} asked for more than ${maxRounds} rounds of input (limits.maxRounds)`,
       );
     }
-    const answers = Object.fromEntries(
-      Object.entries(this.#progress.answers).filter(
-        ([key]) => Object.hasOwn(this.#asked, key) && !this.#questions.has(key),
-      ),
-    );
-    const state: Progress = { answers, steps: this.#steps.done, asked: this.#asked, round, authored };
+    const state: Progress = { answers: this.#answers(), steps: this.#steps.done, asked: this.#asked, round, authored };
     return (await this.#runtime.seal()).seal(state, bindingOf(this.#call));
+  }
+
+  /** Returns the answers to questions that were asked and are not open. */
+  #answers(): Record<string, unknown> {
+    const isAnswer = ([key]: [string, unknown]) => Object.hasOwn(this.#asked, key) && !this.#questions.has(key);
+    return Object.fromEntries(Object.entries(this.#progress.answers).filter(isAnswer));
   }
 
   /**
