@@ -46,12 +46,3 @@ export function ignoreErrors(tell: () => void): void {
     // There is no other place to report the error.
   }
 }
-
-/**
- * Returns the promise, whose rejection is no longer reported as unhandled. For promises that the code of an author gets
- * for the work of a peer: the code may end before it awaits them, and a peer must not be able to end the process by that.
- */
-export function handled<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
-}

@@ -1,4 +1,3 @@
-import { handled } from "../call/maybe-promise.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -9,7 +8,7 @@ import type {
 } from "../protocol/types/index.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type { Changes } from "../server/changes.js";
-import type { Context } from "../server/context.js";
+import { type Context, handled } from "../server/context.js";
 
 /** Request or notification in the form of the official SDK. */
 export interface CompatMessage {

@@ -1,4 +1,3 @@
-import { handled } from "../call/maybe-promise.js";
 import { currentCall, runInCall } from "../node/current-call.js";
 import { serveStdio } from "../node/stdio/serve.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
@@ -11,7 +10,7 @@ import type {
   Root,
 } from "../protocol/types/index.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
-import type { Context } from "../server/context.js";
+import { type Context, handled } from "../server/context.js";
 import type { Server as BowlineServer } from "../server/server.js";
 import {
   askClient,

@@ -21,10 +21,10 @@ export type {
   Result as ResultObject,
   SessionOptions,
   SessionSettings,
-  SsePaths,
   Topics,
 } from "../era/server-era.js";
 export type { ServerLimits } from "../era/server-limits.js";
+export type { SsePaths } from "../era/sse-paths.js";
 export type { GateAdmission, GateRefusal, HttpExchange, HttpHeaders, HttpStream, Operation } from "../http/exchange.js";
 export type { GateVerdict, HttpGate } from "../http/gate.js";
 export type { GuardOptions } from "../http/guard.js";

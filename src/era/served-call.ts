@@ -38,8 +38,7 @@ export class ServedCall implements Call {
   beforeClose: (() => void) | undefined;
   /** Additions of extensions to a subscription. */
   declare topics?: Topics | undefined;
-  /** Same text for all runs of a handler for this call, if it may run in several processes. */
-  declare idempotencyKey?: string | undefined;
+  declare key?: string | undefined;
   #open = true;
 
   constructor(facts: CallInit) {
@@ -59,6 +58,11 @@ export class ServedCall implements Call {
   /** True while notifications may be sent for this call. */
   get open(): boolean {
     return this.#open && !this.end.aborted;
+  }
+
+  get idempotencyKey(): string {
+    this.key ??= crypto.randomUUID();
+    return this.key;
   }
 
   /** Marks the handler as finished. From now on only the response is written for this call. */

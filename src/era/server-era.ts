@@ -38,6 +38,7 @@ import type { EventLog } from "../store/event-log.js";
 import type { Busy } from "./busy.js";
 import type { ClientRequestsOpener } from "./request-strategy.js";
 import type { ServerLimits } from "./server-limits.js";
+import type { SsePaths } from "./sse-paths.js";
 import type { Steps } from "./steps.js";
 import type { UrlElicitations } from "./url-elicitations.js";
 
@@ -120,8 +121,10 @@ export interface Call extends CallInit {
   beforeClose: (() => void) | undefined;
   /** Additions of extensions to a subscription. */
   topics?: Topics | undefined;
-  /** Same text for all runs of a handler for this call, if it may run in several processes. */
-  idempotencyKey?: string | undefined;
+  /** Idempotency key, if it was read or is that of an earlier round. */
+  key?: string | undefined;
+  /** Text that is the same for all runs of a handler for this call, in each round and process. Created when it is read. */
+  readonly idempotencyKey: string;
   /** True while notifications may be sent for this call. */
   readonly open: boolean;
   /** Marks the handler as finished. From now on only the response is written for this call. */
@@ -355,13 +358,6 @@ export interface HttpBindingOptions {
   readonly accept?: AcceptChannel | undefined;
   /** Returns true if the body may be served. Otherwise it answers the exchange. */
   readonly admits?: (exchange: HttpExchange, body: Parsed) => boolean;
-}
-
-export interface SsePaths {
-  /** Path of the stream. @default "/sse" */
-  readonly path?: string;
-  /** Path to which messages are posted. It may have a query. @default "/messages" */
-  readonly messagesPath?: string;
 }
 
 /** Serves a channel in a single era. `origin` is read for each request. Settles when the channel is being served. */

@@ -1,4 +1,9 @@
-import type { SsePaths } from "./server-era.js";
+export interface SsePaths {
+  /** Path of the stream. @default "/sse" */
+  readonly path?: string;
+  /** Path to which messages are posted. It may have a query. @default "/messages" */
+  readonly messagesPath?: string;
+}
 
 /** Paths of the HTTP+SSE transport. `messages` may have a query. */
 export interface ResolvedSsePaths {

@@ -1,5 +1,4 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
-import { handled } from "../call/maybe-promise.js";
 import { ProgressReporter, toReport } from "../call/progress-reporter.js";
 import type { AskOptions, ClientRequests, ClientRequestsOpener, ElicitAnswer } from "../era/request-strategy.js";
 import type { Call, ClientDescription, Result, ServerRuntime } from "../era/server-era.js";
@@ -80,8 +79,11 @@ export class Context {
     return this.#call.method;
   }
 
-  /** Text that is the same each time that the handler runs for this task. Undefined for other calls. */
-  get idempotencyKey(): string | undefined {
+  /**
+   * Text that is the same each time that the handler runs for this call: in each round of input requests, and in each
+   * run of a task. Other calls have others.
+   */
+  get idempotencyKey(): string {
     return this.#call.idempotencyKey;
   }
 
@@ -107,9 +109,8 @@ export class Context {
 
   /** True if the caller's authorization grants all of these scopes. */
   grants(scopes: readonly string[]): boolean {
-    const { method } = this;
     const { auth, judge } = this.#call.origin;
-    if (judge !== undefined) return judge([{ method, scopes }]) === undefined;
+    if (judge !== undefined) return judge([{ method: this.method, scopes }]) === undefined;
     const granted = (auth as { readonly scopes?: unknown } | null | undefined)?.scopes;
     return scopes.every((scope) => Array.isArray(granted) && granted.includes(scope));
   }
@@ -160,11 +161,7 @@ export class Context {
    */
   log(level: LoggingLevel, data: unknown, logger?: string): void | Promise<void> {
     if (!isWanted(level, this.#call.logLevel())) return;
-    return this.#call.notify("notifications/message", {
-      level,
-      data,
-      ...(logger === undefined ? undefined : { logger }),
-    });
+    return this.#call.notify("notifications/message", { level, data, logger });
   }
 
   /** Sends a notification that belongs to this call. */
@@ -180,37 +177,33 @@ export class Context {
   elicit<const S extends FormSchema>(
     message: string,
     schema: S,
-    options: AskOptions = {},
+    options?: AskOptions,
   ): Promise<ElicitAnswer<OutputOf<S>>> {
-    return this.#ask("elicitation/create", options, (client, limited) => client.elicit(message, schema, limited));
+    return this.#ask("elicitation/create", (client) => client.elicit(message, schema, this.#limited(options)));
   }
 
   /**
    * Requests that the user opens a URL. `accept` means that the user agreed to open it, not that they have finished
    * there.
    */
-  elicitUrl(
-    message: string,
-    url: string,
-    options: AskOptions = {},
-  ): Promise<{ readonly action: ElicitResult["action"] }> {
-    return this.#ask("elicitation/create", options, (client, limited) => client.elicitUrl(message, url, limited));
+  elicitUrl(message: string, url: string, options?: AskOptions): Promise<{ readonly action: ElicitResult["action"] }> {
+    return this.#ask("elicitation/create", (client) => client.elicitUrl(message, url, this.#limited(options)));
   }
 
   /**
    * Requests a completion from the client's model (sampling).
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
-  sample(params: CreateMessageParams, options: AskOptions = {}): Promise<CreateMessageResult> {
-    return this.#ask("sampling/createMessage", options, (client, limited) => client.sample(params, limited));
+  sample(params: CreateMessageParams, options?: AskOptions): Promise<CreateMessageResult> {
+    return this.#ask("sampling/createMessage", (client) => client.sample(params, this.#limited(options)));
   }
 
   /**
    * Requests the client's roots.
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
-  listRoots(options: AskOptions = {}): Promise<readonly Root[]> {
-    return this.#ask("roots/list", options, (client, limited) => client.listRoots(limited));
+  listRoots(options?: AskOptions): Promise<readonly Root[]> {
+    return this.#ask("roots/list", (client) => client.listRoots(this.#limited(options)));
   }
 
   /** Sends a custom request to the client. Legacy only: rejects in other protocol versions. */
@@ -223,9 +216,9 @@ export class Context {
   request(
     method: string,
     params?: Params,
-    options: AskOptions & { readonly result?: StandardSchema } = {},
+    options?: AskOptions & { readonly result?: StandardSchema },
   ): Promise<unknown> {
-    return this.#ask(method, options, (client, limited) => client.request(method, params, limited));
+    return this.#ask(method, (client) => client.request(method, params, this.#limited(options)));
   }
 
   /**
@@ -267,22 +260,30 @@ export class Context {
     return root.#reporting;
   }
 
-  /** Asks the client. The signal of the options also aborts when the handler's own time ends. */
-  #ask<O extends AskOptions, T>(
-    method: string,
-    options: O,
-    send: (client: ClientRequests, limited: O) => Promise<T>,
-  ): Promise<T> {
+  #ask<T>(method: string, ask: (client: ClientRequests) => Promise<T>): Promise<T> {
     const asking = this.#asking.open().then((client) => {
       this.#end.throwIfAborted();
       if (!this.#call.open) throw new McpError("call_over", `${method} was not sent: the call has ended`);
-      if (this.#end === this.#call.end) return send(client, options);
-      const { signal } = this.#end;
-      return send(client, { ...options, signal: AbortSignal.any([signal, options.signal ?? signal]) });
+      return ask(client);
     });
-    // A handler that began several questions ends at the first without an answer, and does not await the others.
     return handled(asking);
   }
+
+  /** Returns options whose signal also aborts when the handler's own time ends. */
+  #limited<O extends AskOptions>(options: O = {} as O): O {
+    if (this.#end === this.#call.end) return options;
+    const { signal } = this.#end;
+    return { ...options, signal: AbortSignal.any([signal, options.signal ?? signal]) };
+  }
+}
+
+/**
+ * Returns the promise, whose rejection is no longer reported as unhandled. For promises that the code of an author gets
+ * for the work of a peer: the code may end before it awaits them, and a peer must not be able to end the process by that.
+ */
+export function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }
 
 /** Throws unless the params have the progress token of the call, since progress may be sent only for this call. */
@@ -292,14 +293,14 @@ function assertOwnToken(call: Call, params: { readonly [key: string]: unknown } 
 }
 
 function createReporter(call: Call, token: ProgressToken, runtime: ServerRuntime): ProgressReporter {
-  const { clock } = runtime;
   const { progressIntervalMs: intervalMs } = runtime.options;
   const { method, id } = call;
+  const pace = intervalMs === undefined ? undefined : { clock: runtime.clock, intervalMs };
   const reporter = new ProgressReporter(
     (progress) => call.notify("notifications/progress", call.era.encodeProgress(call, token, progress)),
     (error) => runtime.report(error, { where: "progress", method, id }),
-    intervalMs === undefined ? undefined : { clock, intervalMs },
+    pace,
   );
-  if (intervalMs !== undefined) call.beforeClose = () => void reporter.flush();
+  if (pace !== undefined) call.beforeClose = () => void reporter.flush();
   return reporter;
 }

@@ -2,15 +2,9 @@ import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { Cluster } from "../cluster/cluster.js";
-import type {
-  Call,
-  ClientDescription,
-  HandlerResult,
-  ReportContext,
-  SessionOptions,
-  SsePaths,
-} from "../era/server-era.js";
+import type { Call, ClientDescription, HandlerResult, ReportContext, SessionOptions } from "../era/server-era.js";
 import type { ServerLimits } from "../era/server-limits.js";
+import type { SsePaths } from "../era/sse-paths.js";
 import type { HttpGate } from "../http/gate.js";
 import type { GuardOptions } from "../http/guard.js";
 import { defined } from "../protocol/json.js";

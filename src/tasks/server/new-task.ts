@@ -22,7 +22,7 @@ export async function toRecord(
     arguments: call.params.arguments as JsonObject | undefined,
     meta: call.params._meta as JsonObject | undefined,
     caller: { ...toCaller(call), realm },
-    idempotencyKey: crypto.randomUUID(),
+    idempotencyKey: call.idempotencyKey,
     createdAt,
     updatedAt: createdAt,
     ttlMs: mode.ttlMs,

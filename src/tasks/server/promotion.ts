@@ -107,7 +107,6 @@ export class Promotion implements JournalKeeper {
   readonly #options: PromotionOptions;
   readonly #own: Call;
   readonly #execution: PromotableExecution;
-  readonly #key = crypto.randomUUID();
   /** Resolves with the requests of the era when the handler begins. Another call may run the round in its place. */
   readonly #begun: Promise<ClientRequestsOpener>;
   #begin: (asking: ClientRequestsOpener) => void = () => {};
@@ -221,7 +220,7 @@ export class Promotion implements JournalKeeper {
   async #create(): Promise<PromotedTask | undefined> {
     const { strategy } = await (await this.#begun).open();
     if (strategy.recorded !== undefined) this.#journal = withRecorded(this.#journal, strategy.recorded, this.#own);
-    return this.#options.create(this.#journal, this.#key);
+    return this.#options.create(this.#journal, this.#own.idempotencyKey);
   }
 
   /** Stores the outcome of the task. */
@@ -299,7 +298,7 @@ export class Promotion implements JournalKeeper {
       logLevel: () => (this.#promoted === undefined ? call.logLevel() : "info"),
     });
     own.sealsState = call.sealsState;
-    own.idempotencyKey = this.#key;
+    own.key = call.key;
     return own;
   }
 

@@ -48,7 +48,7 @@ export class TaskRun implements JournalKeeper {
         if (text !== undefined) this.#messages.show(text);
       },
     );
-    this.call.idempotencyKey = task.record.idempotencyKey;
+    this.call.key = task.record.idempotencyKey;
     this.#execution = new TaskExecution({
       keeper: this,
       capabilities: task.record.caller.capabilities,

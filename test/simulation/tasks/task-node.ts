@@ -67,7 +67,7 @@ function createServer(node: SimNode, history: TaskHistory): Server {
 async function perform(node: SimNode, history: TaskHistory, number: number, ctx: Context): Promise<string> {
   const task = history.tasks[number];
   if (task === undefined) throw new Error(`task ${number} was never created`);
-  const run = history.begin(task, node, ctx.idempotencyKey ?? "", ctx.signal);
+  const run = history.begin(task, node, ctx.idempotencyKey, ctx.signal);
   if (ctx.principal !== task.principal) history.violate("own principal", `task ${number} runs as ${ctx.principal}`);
   const handler = new Handler(node, history, task, ctx);
   try {

@@ -45,8 +45,7 @@ class Round implements ClientRequestsOpener {
   }
 
   open(): Promise<ClientRequests> {
-    this.#replay ??= loadRounds().then(({ openRound }) => openRound(this.#call, this.#runtime));
-    this.#questions ??= this.#replay.then((replay) => replay.questions);
+    this.#questions ??= this.#open().then((replay) => replay.questions);
     return this.#questions;
   }
 
@@ -55,8 +54,7 @@ class Round implements ClientRequestsOpener {
    * round or gets its outcome.
    */
   async once(run: () => MaybePromise<HandlerResult>): Promise<HandlerResult> {
-    await this.open();
-    return ((await this.#replay) as Replay).once(run);
+    return (await this.#open()).once(run);
   }
 
   /** Ends the round of a handler that has returned. */
@@ -73,9 +71,12 @@ class Round implements ClientRequestsOpener {
   }
 
   async #close(result: HandlerResult | undefined, failure: unknown): Promise<HandlerResult> {
-    await this.open();
-    const { closeRound } = await loadRounds();
-    return closeRound(this.#call, (await this.#replay) as Replay, result, failure);
+    return (await this.#open()).close(result, failure);
+  }
+
+  #open(): Promise<Replay> {
+    this.#replay ??= loadRounds().then(({ openRound }) => openRound(this.#call, this.#runtime));
+    return this.#replay;
   }
 }
 

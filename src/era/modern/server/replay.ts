@@ -27,6 +27,8 @@ interface Progress {
   readonly round: number;
   /** State of an author who returns `inputRequired`. */
   readonly authored?: unknown;
+  /** Idempotency key of the call. Each state has it, so that all attempts at a round have the same. */
+  readonly key?: string;
 }
 
 const FRESH: Progress = { answers: {}, steps: {}, asked: {}, round: 0 };
@@ -49,20 +51,6 @@ export class Suspended extends HandlerSuspended {
 export async function openRound(call: Call, runtime: ServerRuntime): Promise<Replay> {
   const { progress, use } = await restore(call, runtime);
   return new Replay(call, runtime, progress, use);
-}
-
-/** Returns the result of a round from the outcome of its handler. */
-export async function closeRound(
-  call: Call,
-  replay: Replay,
-  result: HandlerResult | undefined,
-  failure: unknown,
-): Promise<HandlerResult> {
-  if (replay.broken !== undefined) throw replay.broken;
-  if (replay.suspended) return replay.toResult();
-  if (isUrlElicitationRequired(failure)) return sealAuthored(call, replay, toUrlRequests(failure));
-  if (failure !== undefined) throw failure;
-  return sealAuthored(call, replay, result as HandlerResult);
 }
 
 /**
@@ -100,6 +88,7 @@ async function restore(
   }
   const progress = opened.state as Progress;
   call.authoredState = progress.authored;
+  call.key = progress.key;
   // Answers in the sealed state take precedence, since the handler may have acted on them.
   const answers = { ...askedFor(progress, given), ...progress.answers };
   return { progress: { ...progress, answers }, use: opened.use };
@@ -138,7 +127,7 @@ export class Replay implements RequestStrategy {
   readonly #used = new Set<string>();
   #count = 0;
   /** Mistake of the handler. It takes precedence over open questions. */
-  broken: Error | undefined;
+  #broken: Error | undefined;
 
   constructor(call: Call, runtime: ServerRuntime, progress: Progress, use?: StateUse) {
     this.#call = call;
@@ -155,6 +144,15 @@ export class Replay implements RequestStrategy {
     return this.#use === undefined ? run() : this.#use.once(this.#call, run);
   }
 
+  /** Returns the result of the round from the outcome of its handler. */
+  async close(result: HandlerResult | undefined, failure: unknown): Promise<HandlerResult> {
+    if (this.#broken !== undefined) throw this.#broken;
+    if (this.suspended) return this.#toResult();
+    if (isUrlElicitationRequired(failure)) return sealAuthored(this.#call, this, toUrlRequests(failure));
+    if (failure !== undefined) throw failure;
+    return sealAuthored(this.#call, this, result as HandlerResult);
+  }
+
   get suspended(): boolean {
     return this.#questions.size > 0;
   }
@@ -166,8 +164,8 @@ export class Replay implements RequestStrategy {
     if (elicitationId !== undefined) trackUrlElicitation(this.#runtime, elicitationId, warningOwner(this.#runtime));
     const key = options.key ?? `ask-${++this.#count}`;
     if (this.#used.has(key)) {
-      this.broken = new Error(`${this.#call.method}: two questions have the key "${key}"; give each its own`);
-      throw this.broken;
+      this.#broken = new Error(`${this.#call.method}: two questions have the key "${key}"; give each its own`);
+      throw this.#broken;
     }
     this.#used.add(key);
     const isSame = this.#noteQuestion(key, request);
@@ -200,10 +198,11 @@ export class Replay implements RequestStrategy {
 
   /** True if the next round needs state. */
   get hasProgress(): boolean {
+    if (this.#call.key !== undefined) return true;
     return Object.keys(this.#asked).length > 0 || Object.keys(this.#steps.done).length > 0;
   }
 
-  async toResult(): Promise<HandlerResult> {
+  async #toResult(): Promise<HandlerResult> {
     return {
       resultType: "input_required",
       inputRequests: Object.fromEntries(this.#questions),
@@ -222,7 +221,14 @@ export class Replay implements RequestStrategy {
         `${this.#call.method} asked for more than ${maxRounds} rounds of input (limits.maxRounds)`,
       );
     }
-    const state: Progress = { answers: this.#answers(), steps: this.#steps.done, asked: this.#asked, round, authored };
+    const state: Progress = {
+      answers: this.#answers(),
+      steps: this.#steps.done,
+      asked: this.#asked,
+      round,
+      authored,
+      key: this.#call.idempotencyKey,
+    };
     return (await this.#runtime.seal()).seal(state, bindingOf(this.#call));
   }
 
