@@ -18,35 +18,25 @@ export function followSignal(signal: AbortSignal, follower: () => void): () => v
     follower();
     return () => {};
   }
-  let following = followed.get(signal);
-  if (following === undefined) {
-    following = start(signal);
-    followed.set(signal, following);
-  }
-  following.followers.add(follower);
-  return () => unfollow(signal, follower);
-}
-
-function unfollow(signal: AbortSignal, follower: () => void): void {
-  const following = followed.get(signal);
-  if (following?.followers.delete(follower) !== true || following.followers.size > 0) return;
-  followed.delete(signal);
-  signal.removeEventListener("abort", following.onAbort);
+  const { followers, onAbort } = followed.get(signal) ?? start(signal);
+  followers.add(follower);
+  return () => {
+    if (!followers.delete(follower) || followers.size > 0) return;
+    followed.delete(signal);
+    signal.removeEventListener("abort", onAbort);
+  };
 }
 
 function start(signal: AbortSignal): Following {
   const followers = new Set<() => void>();
   const onAbort = () => {
     followed.delete(signal);
-    tellAll(
-      [...followers].map((follower) => () => {
-        if (followers.delete(follower)) follower();
-      }),
-      undefined,
-    );
+    tellAll(followers, undefined);
   };
+  const following = { followers, onAbort };
+  followed.set(signal, following);
   signal.addEventListener("abort", onAbort, { once: true });
-  return { followers, onAbort };
+  return following;
 }
 
 /**
@@ -63,6 +53,20 @@ function onAbortOf(end: AbortSwitch | AbortSignal, listener: (reason: unknown) =
   if (!(end instanceof AbortSwitch)) return followSignal(end, () => listener(end.reason));
   end.onAbort(listener);
   return () => end.offAbort(listener);
+}
+
+/** Resolves after `ms`, or at once when the signal fires. Leaves no timer or follower behind. */
+export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    let unfollow: (() => void) | undefined;
+    const done = () => {
+      clock.cancel(timer);
+      unfollow?.();
+      resolve();
+    };
+    const timer = clock.schedule(done, ms);
+    unfollow = signal && followSignal(signal, done);
+  });
 }
 
 /** Limits of {@link runWithin}. */

@@ -39,19 +39,5 @@ export function unref(timer: unknown): void {
   (timer as { unref?: () => void } | undefined)?.unref?.();
 }
 
-/** Resolves after `ms`, or at once when the signal fires. Leaves no timer or listener behind. */
-export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted === true) return resolve();
-    const done = () => {
-      clock.cancel(timer);
-      signal?.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = clock.schedule(done, ms);
-    signal?.addEventListener("abort", done, { once: true });
-  });
-}
-
 /** True on Node and compatible runtimes, whose `fetch` is undici's and whose timers outlive requests. */
 export const isOnNode = typeof process === "object" && process.versions?.undici !== undefined;

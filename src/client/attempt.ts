@@ -1,4 +1,5 @@
-import { type Clock, pause } from "../call/clock.js";
+import { pause } from "../call/abortable.js";
+import type { Clock } from "../call/clock.js";
 import { CallLifetime, type LifetimeLimits } from "../call/lifetime.js";
 import {
   type ClientEra,

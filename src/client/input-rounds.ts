@@ -1,5 +1,6 @@
 import { AbortSwitch } from "../call/abort-switch.js";
-import { type Clock, pause } from "../call/clock.js";
+import { pause } from "../call/abortable.js";
+import type { Clock } from "../call/clock.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import type { ClientResult, ConnectionCall } from "../era/client-era.js";
 import type { ClientLimits } from "../era/client-limits.js";

@@ -1,4 +1,5 @@
-import { type Clock, pause, systemClock } from "../call/clock.js";
+import { pause } from "../call/abortable.js";
+import { type Clock, systemClock } from "../call/clock.js";
 import type { ClientResult } from "../era/client-era.js";
 import { afterFirstAnswer, ConnectionError, RpcError } from "../protocol/errors.js";
 import type { Tool } from "../protocol/types/index.js";

@@ -1,5 +1,6 @@
+import { pause } from "../call/abortable.js";
 import { type Backoff, backoffMs } from "../call/backoff.js";
-import { pause, systemClock } from "../call/clock.js";
+import { systemClock } from "../call/clock.js";
 import { KeyRing, type RingKey } from "../protocol/key-ring.js";
 import { assertRing } from "../protocol/ring-keys.js";
 import { ClusterChanges } from "./changes.js";

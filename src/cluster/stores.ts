@@ -1,4 +1,5 @@
-import { type Clock, pause, systemClock } from "../call/clock.js";
+import { pause } from "../call/abortable.js";
+import { type Clock, systemClock } from "../call/clock.js";
 import type { Cluster, Lease, Records } from "./cluster.js";
 
 /**

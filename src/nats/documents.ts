@@ -1,4 +1,4 @@
-import { pause } from "../call/clock.js";
+import { pause } from "../call/abortable.js";
 import type { Engine, Meta, StoredMessage } from "./engine.js";
 import { away } from "./failure.js";
 

@@ -1,4 +1,4 @@
-import { pause } from "../call/clock.js";
+import { pause } from "../call/abortable.js";
 import type { Claimed } from "../cluster/engine/logs.js";
 import { ClusterError } from "../cluster/error.js";
 import { away } from "./failure.js";

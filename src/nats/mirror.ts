@@ -1,4 +1,4 @@
-import { pause } from "../call/clock.js";
+import { pause } from "../call/abortable.js";
 import type { IndexPlace } from "../cluster/cluster.js";
 import type { NatsLine, NatsMessage } from "./client.js";
 import type { DocumentMeta } from "./documents.js";

@@ -1,6 +1,6 @@
-import { followSignal, runWithin, untilAborted } from "../call/abortable.js";
+import { followSignal, pause, runWithin, untilAborted } from "../call/abortable.js";
 import { type Backoff, backoffMs } from "../call/backoff.js";
-import { pause, unref } from "../call/clock.js";
+import { unref } from "../call/clock.js";
 import { ClusterError } from "../cluster/error.js";
 import type { Listening, PostgresClient } from "./client.js";
 import type { Engine } from "./engine.js";

@@ -1,5 +1,6 @@
+import { pause } from "../call/abortable.js";
 import { type Backoff, backoffMs } from "../call/backoff.js";
-import { type Clock, pause, systemClock, unref } from "../call/clock.js";
+import { type Clock, systemClock, unref } from "../call/clock.js";
 import { ClusterChanges } from "../cluster/changes.js";
 import type { ChangingServer, Cluster, LocalChanges } from "../cluster/cluster.js";
 import type { EngineBuckets } from "../cluster/engine/buckets.js";

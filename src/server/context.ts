@@ -179,7 +179,7 @@ export class Context {
     schema: S,
     options?: AskOptions,
   ): Promise<ElicitAnswer<OutputOf<S>>> {
-    return this.#ask("elicitation/create", (client) => client.elicit(message, schema, this.#limited(options)));
+    return this.#ask("elicitation/create", options, (client, limited) => client.elicit(message, schema, limited));
   }
 
   /**
@@ -187,7 +187,7 @@ export class Context {
    * there.
    */
   elicitUrl(message: string, url: string, options?: AskOptions): Promise<{ readonly action: ElicitResult["action"] }> {
-    return this.#ask("elicitation/create", (client) => client.elicitUrl(message, url, this.#limited(options)));
+    return this.#ask("elicitation/create", options, (client, limited) => client.elicitUrl(message, url, limited));
   }
 
   /**
@@ -195,7 +195,7 @@ export class Context {
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   sample(params: CreateMessageParams, options?: AskOptions): Promise<CreateMessageResult> {
-    return this.#ask("sampling/createMessage", (client) => client.sample(params, this.#limited(options)));
+    return this.#ask("sampling/createMessage", options, (client, limited) => client.sample(params, limited));
   }
 
   /**
@@ -203,7 +203,7 @@ export class Context {
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   listRoots(options?: AskOptions): Promise<readonly Root[]> {
-    return this.#ask("roots/list", (client) => client.listRoots(this.#limited(options)));
+    return this.#ask("roots/list", options, (client, limited) => client.listRoots(limited));
   }
 
   /** Sends a custom request to the client. Legacy only: rejects in other protocol versions. */
@@ -218,7 +218,7 @@ export class Context {
     params?: Params,
     options?: AskOptions & { readonly result?: StandardSchema },
   ): Promise<unknown> {
-    return this.#ask(method, (client) => client.request(method, params, this.#limited(options)));
+    return this.#ask(method, options, (client, limited) => client.request(method, params, limited));
   }
 
   /**
@@ -260,11 +260,15 @@ export class Context {
     return root.#reporting;
   }
 
-  #ask<T>(method: string, ask: (client: ClientRequests) => Promise<T>): Promise<T> {
+  #ask<T, O extends AskOptions>(
+    method: string,
+    options: O | undefined,
+    ask: (client: ClientRequests, limited: O) => Promise<T>,
+  ): Promise<T> {
     const asking = this.#asking.open().then((client) => {
       this.#end.throwIfAborted();
       if (!this.#call.open) throw new McpError("call_over", `${method} was not sent: the call has ended`);
-      return ask(client);
+      return ask(client, this.#limited(options));
     });
     return handled(asking);
   }
@@ -273,7 +277,7 @@ export class Context {
   #limited<O extends AskOptions>(options: O = {} as O): O {
     if (this.#end === this.#call.end) return options;
     const { signal } = this.#end;
-    return { ...options, signal: AbortSignal.any([signal, options.signal ?? signal]) };
+    return { ...options, signal: options.signal === undefined ? signal : AbortSignal.any([options.signal, signal]) };
   }
 }
 

@@ -206,7 +206,7 @@ export interface ServerCacheOptions extends CacheHints {
 /** Throws a `RangeError` for invalid cache hints. */
 export function assertCacheHints(where: string, { ttlMs, scope }: CacheHints): void {
   if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs >= 0)) {
-    throw new RangeError(`${where}: ttlMs must be a whole number of milliseconds, 0 or more, got ${ttlMs}`);
+    throw new RangeError(`${where}: ttlMs must be a whole number of 0 or more, got ${ttlMs}`);
   }
   if (scope !== undefined && scope !== "public" && scope !== "private") {
     throw new RangeError(`${where}: scope must be "public" or "private", got ${scope}`);

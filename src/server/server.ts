@@ -1,4 +1,4 @@
-import { pause } from "../call/clock.js";
+import { pause } from "../call/abortable.js";
 import type { Cluster } from "../cluster/cluster.js";
 import type { AcceptChannel, CallOrigin, OfferedEra } from "../era/server-era.js";
 import { pathOf, resolveSsePaths } from "../era/sse-paths.js";

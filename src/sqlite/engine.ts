@@ -1,5 +1,6 @@
+import { pause } from "../call/abortable.js";
 import { type Backoff, backoffMs } from "../call/backoff.js";
-import { type Clock, pause } from "../call/clock.js";
+import type { Clock } from "../call/clock.js";
 import { ClusterError } from "../cluster/error.js";
 import type { Call, FileOptions, News, Outcome, Reply, StartThread, Thread, Watched } from "./messages.js";
 import { isRead, type OperationName, type Operations } from "./operations.js";

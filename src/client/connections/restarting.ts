@@ -1,5 +1,4 @@
-import { untilAborted } from "../../call/abortable.js";
-import { pause } from "../../call/clock.js";
+import { pause, untilAborted } from "../../call/abortable.js";
 import { CallLifetime } from "../../call/lifetime.js";
 import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
 import type {

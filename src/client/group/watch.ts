@@ -1,5 +1,6 @@
+import { pause } from "../../call/abortable.js";
 import { backoffMs } from "../../call/backoff.js";
-import { type Clock, pause } from "../../call/clock.js";
+import type { Clock } from "../../call/clock.js";
 import { toError } from "../../protocol/errors.js";
 import type { Change } from "../../store/change-bus.js";
 import type { Client } from "../client.js";

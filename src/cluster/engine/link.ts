@@ -1,6 +1,6 @@
-import { runWithin } from "../../call/abortable.js";
+import { pause, runWithin } from "../../call/abortable.js";
 import { backoffMs } from "../../call/backoff.js";
-import { type Clock, pause } from "../../call/clock.js";
+import type { Clock } from "../../call/clock.js";
 import { type Deadline, DeadlineQueue } from "../../call/deadline-queue.js";
 import { ClusterError } from "../error.js";
 

@@ -1,7 +1,8 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Clock, pause, systemClock } from "../../call/clock.js";
+import { pause } from "../../call/abortable.js";
+import { type Clock, systemClock } from "../../call/clock.js";
 import type { Cluster } from "../../cluster/cluster.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import { DefinitionError } from "../../protocol/errors.js";

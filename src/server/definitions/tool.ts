@@ -315,8 +315,7 @@ function parseNothing(args: object): ParseOutcome {
 
 function adviseOnName(name: string, warn: (message: string) => void): void {
   if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return;
-  const rule = name.length === 0 || name.length > 128 ? "have 1 to 128 characters" : "contain only A-Z a-z 0-9 _ - .";
-  warn(`tool "${name}": some hosts refuse this name; it should ${rule}`);
+  warn(`tool "${name}": some hosts refuse this name; use 1 to 128 of A-Z a-z 0-9 _ - .`);
 }
 
 function assertLimit(where: string, option: string, limit: number | undefined): void {

@@ -1,4 +1,5 @@
-import { type Clock, pause } from "../../call/clock.js";
+import { pause } from "../../call/abortable.js";
+import type { Clock } from "../../call/clock.js";
 import { attempt } from "../../call/maybe-promise.js";
 import type { Cluster, Lease } from "../../cluster/cluster.js";
 

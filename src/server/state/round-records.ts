@@ -1,5 +1,6 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
-import { type Clock, pause, unref } from "../../call/clock.js";
+import { pause } from "../../call/abortable.js";
+import { type Clock, unref } from "../../call/clock.js";
 import type { MaybePromise } from "../../call/maybe-promise.js";
 import type { Cluster } from "../../cluster/cluster.js";
 import type { ClusterError, ClusterFailure } from "../../cluster/error.js";

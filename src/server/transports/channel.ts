@@ -1,6 +1,6 @@
 import { cancelledBy } from "../../call/abort-switch.js";
+import { pause } from "../../call/abortable.js";
 import { sendChannelRequest, unchangedResponse } from "../../call/channel-request.js";
-import { pause } from "../../call/clock.js";
 import type { CallLifetime } from "../../call/lifetime.js";
 import { withProgressToken } from "../../call/progress.js";
 import { ServedCalls } from "../../call/served-calls.js";

@@ -1,6 +1,6 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
+import { pause } from "../../call/abortable.js";
 import { askedMs } from "../../call/backoff.js";
-import { pause } from "../../call/clock.js";
 import type { CallLifetime } from "../../call/lifetime.js";
 import type { ExtensionClient } from "../../client/extensions.js";
 import { isPassing } from "../../client/retry.js";

@@ -1,4 +1,5 @@
-import { type Clock, pause } from "../../call/clock.js";
+import { pause } from "../../call/abortable.js";
+import type { Clock } from "../../call/clock.js";
 import { missingCapability, undeclaredFor } from "../../era/capabilities.js";
 import type { AskOptions, RequestStrategy } from "../../era/request-strategy.js";
 import { DefinitionError, HandlerSuspended, McpError, toError } from "../../protocol/errors.js";

@@ -1,4 +1,5 @@
-import { type Clock, pause } from "../../call/clock.js";
+import { pause } from "../../call/abortable.js";
+import type { Clock } from "../../call/clock.js";
 import { ClusterError } from "../../cluster/error.js";
 import { McpError } from "../../protocol/errors.js";
 import type { JournalKeeper } from "./execution.js";

@@ -1,4 +1,4 @@
-import { pause } from "../../call/clock.js";
+import { pause } from "../../call/abortable.js";
 import type { Cluster, Lease } from "../../cluster/cluster.js";
 import type { Call } from "../../era/server-era.js";
 import type { RpcError } from "../../protocol/errors.js";

@@ -1,4 +1,4 @@
-import { pause } from "../../call/clock.js";
+import { pause } from "../../call/abortable.js";
 import type { Cluster, Job } from "../../cluster/cluster.js";
 import { ClusterError } from "../../cluster/error.js";
 import type { OfferedEra, ServerEra } from "../../era/server-era.js";

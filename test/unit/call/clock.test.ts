@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
-import { LONGEST_DELAY, pause, systemClock, timeLeft } from "#src/call/clock.js";
+import { LONGEST_DELAY, systemClock, timeLeft } from "#src/call/clock.js";
 
 test("a wait longer than timers can take waits as long as they can, and does not fire at once", (t) => {
   const delays: unknown[] = [];
@@ -18,19 +18,4 @@ test("the time that is left is never negative, has a bound, and may have no end"
   equal(timeLeft(clock, 50), 0);
   equal(timeLeft(clock, 150, 20), 20);
   equal(timeLeft(clock, undefined, 20), 20);
-});
-
-test("a pause ends with its time or its signal, and leaves no timer", async () => {
-  const clock = new FakeClock();
-  const timed = pause(clock, 10);
-  clock.advance(10);
-  await timed;
-  const abort = new AbortController();
-  const aborted = pause(clock, 10, abort.signal);
-  equal(clock.pending, 1);
-  abort.abort();
-  await aborted;
-  equal(clock.pending, 0);
-  await pause(clock, 10, abort.signal);
-  equal(clock.pending, 0);
 });

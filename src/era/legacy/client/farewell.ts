@@ -1,7 +1,8 @@
 // The modern era has no such file: nothing is kept between modern requests, so nothing has to be ended.
 
 import type { AbortSwitch } from "../../../call/abort-switch.js";
-import { type Clock, pause } from "../../../call/clock.js";
+import { pause } from "../../../call/abortable.js";
+import type { Clock } from "../../../call/clock.js";
 import { Turns } from "../../../call/turns.js";
 
 /** Cancellations and session ends that all clients of this process are sending to one server. */

@@ -1,7 +1,7 @@
 import { AbortSwitch } from "../../../call/abort-switch.js";
+import { pause } from "../../../call/abortable.js";
 import { askedMs, backoffMs } from "../../../call/backoff.js";
 import { cancelParams } from "../../../call/channel-request.js";
-import { pause } from "../../../call/clock.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
 import { discard, type HeaderRecord, type Reply } from "../../../http/client/send.js";
 import { ConnectionError, ProtocolError, toError } from "../../../protocol/errors.js";

@@ -1,7 +1,7 @@
 // The modern era has no such file: HTTP+SSE is the transport of 2024-11-05.
 
 import { AbortSwitch } from "../../../call/abort-switch.js";
-import { pause } from "../../../call/clock.js";
+import { pause } from "../../../call/abortable.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
 import { fetchFailed } from "../../../http/client/failures.js";
 import { discard, type Reply } from "../../../http/client/send.js";

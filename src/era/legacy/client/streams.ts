@@ -1,8 +1,9 @@
 // The modern era has no such file: a modern stream belongs to one exchange and cannot be resumed.
 
 import type { AbortSwitch } from "../../../call/abort-switch.js";
+import { pause } from "../../../call/abortable.js";
 import { askedMs, jitter, type RetryWaits } from "../../../call/backoff.js";
-import { type Clock, pause } from "../../../call/clock.js";
+import type { Clock } from "../../../call/clock.js";
 import { fetchFailed } from "../../../http/client/failures.js";
 import { readEvents, type StreamTrace } from "../../../http/client/read.js";
 import { discard, type HeaderRecord, type Reply } from "../../../http/client/send.js";

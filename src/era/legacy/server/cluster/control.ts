@@ -1,4 +1,5 @@
-import { type Clock, pause } from "../../../../call/clock.js";
+import { pause } from "../../../../call/abortable.js";
+import type { Clock } from "../../../../call/clock.js";
 import type { MaybePromise } from "../../../../call/maybe-promise.js";
 import type { Cluster } from "../../../../cluster/cluster.js";
 import type { RequestId, RpcNotification } from "../../../../protocol/jsonrpc/message.js";
