@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import type { Cluster, Logs, Records } from "bowline/cluster";
+import type { McpServer } from "bowline/server";
 import { z } from "zod";
 import { type Gate, gate } from "../../support/gate.js";
 import { blocks, messages, settle, status, textOf, until } from "../../support/legacy-endpoint.js";
@@ -256,6 +257,43 @@ proves(
     await until(() => messages(elsewhere).length === 1, "the message in the other process");
     await settle();
     deepEqual(messages(second), []);
+  },
+);
+
+proves(
+  "cluster:standalone:once",
+  { wire },
+  "a log message that is passed on late is known, although many others were stored since",
+  async (t) => {
+    const world = new NodesWorld(t, { resumable: true }, { capabilities: { logging: true } });
+    const define = ({ server }: { readonly server: McpServer }) => server.resource("x:y", { name: "x" }, () => "x");
+    const [one, other] = [world.node(define), world.node(define)];
+    const client = await one.endpoint.open();
+    await status(client.request(1, "resources/subscribe", { uri: "x:y" }), 200);
+    const first = client.get();
+    await until(() => blocks(first).length > 0, "the first stream");
+    one.endpoint.server.log("info", "once");
+    await until(() => messages(first).length === 1, "the message");
+    const frame = JSON.stringify(messages(first)[0]);
+    for (let change = 1; change <= 70; change++) {
+      const before = messages(first).length;
+      world.clock.advance(50);
+      one.endpoint.server.changes.resourceUpdated("x:y");
+      await until(() => messages(first).length > before, "a change");
+    }
+    const second = at(other, client).get(blocks(first).at(-1)?.id);
+    await until(() => second.status === 200, "the second stream");
+    await settle();
+    // A process that wrote the stream earlier, and was stopped meanwhile, passes on a message that it could not store.
+    const former = world.state.node();
+    t.after(() => former.close());
+    await former.bus.publish("control", JSON.stringify({ kind: "frame", session: client.id, frame }));
+    one.endpoint.server.log("info", "next");
+    await until(() => messages(second).some(({ params }) => params?.data === "next"), "the next message");
+    deepEqual(
+      messages(second).flatMap(({ params }) => params?.data ?? []),
+      ["next"],
+    );
   },
 );
 

@@ -13,8 +13,8 @@ import { isUnknown, untilReached } from "./unknown-outcome.js";
  * the response is sent before it is stored.
  */
 const MAX_WAIT_MS = 5_000;
-/** Number of stored messages that are compared with those that wait when a stream is taken over. */
-const MAX_COMPARED = 32;
+/** Number of stored log messages, and of others, that are compared with those that arrive after a takeover. */
+const MAX_COMPARED = 64;
 /** Start of the first entry of a call's stream, which names the requests. Clients see an event without data. */
 const REQUESTS = "#";
 
@@ -92,11 +92,12 @@ export class SessionLog implements SharedLog {
     onStored: (frames: readonly string[]) => readonly string[],
   ): Promise<string | undefined> {
     const written = await this.claim(sessionId, STANDALONE);
-    const entries = (await this.#cluster.logs.readAfter(logOf(sessionId), STANDALONE))?.slice(-MAX_COMPARED) ?? [];
-    const waiting = onStored(entries.map(({ data }) => data));
-    const stored = entries.filter(({ data }) => waiting.includes(data));
+    const entries = (await this.#cluster.logs.readAfter(logOf(sessionId), STANDALONE)) ?? [];
+    const compared = lastMessages(entries);
+    const waiting = onStored(compared.map(({ data }) => data));
+    const stored = compared.filter(({ data }) => waiting.includes(data));
     written.stored = new Map(stored.map(({ data, id }) => [data, id]));
-    return entries.some(({ data }) => data !== "") ? entries.at(-1)?.id : undefined;
+    return compared.some(({ data }) => data !== "") ? entries.at(-1)?.id : undefined;
   }
 
   open(sessionId: string, streamId: string, requests: readonly RequestId[]): Promise<string> {
@@ -303,4 +304,11 @@ async function endStream(logs: Logs, log: string, stream: string, describe: (id:
   const requests = requestsIn((await logs.readAfter(log, stream)) ?? []);
   const frames = requests.length === 0 ? [""] : requests.map(describe);
   for (const [seq, frame] of frames.entries()) await writer.append(seq, frame, { last: seq === frames.length - 1 });
+}
+
+/** Returns the last log messages and the last other ones. Log messages come once only, so others must not hide them. */
+function lastMessages(entries: readonly LogEntry[]): readonly LogEntry[] {
+  const logs = entries.filter(({ data }) => isLogMessage(data));
+  const others = entries.filter(({ data }) => !isLogMessage(data));
+  return [...others.slice(-MAX_COMPARED), ...logs.slice(-MAX_COMPARED)];
 }
