@@ -280,7 +280,7 @@ export interface ServerRuntime {
   debug(message: string, fields: Record<string, unknown>): void;
   /** Calls the listener when a drain begins, which waits for its promise, and with true at the close. Returns its removal. */
   onClosing(listener: (isOver: boolean) => unknown): () => void;
-  /** Called when a session has ended, with the id of an HTTP session or with the session of a connection. */
+  /** Called when a session has ended, here or elsewhere, with the id of an HTTP session or the session of a connection. */
   onSessionEnd?: ((ended: string | EraSession) => void) | undefined;
   /** Calls the listener for log messages outside calls. Returns a function that removes the listener. */
   onLog(listener: (message: LogMessage) => void): () => void;

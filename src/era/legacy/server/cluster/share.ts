@@ -256,7 +256,10 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
 
   #receiveFor(session: SharedSession | undefined, message: SessionMessage, from: string): void {
     if (message.kind === "changed") return this.sessions.onChanged(message.session);
-    if (message.kind === "ended") return this.sessions.onEnded(message.session);
+    if (message.kind === "ended") {
+      this.sessions.onEnded(message.session);
+      return this.#place.runtime.onSessionEnd?.(message.session);
+    }
     if (session === undefined) {
       if (message.kind === "notification") this.#early.keep(message.session, message.message);
       return;
