@@ -13,11 +13,11 @@ const LONG = {
   results: 15_000,
   questions: 500,
   takeovers: 200,
-  resumed: 60,
+  resumed: 40,
   kills: 20,
   stops: 10,
   engineKills: 5,
-  recoveries: 1_000,
+  recoveries: 600,
 };
 const SHORT = {
   calls: 1_200,
@@ -28,7 +28,7 @@ const SHORT = {
   kills: 1,
   stops: 1,
   engineKills: 1,
-  recoveries: 80,
+  recoveries: 50,
 };
 
 /** Time after which the load and the faults end, whatever they do. */
