@@ -75,7 +75,7 @@ function totalsOf() {
 }
 
 function notRun({ name }) {
-  return { name, ok: false, ms: 0, note: "", problems: ["not run: the build failed"] };
+  return { name, ok: false, ms: 0, note: "", problems: ["not run: the build failed"], warnings: [] };
 }
 
 if (results.length === 0)

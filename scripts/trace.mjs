@@ -38,7 +38,7 @@ const LIMITS = {
   "memory legacy client": CLIENT_LIMITS,
 };
 
-/** Maximum lines of a file and of a function on a path. */
+/** Lines of a file and of a function on a path above which `--check` warns. */
 const FILE_LINES = 300;
 const FUNCTION_LINES = 60;
 
@@ -55,13 +55,14 @@ const traces = ["server", "client"].flatMap((side) =>
 );
 const nameOf = ({ wire, era, side }) => `${wire} ${era} ${side}`;
 
-/** Counts every call and reports those over a limit. */
+/** Counts every call and reports those over a limit. Large files and functions are warnings. */
 export const paths = {
   name: "trace",
   async run() {
     const results = await measureAll([]);
     const note = results.map(({ name, files, changes }) => `${name} ${files}/${changes}`).join(", ");
-    return { problems: results.flatMap(({ problems }) => problems), note: `files/changes: ${note}` };
+    const [problems, warnings] = [results.flatMap((one) => one.problems), results.flatMap((one) => one.warnings)];
+    return { problems, warnings, note: `files/changes: ${note}` };
   },
 };
 
@@ -78,17 +79,17 @@ function judge(name, entries) {
   const counts = count(entries);
   const { files, changes, largestFile, longestFunction } = counts;
   const limits = { ...LIMITS[name], fileLines: FILE_LINES, functionLines: FUNCTION_LINES };
+  const over = (value, limit, text) => (value > limit ? [`${name}: ${text}, limit ${limit}`] : []);
   const problems = [
-    [files > limits.files, `${files} files, limit ${limits.files}`],
-    [changes > limits.changes, `${changes} changes of file, limit ${limits.changes}`],
-    [largestFile.lines > FILE_LINES, `${largestFile.file} has ${largestFile.lines} lines, limit ${FILE_LINES}`],
-    [
-      longestFunction.lines > FUNCTION_LINES,
-      `${placeOf(longestFunction)} has ${longestFunction.lines} lines, limit ${FUNCTION_LINES}`,
-    ],
-  ].flatMap(([isOver, text]) => (isOver ? [`${name}: ${text}`] : []));
+    ...over(files, limits.files, `${files} files`),
+    ...over(changes, limits.changes, `${changes} changes of file`),
+  ];
+  const warnings = [
+    ...over(largestFile.lines, FILE_LINES, `${largestFile.file} has ${largestFile.lines} lines`),
+    ...over(longestFunction.lines, FUNCTION_LINES, `${placeOf(longestFunction)} has ${longestFunction.lines} lines`),
+  ];
   const steps = entries.map(({ file, name, line, stack }) => ({ file, name, line, depth: stack.length }));
-  return { name, ...counts, limits, problems, steps };
+  return { name, ...counts, limits, problems, warnings, steps };
 }
 
 const placeOf = ({ file, line, name }) => `${file}:${line} ${name}`;
@@ -204,12 +205,16 @@ async function main() {
   const words = args.filter((arg) => !arg.startsWith("--")).flatMap((arg) => arg.trim().split(/\s+/));
   const results = await measureAll(words);
   const problems = results.flatMap((result) => result.problems);
+  const warnings = results.flatMap((result) => result.warnings);
   const isCheck = args.includes("--check");
   if (isCheck && problems.length > 0) process.exitCode = 1;
-  if (wantsJson()) return console.log(JSON.stringify({ node: process.version, problems, traces: results }, null, 2));
+  if (wantsJson())
+    return console.log(JSON.stringify({ node: process.version, problems, warnings, traces: results }, null, 2));
   print(results);
   if (args.includes("--list")) for (const result of results) printSteps(result);
-  if (isCheck) for (const problem of problems) console.log(problem);
+  if (!isCheck) return;
+  for (const problem of problems) console.log(problem);
+  for (const warning of warnings) console.log(`warning: ${warning}`);
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) await main();

@@ -3,20 +3,22 @@ import { fileURLToPath } from "node:url";
 import { wantsJson } from "./project.mjs";
 
 /**
- * Runs a check. A check is `{ name, run }`. `run` returns `{ problems, note }`: one line per problem, none if the check
- * passes, and a remark for the report. A check that throws has failed.
+ * Runs a check. A check is `{ name, run }`. `run` returns `{ problems, warnings, note }`: one line per problem, none if
+ * the check passes; lines for a reviewer, which fail nothing; and a remark for the report. A check that throws has failed.
  */
 export async function perform(check) {
   const start = performance.now();
   const outcome = await check.run().catch((error) => ({ problems: [error.stack ?? String(error)] }));
-  const { problems, note = "" } = outcome;
-  return { name: check.name, ok: problems.length === 0, ms: Math.round(performance.now() - start), note, problems };
+  const { problems, warnings = [], note = "" } = outcome;
+  const ms = Math.round(performance.now() - start);
+  return { name: check.name, ok: problems.length === 0, ms, note, problems, warnings };
 }
 
 export function line(result) {
   const mark = result.ok ? "ok  " : "FAIL";
   const remark = result.ok ? result.note : `${result.problems.length} problem(s)`;
-  return `${mark} ${result.name.padEnd(16)} ${(result.ms / 1000).toFixed(1).padStart(6)} s  ${remark}`;
+  const heading = `${mark} ${result.name.padEnd(16)} ${(result.ms / 1000).toFixed(1).padStart(6)} s  ${remark}`;
+  return [heading, ...result.warnings.map((text) => `     warning: ${text}`)].join("\n");
 }
 
 /** Runs the check if its file was started as a program. */
