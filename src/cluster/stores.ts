@@ -1,5 +1,8 @@
 import { pause } from "../call/abortable.js";
 import { type Clock, systemClock } from "../call/clock.js";
+import { DefinitionError } from "../protocol/errors.js";
+import { assertOptions, type Known } from "../protocol/known-options.js";
+import { isWellFormed } from "../protocol/text.js";
 import type { Cluster, Lease, Records } from "./cluster.js";
 
 /**
@@ -9,7 +12,7 @@ import type { Cluster, Lease, Records } from "./cluster.js";
 
 const DAY_MS = 86_400_000;
 
-/** Store of `createIssuer`: `createIssuer({ store: issuerStore(cluster), ... })`. */
+/** Store of `createIssuer`: `createIssuer({ store: issuerStore(cluster), ... })`. Several issuers may share a cluster. */
 export function issuerStore({ records }: Pick<Cluster, "records">, clock: Clock = systemClock) {
   const keyOf = (key: string) => `issuer/${key}`;
   const put = (key: string, value: unknown, expiresAt: number, ifVersion?: null) => {
@@ -32,6 +35,11 @@ export function issuerStore({ records }: Pick<Cluster, "records">, clock: Clock 
 /** Options of {@link authStore}. */
 export interface AuthStoreOptions {
   /**
+   * Name of the user whose tokens and registrations the store keeps, such as the subject of a login. Users of other names
+   * do not reach them. A program that acts for itself alone has a name of its own.
+   */
+  readonly user: string;
+  /**
    * Time after which tokens and registrations that were not written again are gone.
    * @default 90 days
    */
@@ -39,18 +47,28 @@ export interface AuthStoreOptions {
   readonly clock?: Clock;
 }
 
+const AUTH_STORE_OPTIONS: Known<AuthStoreOptions> = { user: 1, keepMs: "number", clock: "object" };
 const LOCK_MS = 30_000;
 const FIRST_WAIT_MS = 20;
 const MAX_WAIT_MS = 500;
 
-/** Store of `createOAuth`: `createOAuth({ store: authStore(cluster), ... })`. One process at a time renews tokens. */
-export function authStore({ records, leases }: Pick<Cluster, "records" | "leases">, options: AuthStoreOptions = {}) {
-  const { keepMs = 90 * DAY_MS, clock = systemClock } = options;
-  const keyOf = (key: string) => `auth/${key}`;
+/**
+ * Store of `createOAuth` for one user: `createOAuth({ store: authStore(cluster, { user }), ... })`. One process at a time
+ * renews the tokens of a user.
+ */
+export function authStore({ records, leases }: Pick<Cluster, "records" | "leases">, options: AuthStoreOptions) {
+  assertOptions("authStore", options ?? {}, AUTH_STORE_OPTIONS);
+  const { user, keepMs = 90 * DAY_MS, clock = systemClock } = options ?? {};
+  if (typeof user !== "string" || user === "" || !isWellFormed(user))
+    throw new DefinitionError(
+      "authStore: user must be the name of the user whose tokens are kept, as well-formed text; users with one name share their tokens",
+    );
+  // An encoded name has no slash, so that it ends where the name of the value begins.
+  const keyOf = (key: string) => `auth/${encodeURIComponent(user)}/${key}`;
   const acquire = async (name: string, signal: AbortSignal): Promise<Lease> => {
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, MAX_WAIT_MS)) {
       signal.throwIfAborted();
-      const lease = await leases.acquire(`auth/${name}`, LOCK_MS);
+      const lease = await leases.acquire(keyOf(name), LOCK_MS);
       if (lease !== undefined) return lease;
       await pause(clock, waitMs, signal);
     }

@@ -21,6 +21,11 @@ export function quoted(text: string, maxChars?: number): string {
   return JSON.stringify(oneLine(text, maxChars));
 }
 
+/** True if a text has no lone surrogates. Texts that have some become equal to others when they are encoded as UTF-8. */
+export function isWellFormed(text: string): boolean {
+  return !/\p{Cs}/u.test(text);
+}
+
 /** Returns the message of a thrown value as one line. */
 export function messageOf(cause: unknown): string {
   return oneLine(cause instanceof Error ? cause.message : String(cause));

@@ -27,7 +27,7 @@ import { createRateLimiter } from "./rate-limiter.js";
 import { isSecureUri } from "./redirect-uri.js";
 import { Seal } from "./seal.js";
 import { createMemoryIssuerStore } from "./store/memory.js";
-import type { IssuerStore } from "./store/store.js";
+import { type IssuerStore, storeOf } from "./store/store.js";
 
 const OPTIONS: Known<IssuerOptions> = {
   issuer: 1,
@@ -74,7 +74,7 @@ export function createCore(options: IssuerOptions, guardedFetch: Fetch): IssuerC
   assertIssuer(options.issuer);
   const { issuer, now = Date.now } = options;
   const limits = resolveLimits("createIssuer", options.limits, ISSUER_LIMITS);
-  const store = options.store ?? createMemoryIssuerStore({ limits, now });
+  const store = storeOf(issuer, options.store ?? createMemoryIssuerStore({ limits, now }));
   const seal = new Seal(options.secrets, now);
   const lifetimes = toLifetimes(options.lifetimes);
   const scopes = toScopes(options.scopes);

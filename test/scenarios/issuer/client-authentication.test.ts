@@ -1,5 +1,5 @@
 import { equal, match, ok } from "node:assert/strict";
-import { CALLBACK, CLIENT, IssuerWorld, type TokenAnswer } from "../../support/issuer-world.js";
+import { CALLBACK, CLIENT, ISSUER, IssuerWorld, type TokenAnswer } from "../../support/issuer-world.js";
 import { proves } from "../../support/verifies.js";
 
 const http = { wire: "http" };
@@ -116,9 +116,10 @@ proves("hosting:auth:as:token:registered-method", http, "a secret that has expir
   equal(json.client_secret_expires_at, 0);
   const secret = String(json.client_secret);
   equal((await redeem(world, id, {}, basic(id, secret))).status, 200);
-  const record = (await store.get(`client:${id}`)) as { client: object; expiresAt: number };
+  const key = `client:${ISSUER} ${id}`;
+  const record = (await store.get(key)) as { client: object; expiresAt: number };
   const expire = (secretExpiresAt: number) =>
-    store.put(`client:${id}`, { ...record, client: { ...record.client, secretExpiresAt } }, record.expiresAt);
+    store.put(key, { ...record, client: { ...record.client, secretExpiresAt } }, record.expiresAt);
   await expire(Math.floor(Date.now() / 1000) - 1);
   equal((await redeem(world, id, {}, basic(id, secret))).status, 401);
   await expire(Math.floor(Date.now() / 1000) + 60);

@@ -28,7 +28,7 @@ test("a store of an issuer keeps values until they expire, and adds one of sever
 
 test("a store of tokens is shared, and one process at a time holds a lock", async () => {
   const state = createMemoryState();
-  const [one, other] = [authStore(state.node()), authStore(state.node())];
+  const [one, other] = [authStore(state.node(), { user: "ann" }), authStore(state.node(), { user: "ann" })];
   await one.set("tokens:x", { access_token: "a" });
   deepEqual(await other.get("tokens:x"), { access_token: "a" });
   const { signal } = new AbortController();
@@ -57,7 +57,7 @@ test("a store of tokens is shared, and one process at a time holds a lock", asyn
 });
 
 test("a lock is free again after work that fails", async () => {
-  const store = authStore(createMemoryState().node());
+  const store = authStore(createMemoryState().node(), { user: "ann" });
   const { signal } = new AbortController();
   await rejects(
     store.lock("a", () => Promise.reject(new Error("no")), signal),
@@ -93,7 +93,7 @@ test("a cache is shared and forgets", async () => {
 test("the stores are values of the options that they are for", async (t) => {
   const cluster = createMemoryState().node();
   const store: IssuerStore = issuerStore(cluster);
-  const tokens: AuthStore = authStore(cluster);
+  const tokens: AuthStore = authStore(cluster, { user: "ann" });
   const results: CacheStore = cacheStore(cluster);
   const dpop: ProtectOptions["dpop"] = { acceptProof: acceptProof(cluster) };
   equal(typeof dpop, "object");

@@ -1,5 +1,5 @@
 /**
- * Storage of an issuer. Keys have the form `kind:name`. Values are plain data that JSON can represent. `expiresAt` is
+ * Storage of an issuer. Keys have the form `kind:issuer name`, so that several issuers may share a store. Values are plain data that JSON can represent. `expiresAt` is
  * in milliseconds since 1970. Codes, tokens and client secrets are stored as digests, and upstream tokens encrypted.
  *
  * With Redis use GET, SET PXAT, SET NX PXAT and DEL. A store without eviction can ignore `keeping`.
@@ -24,4 +24,23 @@ export interface Keeping {
   readonly needs?: string;
   /** Time in milliseconds since 1970 before which the value is not evicted. */
   readonly heldUntil?: number;
+}
+
+/**
+ * Returns the part of a store that belongs to one issuer. Its keys and owners are those of the store with the issuer in
+ * front of the name. A URL has no spaces, so that no name reaches the keys of another issuer.
+ */
+export function storeOf(issuer: string, store: IssuerStore): IssuerStore {
+  const keyOf = (key: string) => key.replace(":", () => `:${issuer} `);
+  const keep = ({ owner, needs, heldUntil }: Keeping): Keeping => ({
+    ...(owner !== undefined && { owner: `${issuer} ${owner}` }),
+    ...(needs !== undefined && { needs: keyOf(needs) }),
+    ...(heldUntil !== undefined && { heldUntil }),
+  });
+  return {
+    get: (key) => store.get(keyOf(key)),
+    put: (key, value, expiresAt, keeping = {}) => store.put(keyOf(key), value, expiresAt, keep(keeping)),
+    add: (key, value, expiresAt, keeping = {}) => store.add(keyOf(key), value, expiresAt, keep(keeping)),
+    delete: (key) => store.delete(keyOf(key)),
+  };
 }
