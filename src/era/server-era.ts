@@ -232,6 +232,8 @@ export interface ServerRuntime {
   readonly options: RuntimeOptions;
   readonly limits: ServerLimits;
   readonly info: Implementation;
+  /** Name that the processes of this server share, and that their sealed states and data in a cluster have. */
+  readonly audience: string;
   readonly capabilities: ServerCapabilities;
   readonly changes: ChangeBus;
   readonly clock: Clock;

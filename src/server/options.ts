@@ -152,7 +152,8 @@ export interface ServerOptions {
   /** Replaces the encryption of sealed state. The server still checks expiry, caller and request. */
   readonly stateCodec?: StateCodec;
   /**
-   * Audience of sealed state. Servers accept each other's state if they have the same audience and keys.
+   * Audience of sealed state. Servers accept each other's state if they have the same audience and keys. Servers that
+   * share a cluster share values of `ctx.state`, rates and tasks only if they have the same audience.
    * @default the name of the server
    */
   readonly stateAudience?: string;

@@ -21,7 +21,7 @@ export interface RateLimitOptions extends BucketLimit {
 
 const OPTIONS: Known<RateLimitOptions> = { burst: 1, perMs: 1, buckets: "object", key: "function" };
 
-type RateLimitRuntime = Pick<ServerRuntime, "clock" | "report"> & {
+type RateLimitRuntime = Pick<ServerRuntime, "audience" | "clock" | "report"> & {
   readonly admission: Admission;
   readonly options: { readonly cluster?: { readonly buckets: Buckets } };
 };
@@ -57,11 +57,16 @@ export function createRateLimit(
     attempt(
       () => {
         // A server may join a cluster after its construction.
-        buckets ??= runtime.options.cluster?.buckets ?? new MemoryBuckets(runtime);
+        buckets ??= bucketsIn(runtime) ?? new MemoryBuckets(runtime);
         const name = key(call);
         return name === undefined ? undefined : buckets.take(name, limit);
       },
       judge,
       (error) => runtime.report(error, { where: "rateLimit", method: call.method, id: call.id }),
     );
+}
+
+/** Returns the buckets of a server in its cluster, which other servers may share. Undefined without a cluster. */
+function bucketsIn({ audience, options: { cluster } }: RateLimitRuntime): Buckets | undefined {
+  return cluster && { take: (name, limit) => cluster.buckets.take(JSON.stringify([audience, name]), limit) };
 }

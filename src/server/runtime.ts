@@ -95,6 +95,10 @@ export class ServerCore implements ServerRuntime {
     this.run = createServe(this, this.#interceptors);
   }
 
+  get audience(): string {
+    return this.options.stateAudience ?? this.info.name;
+  }
+
   get capabilities(): ServerCapabilities {
     return this.registry.capabilities;
   }

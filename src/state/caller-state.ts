@@ -7,6 +7,8 @@ import { parseStandard, type StandardSchema } from "../schema/standard-schema.js
 /** Rules of a value. */
 export interface StateRules {
   readonly name: string;
+  /** Server that keeps the value, since several may share the records. */
+  readonly audience: string;
   readonly schema: StandardSchema | undefined;
   readonly ttlMs: number;
   readonly maxChars: number;
@@ -86,7 +88,7 @@ export class CallerState<In, Out = In> {
   }
 
   #find(): Promise<Place> {
-    this.#place ??= placeOf(this.#rules.name, this.#owner);
+    this.#place ??= placeOf(this.#rules, this.#owner);
     return this.#place;
   }
 
@@ -139,8 +141,8 @@ interface Place {
   readonly index: readonly IndexEntry[];
 }
 
-async function placeOf(state: string, { name, session }: StateOwner): Promise<Place> {
-  const key = `state:${state}:${await digest(name)}`;
+async function placeOf({ audience, name: state }: StateRules, { name, session }: StateOwner): Promise<Place> {
+  const key = `state:${state}:${await digest(audience, name)}`;
   return { key, index: session === undefined ? [] : [{ index: await indexOf(session), score: 0 }] };
 }
 
@@ -159,7 +161,8 @@ export async function deleteStateOf(session: string, records: Records): Promise<
   }
 }
 
-async function digest(text: string): Promise<string> {
-  const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+/** Returns a digest that differs for each list of texts. JSON has no lone surrogates, which UTF-8 would replace. */
+async function digest(...texts: readonly string[]): Promise<string> {
+  const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(texts)));
   return Array.from(new Uint8Array(bytes, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

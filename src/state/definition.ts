@@ -5,7 +5,7 @@ import type { Call, ServerRuntime } from "../era/server-era.js";
 import { ConnectionError, DefinitionError, McpError } from "../protocol/errors.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import type { InputOf, OutputOf, StandardSchema } from "../schema/standard-schema.js";
-import { CallerState, deleteStateOf, type StateOwner, type StateRules } from "./caller-state.js";
+import { CallerState, deleteStateOf, type StateOwner } from "./caller-state.js";
 
 /** Options of {@link defineState}. */
 export interface StateOptions<S extends StandardSchema = StandardSchema> {
@@ -59,14 +59,14 @@ export function defineState(name: string, options: StateOptions = {}): StateDefi
     throw new DefinitionError(`${where}: per must be "principal" or "session", got ${JSON.stringify(per)}`);
   assertPositive(where, "ttlMs", ttlMs);
   assertPositive(where, "maxChars", maxChars);
-  const rules: StateRules = { name, schema, ttlMs, maxChars };
+  const rules = { name, schema, ttlMs, maxChars };
   return {
     name,
     open: (call, runtime) => {
       const { records } = clusterOf(runtime);
       const owner = ownerOf(where, per, call);
       if (owner.session !== undefined) endWithSessions(runtime, records);
-      return new CallerState(rules, records, owner);
+      return new CallerState({ ...rules, audience: runtime.audience }, records, owner);
     },
   };
 }

@@ -17,6 +17,7 @@ export type FakeHandler = (call: Call) => HandlerResult | Promise<HandlerResult>
 /** A server without features: handlers by method, dispatched by the rules of an era, with everything recorded. */
 export class FakeServerHost implements ServerRuntime {
   readonly info = { name: "fake", version: "1.0.0" };
+  readonly audience = this.info.name;
   readonly options = {};
   limits: ServerLimits = {
     ...SERVER_LIMITS,

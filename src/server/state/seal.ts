@@ -127,7 +127,7 @@ export function createServerSeal(runtime: ServerRuntime, options: ServerOptions)
   return createStateSeal({
     keys,
     codec,
-    audience: options.stateAudience ?? runtime.info.name,
+    audience: runtime.audience,
     ttlMs: runtime.limits.stateTtlMs,
     clock: runtime.clock,
     accept,

@@ -96,7 +96,8 @@ export class AugmentedTasks {
     if (!isIdentified(call)) throw methodNotFound(call.method);
     const { principal, realm } = await ownerOfCall(call);
     const after = fromCursor(call.params.cursor);
-    const found = await this.#options.service.list(await ownerOf(principal, realm), after, PAGE + 1);
+    const { host, service } = this.#options;
+    const found = await service.list(await ownerOf(principal, realm, host.audience), after, PAGE + 1);
     const page = found.slice(0, PAGE);
     const last = page.at(-1);
     const isMore = found.length > PAGE && last !== undefined;

@@ -7,6 +7,7 @@ import { ownerOf } from "./store.js";
 
 /** Returns the task of a call, before it runs. */
 export async function toRecord(
+  server: string,
   call: Call,
   tool: string,
   mode: TaskMode,
@@ -16,8 +17,9 @@ export async function toRecord(
   return {
     format: 1,
     id: crypto.randomUUID(),
+    server,
     owner: await ownerOf(call.origin.principal),
-    listedFor: realm === undefined ? undefined : await ownerOf(call.origin.principal, realm),
+    listedFor: realm === undefined ? undefined : await ownerOf(call.origin.principal, realm, server),
     tool,
     arguments: call.params.arguments as JsonObject | undefined,
     meta: call.params._meta as JsonObject | undefined,

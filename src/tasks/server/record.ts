@@ -48,9 +48,11 @@ export interface TaskRecord {
   /** Version of this format. */
   readonly format: 1;
   readonly id: string;
+  /** Server that created the task. For others that share the cluster it does not exist. */
+  readonly server: string;
   /** Digest of the principal, whose tasks are limited together. */
   readonly owner: string;
-  /** Digest of the principal and realm, for `tasks/list`. Undefined without a realm. */
+  /** Digest of the principal, realm and server, for `tasks/list`. Undefined without a realm. */
   readonly listedFor?: string | undefined;
   readonly tool: string;
   readonly arguments?: JsonObject | undefined;

@@ -136,7 +136,7 @@ export class TaskService {
   /** Creates a task for a call. Returns the limit that is reached if there are too many. */
   async create(call: Call, tool: string, mode: TaskMode, realm?: string): Promise<TaskRecord | RoomLimit> {
     const { host, cluster } = this.#options;
-    const record = await toRecord(call, tool, mode, timeOfDay(host.clock), realm);
+    const record = await toRecord(host.audience, call, tool, mode, timeOfDay(host.clock), realm);
     this.#assertSize(record);
     const added = await this.#add(record);
     if (typeof added === "string") return added;
@@ -203,7 +203,7 @@ export class TaskService {
     };
     let task: Omit<PromotedTask, "leave"> | undefined;
     try {
-      const record = await toRecord(call, tool, mode, timeOfDay(host.clock));
+      const record = await toRecord(host.audience, call, tool, mode, timeOfDay(host.clock));
       if (!this.#slots.enterNow(record.owner)) return undefined;
       ends.push(() => this.#slots.leave(record.owner));
       task = await this.#keepPromoted({ ...record, ...begun, stage: "running", promoted: true, fence: 1 });
@@ -253,7 +253,8 @@ export class TaskService {
   async find(id: unknown, { principal, realm }: TaskOwner): Promise<TaskRecord> {
     const stored = typeof id === "string" && TASK_ID.test(id) ? await this.#store.read(id) : undefined;
     const caller = stored?.record.caller;
-    if (stored === undefined || caller?.principal !== principal || caller?.realm !== realm) throw unknownTask();
+    const isOwn = caller?.principal === principal && caller?.realm === realm;
+    if (stored === undefined || !isOwn || stored.record.server !== this.#options.host.audience) throw unknownTask();
     return stored.record;
   }
 

@@ -160,10 +160,13 @@ function indexOf(record: TaskRecord): readonly IndexEntry[] {
   return record.ttlMs === null ? [...kept, { index: endlessOf(owner), score: record.updatedAt }] : kept;
 }
 
-/** Returns a digest of the principal and realm, which may be long or secret. Callers without a name share one. */
-export async function ownerOf(principal: string | undefined, realm?: string): Promise<string> {
+/**
+ * Returns a digest of the principal, realm and server, which may be long or secret. Callers without a name share one. JSON
+ * has no lone surrogates, which UTF-8 would replace.
+ */
+export async function ownerOf(principal: string | undefined, realm?: string, server?: string): Promise<string> {
   if (principal === undefined && realm === undefined) return "";
-  const text = JSON.stringify([realm ?? null, principal ?? null]);
+  const text = JSON.stringify([realm ?? null, principal ?? null, server ?? null]);
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

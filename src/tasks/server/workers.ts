@@ -91,11 +91,13 @@ export class TaskWorkers {
 
   /** Answers for a task that another process cannot run: it may wait for this one, which has the tool. */
   async answer({ id, tool, version }: SoughtTask): Promise<void> {
-    const { modeOf, store } = this.#options;
+    const { host, modeOf, store } = this.#options;
     const isWorking = this.#isStarted && !this.#stopped.signal.aborted;
     if (!isWorking || modeOf(tool) === undefined || this.#offered(version) === undefined) return;
     await store.change(id, (record) =>
-      hasEnded(record) || record.missingSince === undefined ? undefined : { ...record, missingSince: undefined },
+      hasEnded(record) || record.missingSince === undefined || record.server !== host.audience
+        ? undefined
+        : { ...record, missingSince: undefined },
     );
   }
 
@@ -161,10 +163,10 @@ export class TaskWorkers {
   }
 
   async #runHere(stored: StoredTask, job: Job): Promise<Delay> {
-    const { limits, modeOf, slots } = this.#options;
+    const { host, limits, modeOf, slots } = this.#options;
     const { record } = stored;
     if (record.promoted === true && !(await this.#isDead(record.id))) return limits.leaseMs;
-    const mode = modeOf(record.tool);
+    const mode = record.server === host.audience ? modeOf(record.tool) : undefined;
     const era = mode && (await this.#offered(record.caller.version)?.load());
     if (mode === undefined || era === undefined) return this.#wait(stored, job);
     const problem = record.stage === "running" ? lossProblem(record, mode) : undefined;

@@ -1,9 +1,19 @@
 import { deepEqual, equal, match, throws } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createMemoryIssuerStore, type IssuerStore } from "bowline/auth/issuer";
+import { connect } from "bowline/client";
 import { authStore, createMemoryState, issuerStore } from "bowline/cluster";
+import { McpServer, type ServerOptions } from "bowline/server";
+import { defineState } from "bowline/state";
+import { tasks } from "bowline/tasks/server";
 import { AuthWorld } from "../../support/auth-world.js";
+import { gate } from "../../support/gate.js";
 import { CLIENT, createPkce, IssuerWorld } from "../../support/issuer-world.js";
+import { answer, LegacyClient, LegacyEndpoint, status, textOf } from "../../support/legacy-endpoint.js";
+import { TaskNodes } from "../../support/task-nodes.js";
+import { proves } from "../../support/verifies.js";
+
+const stateKeys = [{ id: "k", secret: new Uint8Array(32) }];
 
 test("the requests of a user never have the tokens of another user of the same cluster", async (t) => {
   const world = await AuthWorld.open(t, "modern");
@@ -69,3 +79,133 @@ async function issuersApart(t: TestContext, store: IssuerStore): Promise<void> {
   equal((await other.token(refresh)).json.error, "invalid_grant");
   equal((await one.token(refresh)).status, 200, "the use at the other issuer has not ended the grant");
 }
+
+const gated = (options: ServerOptions): ServerOptions => ({
+  ...options,
+  stateKeys,
+  http: { gate: (async () => ({ principal: "ann" })) as never },
+});
+
+async function connectTo(t: TestContext, server: McpServer) {
+  const client = await connect("http://localhost/mcp", {
+    fetch: (url, init) => server.fetch(new Request(url, init)),
+  });
+  t.after(async () => {
+    await client.close();
+    await server.close();
+  });
+  return client;
+}
+
+proves(
+  "state:caller:own",
+  { wire: "modern-http" },
+  "two servers in one cluster share no value of ctx.state",
+  async (t) => {
+    const state = createMemoryState();
+    const counter = defineState<number>("count");
+    const open = (name: string, options: ServerOptions = {}) =>
+      connectTo(
+        t,
+        new McpServer({ name, version: "1" }, gated({ ...options, cluster: state.node() })).tool(
+          "count",
+          {},
+          async (_, ctx) => String(await ctx.state(counter).update((count = 0) => count + 1)),
+        ) as never,
+      );
+    const count = async (client: Awaited<ReturnType<typeof open>>) => (await client.callTool("count")).text;
+    const [shop, again, bank] = [await open("shop"), await open("shop"), await open("bank")];
+    const audience = await open("shop", { stateAudience: "shop of another town" });
+    equal(await count(shop), "1");
+    equal(await count(bank), "1");
+    equal(await count(audience), "1");
+    equal(await count(again), "2", "processes of one server share it");
+  },
+);
+
+test("two servers in one cluster have a rate of their own", async (t) => {
+  const state = createMemoryState();
+  const open = (name: string, burst: number) =>
+    connectTo(
+      t,
+      new McpServer(
+        { name, version: "1" },
+        gated({ cluster: state.node(), rateLimit: { burst, perMs: 3_600_000 } }),
+      ).tool("a", {}, () => "a") as never,
+    );
+  // A connection takes a token, too.
+  const [shop, bank] = [await open("shop", 2), await open("bank", 2)];
+  equal((await shop.callTool("a")).text, "a");
+  await shop.callTool("a").then(
+    () => equal("accepted", "refused"),
+    (error: unknown) => match(String(error), /Too many calls/),
+  );
+  equal((await bank.callTool("a")).text, "a");
+});
+
+test("a task of one server does not exist at another server of the cluster, which does not run it", async (t) => {
+  const world = new TaskNodes(t);
+  const free = gate();
+  const define = (text: string, wait?: Promise<unknown>) => (server: McpServer) =>
+    void server.tool("work", { task: "optional" }, async () => {
+      await wait;
+      return text;
+    });
+  const bank = world.node(define("bank"), { server: { stateAudience: "bank" } });
+  const shop = world.node(define("shop", free.opened), { tasks: { limits: { maxRunning: 1 } } });
+  const ids = [await shop.client.start("work"), await shop.client.start("work")];
+  await world.until("the node is full", () => shop.extension.running === 1);
+  await world.pass(10_000);
+  for (const taskId of ids) {
+    equal((await shop.client.get(taskId)).status, "working");
+    for (const method of ["tasks/get", "tasks/cancel", "tasks/update"]) {
+      const { error } = await bank.client.request(method, { taskId, inputResponses: {} });
+      equal(error?.code, -32602, method);
+    }
+  }
+  free.open();
+  for (const taskId of ids) {
+    await world.until("the task has ended", async () => (await shop.client.get(taskId)).status !== "working");
+    equal(await shop.client.text(taskId), "shop");
+  }
+});
+
+test("a session of one server is unknown at another server of the cluster", async (t) => {
+  const state = createMemoryState();
+  const open = (stateAudience: string) => {
+    const endpoint = new LegacyEndpoint({}, { cluster: state.node(), stateKeys, stateAudience });
+    endpoint.server.tool("where", {}, () => stateAudience);
+    t.after(() => endpoint.server.close());
+    return endpoint;
+  };
+  const [shop, again, bank] = [open("shop"), open("shop"), open("bank")];
+  const client = await shop.open();
+  const here = new LegacyClient(again, { session: client.id });
+  equal(textOf(await answer(here.call(1, "where"))), "shop");
+  const there = new LegacyClient(bank, { session: client.id });
+  await status(there.call(2, "where"), 404);
+  await status(there.delete(), 404);
+  equal(textOf(await answer(client.call(3, "where"))), "shop", "it is still open");
+});
+
+test("the tasks of a caller of 2025-11-25 are listed by their own server", async (t) => {
+  const state = createMemoryState();
+  const open = async (stateAudience: string) => {
+    const cluster = state.node();
+    const endpoint = new LegacyEndpoint({}, { cluster, stateKeys, stateAudience });
+    endpoint.server.tool("work", { task: "optional" }, () => stateAudience).extend(tasks());
+    t.after(() => endpoint.server.close());
+    return endpoint.open("2025-11-25", {}, { principal: "ann" });
+  };
+  const [shop, bank] = [await open("shop"), await open("bank")];
+  const started = await answer(shop.request(1, "tools/call", { name: "work", task: {} }));
+  const taskId = (started.result?.task as { taskId?: string } | undefined)?.taskId;
+  equal(typeof taskId, "string");
+  const listed = async (client: LegacyClient, id: number) => {
+    const { result } = await answer(client.request(id, "tasks/list", {}));
+    return (result?.tasks as { taskId: string }[] | undefined)?.map((task) => task.taskId);
+  };
+  deepEqual(await listed(shop, 2), [taskId]);
+  deepEqual(await listed(bank, 3), []);
+  equal((await answer(bank.request(4, "tasks/get", { taskId }))).error?.code, -32602);
+});

@@ -20,6 +20,7 @@ function record(id: string, more: Partial<TaskRecord> = {}): TaskRecord {
   return {
     format: 1,
     id,
+    server: "node",
     owner: "",
     tool: "t",
     caller: { version: "2026-07-28", capabilities: {} },

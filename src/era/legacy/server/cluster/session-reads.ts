@@ -14,6 +14,8 @@ interface Reading {
 }
 
 export interface SessionReadsOptions {
+  /** Server whose sessions are read. The sessions of others count as unknown. */
+  readonly server: string;
   readonly clock: Clock;
   readonly records: Records;
   /** True if this process serves the session. */
@@ -67,7 +69,7 @@ export class SessionReads {
   }
 
   async #readNewest(id: string): Promise<SessionRecord | undefined> {
-    const { clock, records, onRead } = this.#options;
+    const { server, clock, records, onRead } = this.#options;
     for (;;) {
       const startedAt = clock.now();
       const stored = await records.get(keyOf(id));
@@ -76,7 +78,8 @@ export class SessionReads {
         reading.isOutdated = false;
         continue;
       }
-      const record = stored && parseRecord(stored.value);
+      const found = stored && parseRecord(stored.value);
+      const record = found?.server === server ? found : undefined;
       onRead(id, record, startedAt);
       return record;
     }

@@ -12,6 +12,8 @@ const LONGEST_LIFE_MS = 31_536_000_000;
 /** Session as it is stored for all processes. */
 export interface SessionRecord {
   readonly format: typeof FORMAT;
+  /** Server that opened the session. Others that share the cluster do not serve it. */
+  readonly server: string;
   readonly principal?: string | undefined;
   /** Time of day at which the session was opened. */
   readonly openedAt: number;
@@ -40,8 +42,8 @@ export function idOf(key: string): string {
   return key.slice("session:".length);
 }
 
-export function createRecord(principal: string | undefined, openedAt: number, state: SessionState): SessionRecord {
-  return { format: FORMAT, principal, openedAt, state };
+export function createRecord(given: Pick<SessionRecord, "server" | "principal" | "openedAt" | "state">): SessionRecord {
+  return { format: FORMAT, ...given };
 }
 
 export function indexOf({ principal, openedAt: score }: SessionRecord): readonly IndexEntry[] {

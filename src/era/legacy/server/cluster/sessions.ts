@@ -90,7 +90,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   readonly #closing = new AbortController();
 
   constructor(options: ClusterSessionsOptions<Session>) {
-    const { clock, limits } = options.place.runtime;
+    const { audience, clock, limits } = options.place.runtime;
     this.#options = options;
     this.#cluster = options.cluster;
     this.#ends = new SessionEnds({
@@ -115,6 +115,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       end: (session) => this.endListed(session),
     });
     this.#reads = new SessionReads({
+      server: audience,
       clock,
       records: options.cluster.records,
       isKept: (id) => this.#kept.has(id),
@@ -167,8 +168,10 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   }
 
   async #store(id: string, session: Session): Promise<void> {
-    const { clock } = this.#options.place.runtime;
-    const record = createRecord(session.principal, clock.timeOfDay?.() ?? Date.now(), session.protocol.state);
+    const { audience: server, clock } = this.#options.place.runtime;
+    const { principal, protocol } = session;
+    const openedAt = clock.timeOfDay?.() ?? Date.now();
+    const record = createRecord({ server, principal, openedAt, state: protocol.state });
     const value = JSON.stringify(record);
     const options = {
       ttlMs: lifeOf(this.#setupMs),
