@@ -8,7 +8,7 @@ import { createGuard, rememberLast } from "../../http/guard.js";
 import { isJson } from "../../http/media-type.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../../protocol/jsonrpc/errors.js";
 import { answerableId, type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
-import { messageOf } from "../../protocol/text.js";
+import { isWellFormed, messageOf } from "../../protocol/text.js";
 import type { HttpServerOptions } from "../options.js";
 import { type EndpointRuntime, RequestAuthorizer } from "./authorize.js";
 import { pickEraOfBody } from "./pick-era.js";
@@ -82,6 +82,8 @@ export class HttpEndpoint {
   }
 
   #onAdmitted(exchange: HttpExchange): void {
+    const { principal } = exchange;
+    if (principal !== undefined && !isWellFormed(principal)) return this.#refuse(exchange, ILL_NAMED);
     const late = this.#runtime.draining;
     if (this.#closed || (late && !mayServeRunning(exchange))) return this.#refuse(exchange, CLOSING);
     const owner = this.#pathOwners.find((era) => era.ownsPath?.(exchange.url, this.#options));
@@ -223,4 +225,6 @@ const CLOSING: HttpRefusal = {
   ...toRefusal(503, INTERNAL_ERROR, "The server is shutting down"),
   headers: { "retry-after": "1" },
 };
+/** Engines store text as UTF-8, in which all lone surrogates are equal. */
+const ILL_NAMED = toRefusal(403, INVALID_REQUEST, "The name of the caller is not well-formed text (a lone surrogate)");
 const NOT_JSON = toRefusal(415, INVALID_REQUEST, "Content-Type must be application/json");

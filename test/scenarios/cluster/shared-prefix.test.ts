@@ -10,6 +10,8 @@ import { AuthWorld } from "../../support/auth-world.js";
 import { gate } from "../../support/gate.js";
 import { CLIENT, createPkce, IssuerWorld } from "../../support/issuer-world.js";
 import { answer, LegacyClient, LegacyEndpoint, status, textOf } from "../../support/legacy-endpoint.js";
+import { modernRequest } from "../../support/modern-request.js";
+import { initialize } from "../../support/plain-http.js";
 import { TaskNodes } from "../../support/task-nodes.js";
 import { proves } from "../../support/verifies.js";
 
@@ -208,4 +210,34 @@ test("the tasks of a caller of 2025-11-25 are listed by their own server", async
   deepEqual(await listed(shop, 2), [taskId]);
   deepEqual(await listed(bank, 3), []);
   equal((await answer(bank.request(4, "tasks/get", { taskId }))).error?.code, -32602);
+});
+
+test("a caller whose name is not well-formed is refused, since stores would take it for another", async () => {
+  const reports: string[] = [];
+  const asked: unknown[] = [];
+  for (const principal of ["\ud800", "ann\udc00", "\udc00\ud800"]) {
+    const gate = (async () => ({ principal })) as never;
+    const onError = (error: unknown) => void reports.push(String(error));
+    const server = new McpServer({ name: "s", version: "1" }, { onError, http: { gate } })
+      .tool("a", {}, () => "a")
+      .use((call, next) => {
+        asked.push(call.method);
+        return next(call);
+      });
+    for (const { body, headers } of [modernRequest("tools/list"), initialize()]) {
+      const request = { method: "POST", headers: headers as HeadersInit, body: JSON.stringify(body) };
+      const response = await server.fetch(new Request("http://localhost/mcp", request));
+      equal(response.status, 403);
+      match(await response.text(), /name of the caller is not well-formed/);
+    }
+    await server.close();
+  }
+  deepEqual(asked, []);
+  equal(reports.length, 6);
+  const gate = (async () => ({ principal: "ann \ud83d\ude00 \ufffd" })) as never;
+  const server = new McpServer({ name: "s", version: "1" }, { http: { gate } }).tool("a", {}, () => "a");
+  const { body, headers } = modernRequest("tools/list");
+  const request = { method: "POST", headers: headers as HeadersInit, body: JSON.stringify(body) };
+  equal((await server.fetch(new Request("http://localhost/mcp", request))).status, 200);
+  await server.close();
 });
