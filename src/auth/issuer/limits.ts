@@ -4,8 +4,9 @@ import { KEY_LIMITS, type KeyLimits } from "../issuer-keys.js";
 /** Limits of an issuer: `createIssuer({ limits })`. */
 export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowMs" | "maxProofBytes"> {
   /**
-   * Maximum number of registered clients in the memory store. When it is full, the oldest client without a code or
-   * grant is evicted, unless a login of it may be under way (`loginMs`). If there is none, registration is rejected.
+   * Maximum number of registered clients in the memory store. When it is full, the oldest client that no user has approved
+   * is evicted, unless a login of it may be under way (`loginMs`). If there is none, registration is rejected. An approval
+   * counts for as long as its grant may last (`lifetimes.grantMs`).
    * @default 10_000
    */
   readonly maxClients: number;
@@ -26,8 +27,9 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
    */
   readonly maxGrants: number;
   /**
-   * Maximum number of codes, of grants with refresh tokens, and of upstream tokens, each, of one user in the memory
-   * store. The user's oldest one is evicted.
+   * Maximum number of codes, of grants with refresh tokens, of upstream tokens, and of clients that the user was the first
+   * to approve, each, of one user in the memory store. The user's oldest one is evicted; the client of the oldest approval
+   * then counts as one that no user has approved.
    * @default 1_000
    */
   readonly maxGrantsPerUser: number;

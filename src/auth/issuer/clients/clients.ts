@@ -22,6 +22,11 @@ export function clientKeyOf(clientId: string): string {
   return `client:${clientId}`;
 }
 
+/** Returns the store key of the approval of a registered client, whose value is the user who approved it first. */
+function approvalKeyOf(clientId: string): string {
+  return `approved:${clientId}`;
+}
+
 /** Finds clients by id: configured, described by a metadata document, or registered. */
 export class Clients {
   readonly #configured: ReadonlyMap<string, ConfiguredClient>;
@@ -78,18 +83,22 @@ export class Clients {
    * Keeps a client that a user has approved, at least until the grant ends. Throws if a registered client no longer
    * exists.
    */
-  async approve(clientId: string, grantEndsAt: number): Promise<void> {
+  async approve(clientId: string, grantEndsAt: number, user: string): Promise<void> {
     if (this.#configured.has(clientId)) return;
     if (isAddress(clientId)) return this.#documents?.approve(clientId);
-    const { jwksUri } = await this.#keep(clientId, grantEndsAt);
-    if (jwksUri !== undefined) this.#fetcher.approve(jwksUri);
+    const { client, endsAt = grantEndsAt } = await this.#keep(clientId, grantEndsAt);
+    if (client.jwksUri !== undefined) this.#fetcher.approve(client.jwksUri);
+    const key = approvalKeyOf(clientId);
+    // The approval counts for the first user, so that others cannot take it over and let it make room for theirs.
+    const owner = ((await this.#store.get(key)) as string | undefined) ?? user;
+    await this.#store.put(key, owner, Math.min(grantEndsAt, endsAt), { owner, needs: clientKeyOf(clientId) });
   }
 
-  async #keep(clientId: string, untilMs: number): Promise<IssuerClient> {
+  async #keep(clientId: string, untilMs: number): Promise<Registration> {
     const known = await this.#registered(clientId);
     if (known === undefined) throw new OAuthProblem("unauthorized_client", "the client is no longer registered");
     await this.#save({ ...known, expiresAt: Math.max(known.expiresAt, untilMs + this.#limits.unusedClientMs) });
-    return known.client;
+    return known;
   }
 
   async #registered(clientId: string): Promise<Registration | undefined> {

@@ -20,7 +20,7 @@ export async function createCode(
   const grant: Grant = { id, clientId, subject, scopes, audience, expiresAt: now + core.lifetimes.grantMs };
   const record: CodeRecord = { grant, redirectUri, redirectSent, challenge };
   const code = randomToken();
-  await core.clients.approve(clientId, grant.expiresAt);
+  await core.clients.approve(clientId, grant.expiresAt, subject);
   await core.store.put(`code:${await digestOf(code)}`, record, now + core.lifetimes.codeMs, keepingOf(grant));
   return code;
 }

@@ -11,9 +11,9 @@ export interface MemoryIssuerStoreOptions {
 }
 
 /**
- * Creates a store in memory, limited per kind of value. A registered client is evicted only if no code or grant needs
- * it and no login of it may be under way. A code, a grant or upstream tokens are evicted only for newer ones of the
- * same user. A mark is never evicted. If nothing can be evicted, the value is rejected with status 503.
+ * Creates a store in memory, limited per kind of value. A registered client is evicted only if no code, grant or
+ * approval needs it and no login of it may be under way. A code, a grant, an approval or upstream tokens are evicted only
+ * for newer ones of the same user. A mark is never evicted. If nothing can be evicted, the value is rejected with status 503.
  */
 export function createMemoryIssuerStore(options: MemoryIssuerStoreOptions = {}): IssuerStore {
   const limits = resolveLimits("createMemoryIssuerStore", options.limits, ISSUER_LIMITS);
@@ -42,6 +42,9 @@ interface Table {
   readonly entries: Map<string, Entry>;
   readonly byOwner: Map<string, Set<string>>;
 }
+
+/** Keys of clients and of their approvals, of which each client has at most one. */
+const CLIENT_KINDS = /^(?:client|approved):/;
 
 type Bound = "maxClients" | "maxGrants" | "maxGrantsPerUser" | "maxMarks" | "maxMarksPerUser";
 
@@ -122,7 +125,7 @@ class Tables {
   }
 
   #makeRoom({ entries }: Table, key: string, { owner, lasting }: Entry): void {
-    const bound = lasting ? "maxMarks" : key.startsWith("client:") ? "maxClients" : "maxGrants";
+    const bound = lasting ? "maxMarks" : CLIENT_KINDS.test(key) ? "maxClients" : "maxGrants";
     const isFull = () => entries.size >= this.#limits[bound];
     if (isFull()) this.#sweep();
     if (isFull() && !lasting && owner === undefined) this.#dropUnused(entries);

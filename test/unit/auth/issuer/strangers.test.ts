@@ -57,6 +57,50 @@ test("strangers who register without end push out no client with a grant or a co
   deepEqual(world.errors, []);
 });
 
+test("strangers who register without end push out no client without refresh tokens that a user has approved", async (t) => {
+  const { world } = await open(t, { maxClients: 4, maxGrantsPerUser: 2 });
+  const plain = { grant_types: ["authorization_code"] };
+  const [redeemed, approved] = [await world.register(plain), await world.register(plain)];
+  const { json } = await world.redeem(await world.code({ client_id: redeemed.id }), { client_id: redeemed.id });
+  equal("refresh_token" in json, false);
+  await world.code({ client_id: approved.id });
+  const flood = async () => {
+    for (let round = 0; round < 20; round++) {
+      world.skippedMs += 601_000;
+      equal((await world.register()).status, 201);
+    }
+  };
+  await flood();
+  for (const { id } of [redeemed, approved])
+    equal((await world.browser().authorize({ client_id: id })).status, 200, id);
+  // An approval of another user does not take the place of the first.
+  world.user = { id: "eve" };
+  await world.code({ client_id: redeemed.id });
+  for (let more = 0; more < 2; more++) {
+    world.skippedMs += 601_000;
+    await world.code({ client_id: (await world.register(plain)).id });
+  }
+  world.skippedMs += 601_000;
+  equal((await world.register()).status, 503, "a store of approved clients has no room");
+  equal((await world.browser().authorize({ client_id: redeemed.id })).status, 200);
+  equal(world.errors.length, 1);
+});
+
+test("a user who approves one client after another holds a few of them only", async (t) => {
+  const { world } = await open(t, { maxClients: 4, maxGrantsPerUser: 2 });
+  const plain = { grant_types: ["authorization_code"] };
+  const known = await world.register(plain);
+  await world.code({ client_id: known.id });
+  world.user = { id: "eve" };
+  for (let round = 0; round < 20; round++) {
+    const { id, status } = await world.register(plain);
+    equal(status, 201, "a client that eve approved before makes room");
+    await world.code({ client_id: id });
+    world.skippedMs += 601_000;
+  }
+  equal((await world.browser().authorize({ client_id: known.id })).status, 200);
+});
+
 test("where all clients are in use, registration is refused and the operator learns why", async (t) => {
   const { world } = await open(t, { maxClients: 2 });
   const { id } = await world.register();
@@ -74,7 +118,9 @@ test("where all clients are in use, registration is refused and the operator lea
   ok(/limits\.maxClients/.test(String((world.errors[0] as Error).cause)));
   ok(answerOf(await browser.press(page)).has("code"), "the login goes on");
   world.skippedMs += 601_000;
-  equal((await world.register()).status, 201, "a code that nobody redeemed holds its client no longer");
+  equal((await world.register()).status, 503, "a user has approved this client, too");
+  world.skippedMs += 30 * 86_400_000;
+  equal((await world.register()).status, 201, "the approvals are over");
 });
 
 test("a registration ends a day after it was made, or after its last grant has ended", async (t) => {
