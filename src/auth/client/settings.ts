@@ -55,7 +55,7 @@ export function toSettings(options: OAuthOptions, platform: AuthPlatform): Setti
   if (redirectUrl !== undefined) assertRedirectUrl(redirectUrl);
   const records = new AuthRecords(options.store ?? createMemoryStore());
   const dpop = typeof options.dpop === "object" ? options.dpop : options.dpop === true ? {} : undefined;
-  const fetch = options.fetch ?? platform.fetch;
+  const { fetch = platform.fetch } = options;
   const named = clientName === undefined ? registration : { client_name: clientName, ...registration };
   return {
     discoverOptions: options,
@@ -81,7 +81,8 @@ export function toSettings(options: OAuthOptions, platform: AuthPlatform): Setti
     maxStepUps: stepUp === "throw" ? 0 : Math.min(stepUp, MAX_STEP_UPS),
     throwsOnScope: stepUp === "throw",
     deadlineMs: options.deadlineMs ?? 300_000,
-    fetch,
+    // A \`fetch\` of the web platform refuses to be called as a method of another object.
+    fetch: (url, init) => fetch(url, init),
     now: options.now ?? Date.now,
     httpFor: (server) => httpFor(server, options, platform),
   };

@@ -38,8 +38,8 @@ export class DocumentFetcher {
   readonly #approved = new Set<string>();
 
   constructor(options: ClientDocumentOptions & { readonly fetch: Fetch }, limits: IssuerLimits, now: () => number) {
-    const { allowLoopback = false, resolve } = options;
-    this.#fetch = options.fetch;
+    const { allowLoopback = false, resolve, fetch } = options;
+    this.#fetch = (url, init) => fetch(url, init);
     this.#policy = { allowInsecure: false, allowPrivate: false, allowLoopback, resolve };
     this.#limits = limits;
     this.#buckets = new Buckets(MAX_REMEMBERED, now);

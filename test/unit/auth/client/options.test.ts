@@ -40,3 +40,12 @@ test("a client that is registered for one address to come back to is registered 
   equal(await visit(CALLBACK), 1);
   equal(await visit("http://127.0.0.1:10/callback"), 2);
 });
+
+test("a fetch that must not be a method of another object, as that of a browser, is called alone", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  const fetch = function (this: unknown, ...given: Parameters<AuthWorld["fetch"]>) {
+    if (this !== undefined) throw new TypeError("Illegal invocation");
+    return world.fetch(...given);
+  };
+  await world.visit(world.oauth({ fetch }));
+});

@@ -335,6 +335,15 @@ test("strangers use up nothing of what is fetched for clients that users have ap
   equal((await world.refresh(String(json.refresh_token), { client_id })).status, 200);
 });
 
+test("a fetch that must not be a method of another object, as that of a worker, is called alone", async (t) => {
+  const fetch = async function (this: unknown, url: URL) {
+    if (this !== undefined) throw new TypeError("Illegal invocation");
+    return Response.json({ client_id: url.href, client_name: "Tool", redirect_uris: [CALLBACK] });
+  };
+  const { world } = await open(t, {}, { clientDocuments: { fetch } });
+  equal((await world.browser().authorize({ client_id: "https://tool.example/client.json" })).status, 200);
+});
+
 test("a document is reused for a single millisecond, and one that may not be reused takes no place", async (t) => {
   const asked: string[] = [];
   const fetch = async (url: URL) => {
