@@ -4,7 +4,7 @@ import type { HttpExchange, HttpHeaders } from "./exchange.js";
 /** Headers that scripts of allowed origins may send and read, in addition to those that CORS always allows. */
 const ALLOWED =
   "accept, authorization, content-type, dpop, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id";
-const EXPOSED = "dpop-nonce, mcp-protocol-version, mcp-session-id, www-authenticate";
+const EXPOSED = "dpop-nonce, mcp-protocol-version, mcp-session-id, retry-after, www-authenticate";
 /** Headers with copies of arguments. Tools choose their names. */
 const PARAM = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const MAX_AGE_SECONDS = "7200";

@@ -79,6 +79,8 @@ proves(
         equal(answer.status, status);
         equal(answer.headers["access-control-allow-origin"], ORIGIN);
         equal(answer.headers.vary, "Origin");
+        // It tells when to try again, and that nothing ran.
+        ok(list(answer.headers["access-control-expose-headers"]).includes("retry-after"));
       }
       deepEqual(corsOf((await ask(call)).headers), []);
     });
