@@ -24,7 +24,7 @@ const seams = {
   ],
   "the JSON Schema validator": [
     ["schema/json-schema/lazy-validator.ts", "schema/json-schema/validator.ts"],
-    ["entry/client.ts", "schema/json-schema/validator.ts"],
+    ["entry/dialer.ts", "schema/json-schema/validator.ts"],
   ],
   "parts for Node": [
     ["entry/client.ts", "node/undici/send.ts"],

@@ -49,7 +49,8 @@ export async function bundle(outdir) {
 /** Returns the sources with which loading begins. */
 function inputs() {
   const threads = THREADS.map((name) => join(sources, `${name}.ts`));
-  return [...packageEntries().map(({ code }) => sourceOf(code)), ...threads];
+  const files = packageEntries().flatMap(({ code, browser = [] }) => [code].concat(browser));
+  return [...files.map(sourceOf), ...threads];
 }
 
 /** Parts with entries of their own, by the name of their folder, with which the names of these entries begin. */

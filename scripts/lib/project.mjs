@@ -26,7 +26,10 @@ export function filesBelow(folder, ...endings) {
   return found.sort();
 }
 
-/** Returns the entries of the package: those that `exports` names, without package.json. */
+/**
+ * Returns the entries of the package: those that `exports` names, without package.json. `browser` is the file for pages
+ * and workers, where it differs from `code`.
+ */
 export function packageEntries() {
   const { name, exports } = readJson(at("package.json"));
   return Object.entries(exports)
@@ -36,6 +39,7 @@ export function packageEntries() {
       specifier: subpath === "." ? name : `${name}${subpath.slice(1)}`,
       types: at(target.types),
       code: at(target.default),
+      ...(target.browser !== undefined && { browser: at(target.browser) }),
     }));
 }
 

@@ -131,7 +131,7 @@ async function toDocument(response: Response, run: AuthRun, signal: AbortSignal)
  * without the additional headers needs no preflight.
  */
 function isPreflightFailure(cause: unknown): boolean {
-  return cause instanceof TypeError && "document" in globalThis;
+  return cause instanceof TypeError && ("document" in globalThis || "WorkerGlobalScope" in globalThis);
 }
 
 function notAsked(url: URL, why: string, { tried }: AuthRun): AuthError {

@@ -1,14 +1,13 @@
 import { type BearerOptions, createBearerWith } from "../auth/client/bearer.js";
 import { createOAuthWith, type OAuth } from "../auth/client/oauth.js";
 import type { OAuthOptions } from "../auth/client/options.js";
-import { type AuthPlatform, toSettings } from "../auth/client/settings.js";
+import { toSettings } from "../auth/client/settings.js";
 import { type AuthSteps, createStepsWith } from "../auth/client/steps.js";
 import { isOnNode } from "../call/clock.js";
 import { lazyModule } from "../call/lazy.js";
-import { HANDSHAKE_VERSIONS } from "../era/versions.js";
-import type { Fetch } from "../http/client/send.js";
+import { type Fetch, globalFetch } from "../http/client/send.js";
+import { createPlatform } from "./auth-platform.js";
 
-const globalFetch: Fetch = (url, init) => globalThis.fetch(url, init);
 const nodeParts = lazyModule(() => import("../node/guarded-fetch.js"));
 
 function onNode(name: "usualFetch" | "usualGuardedFetch"): Fetch {
@@ -18,12 +17,9 @@ function onNode(name: "usualFetch" | "usualGuardedFetch"): Fetch {
   };
 }
 
-const platform: AuthPlatform = {
-  fetch: isOnNode ? onNode("usualFetch") : globalFetch,
-  guardedFetch: isOnNode ? onNode("usualGuardedFetch") : globalFetch,
-  // Older authorization servers expect the protocol version.
-  discoveryHeaders: { "mcp-protocol-version": HANDSHAKE_VERSIONS[0] },
-};
+const platform = isOnNode
+  ? createPlatform(onNode("usualFetch"), onNode("usualGuardedFetch"))
+  : createPlatform(globalFetch);
 
 /** Creates the authorization of a client: `connect(url, createOAuth({ ... }))`. */
 export function createOAuth(options: OAuthOptions = {}): OAuth {
@@ -40,35 +36,4 @@ export function createBearer(options: BearerOptions): { readonly fetch: Fetch } 
   return createBearerWith(options, platform);
 }
 
-export type { BearerOptions } from "../auth/client/bearer.js";
-export type { Attempt, Callback } from "../auth/client/code-flow.js";
-export type { DiscoverOptions, Discovery } from "../auth/client/discover.js";
-export type { DpopOptions } from "../auth/client/dpop.js";
-export {
-  type Assert,
-  clientCredentials,
-  exchangeAtProvider,
-  type Grant,
-  type GrantTarget,
-  type IdentityAssertionOptions,
-  type IdentityProvider,
-  identityAssertion,
-  workloadIdentity,
-} from "../auth/client/grants.js";
-export type { Identity } from "../auth/client/identify.js";
-export { type ClientDocument, createClientDocument } from "../auth/client/metadata-document.js";
-export type { OAuth } from "../auth/client/oauth.js";
-export type {
-  AuthorizeContext,
-  CommonOAuthOptions,
-  OAuthOptions,
-  OpenOAuthOptions,
-  PinnedOAuthOptions,
-} from "../auth/client/options.js";
-export type { ClientMetadata } from "../auth/client/register.js";
-export type { AuthSteps, StepOptions } from "../auth/client/steps.js";
-export { type AuthStore, createMemoryStore, type TokenRecord } from "../auth/client/store.js";
-export type { AssertionSource, Authentication, BoundClient, KnownClient, SigningKey } from "../auth/client-auth.js";
-export type { Fetch, FetchInit, Patience } from "../http/client/send.js";
-export { AuthError, type AuthStep } from "../protocol/auth-error.js";
-export type { McpError } from "../protocol/errors.js";
+export * from "./auth-client-common.js";

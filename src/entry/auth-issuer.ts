@@ -1,38 +1,7 @@
 import { createIssuerWith, type Issuer } from "../auth/issuer/issuer.js";
 import type { IssuerOptions } from "../auth/issuer/options.js";
 import { isOnNode } from "../call/clock.js";
-import type { Fetch } from "../http/client/send.js";
-
-export type { ClientMethod, ConfiguredClient, IssuerClient } from "../auth/issuer/clients/client.js";
-export type { ClientMetadata } from "../auth/issuer/clients/metadata.js";
-export type { VerifiedToken } from "../auth/issuer/grants/tokens.js";
-export type { Issuer } from "../auth/issuer/issuer.js";
-export type { IssuerLimits } from "../auth/issuer/limits.js";
-export type {
-  ClientDocumentOptions,
-  ConsentQuestion,
-  IdentityAssertionOptions,
-  IssuerDpopOptions,
-  IssuerOptions,
-  IssuerUser,
-  Lifetimes,
-  LimitedEndpoint,
-  LoginContext,
-  RateLimit,
-  RegistrationOptions,
-  TrustedIssuer,
-  UpstreamOptions,
-  UpstreamTokens,
-  WorkloadGrant,
-  WorkloadIdentityOptions,
-  WorkloadIssuer,
-} from "../auth/issuer/options.js";
-export { OAuthProblem, type ProblemOptions } from "../auth/issuer/problem.js";
-export { type Allowance, createRateLimiter, type RateLimiterOptions } from "../auth/issuer/rate-limiter.js";
-export { createMemoryIssuerStore, type MemoryIssuerStoreOptions } from "../auth/issuer/store/memory.js";
-export type { IssuerStore, Keeping } from "../auth/issuer/store/store.js";
-
-const globalFetch: Fetch = (url, init) => globalThis.fetch(url, init);
+import { type Fetch, globalFetch } from "../http/client/send.js";
 
 function createGuarded(allowLoopback: boolean): Fetch {
   let guarded: Fetch | undefined;
@@ -48,3 +17,5 @@ export function createIssuer(options: IssuerOptions): Issuer {
   const allowLoopback = typeof clientDocuments === "object" && clientDocuments.allowLoopback === true;
   return createIssuerWith(options, isOnNode ? createGuarded(allowLoopback) : globalFetch);
 }
+
+export * from "./auth-issuer-common.js";

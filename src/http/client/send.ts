@@ -30,6 +30,9 @@ export interface FetchInit extends RequestInit {
 /** Function that a client uses in place of the global `fetch`. */
 export type Fetch = (url: URL, init: FetchInit) => Promise<Response>;
 
+/** The global `fetch`, also if it is replaced later. */
+export const globalFetch: Fetch = (url, init) => globalThis.fetch(url, init);
+
 /** Converts a `fetch` to a {@link Send}. Redirects are not followed. */
 export function sendBy(fetch: Fetch): Send {
   return (url, { end, ...init }) => fetch(url, { ...init, signal: end.signal, redirect: "manual" });

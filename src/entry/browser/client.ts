@@ -1,0 +1,20 @@
+import { connectWith } from "../../client/connect.js";
+import { Group } from "../../client/group/group.js";
+import { sendFromPage } from "../../http/client/page.js";
+import { McpError } from "../../protocol/errors.js";
+import type * as client from "../client.js";
+import { createDialer } from "../dialer.js";
+
+const dialer = createDialer({
+  send: async () => sendFromPage,
+  spawn: async ({ command }) => {
+    const problem = `the command ${JSON.stringify(command)} cannot be started: pages and workers have no processes`;
+    throw new McpError("no_processes", `connect: ${problem}. Serve the server over HTTP and pass its URL`);
+  },
+});
+
+export const connect: typeof client.connect = (target, options = {}) => connectWith(dialer, target, options);
+
+export const createGroup: typeof client.createGroup = (config, options = {}) => new Group(config, options, connect);
+
+export * from "../client-common.js";
