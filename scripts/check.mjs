@@ -1,5 +1,6 @@
 import { api } from "./check-api.mjs";
 import { bleed } from "./check-bleed.mjs";
+import { browsers } from "./check-browsers.mjs";
 import { declarations } from "./check-declarations.mjs";
 import { docs } from "./check-docs.mjs";
 import { house } from "./check-house.mjs";
@@ -42,6 +43,7 @@ const built = [
   packageLint,
   resolvedTypes,
   pack,
+  browsers,
   declarations,
   docs,
   instantiations,
