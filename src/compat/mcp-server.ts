@@ -10,7 +10,6 @@ import type {
   ReadResourceResult,
   ToolAnnotations,
 } from "../protocol/types/index.js";
-import { isStandardSchema } from "../schema/standard-schema.js";
 import type { Context } from "../server/context.js";
 import type { Completers } from "../server/definitions/completion.js";
 import type { ResourceOptions } from "../server/definitions/resource.js";
@@ -20,7 +19,7 @@ import type { HandlerExtra } from "./extra.js";
 import { CompatLowLevel, type CompatTransport, type StdioServerTransport } from "./low-level.js";
 import { type CompatRegistration, toRegistration } from "./registration.js";
 import { HandlerRunner } from "./run-handler.js";
-import { type SchemaOrShape, type Shape, toObjectSchema, type ValuesOf } from "./shape.js";
+import { isSchema, type SchemaOrShape, type Shape, toObjectSchema, type ValuesOf } from "./shape.js";
 import { type Complete, completersOf, type ResourceTemplate } from "./templates.js";
 
 /** Handler that receives the values of a schema, or `extra` alone if there is no schema. */
@@ -377,5 +376,5 @@ function readOverload(rest: readonly unknown[]) {
 
 /** True for a schema, and for an object whose members are all schemas. An empty object is a shape without members. */
 function isShape(given: object): given is Shape {
-  return isStandardSchema(given) || Object.values(given).every(isStandardSchema);
+  return isSchema(given) || Object.values(given).every(isSchema);
 }

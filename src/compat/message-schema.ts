@@ -3,7 +3,9 @@ import { isObject } from "../protocol/json.js";
 import { INVALID_PARAMS } from "../protocol/jsonrpc/errors.js";
 import { describeIssues } from "../protocol/text.js";
 import type { CompletionReference, LoggingLevel, Meta, PaginatedParams } from "../protocol/types/index.js";
-import { isStandardSchema, type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
+import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
+import { isSchema } from "./shape.js";
+import { describeZod3 } from "./zod3.js";
 
 /** Method, or a zod schema of its request or notification from the official SDK. */
 export type MethodSchema = string | { readonly shape: { readonly method: unknown } };
@@ -67,11 +69,11 @@ export async function readMessage(
     return parse(method, own.params, given);
   }
   const message = { method, params };
-  return isStandardSchema(schema) ? parse(method, schema, message) : message;
+  return isSchema(schema) ? parse(method, schema, message) : message;
 }
 
 async function parse(method: string, schema: StandardSchema, value: unknown): Promise<unknown> {
-  const parsed = await parseStandard(schema, value);
+  const parsed = await parseStandard(describeZod3(schema), value);
   if (parsed.ok) return parsed.value;
   throw new RpcError(INVALID_PARAMS, `Invalid params for ${method}: ${describeIssues(parsed.issues)}`);
 }

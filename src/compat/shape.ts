@@ -1,6 +1,8 @@
 import { pointerTo } from "../protocol/json.js";
 import { relocateSchema } from "../schema/json-schema/relocate.js";
 import { type ConverterOptions, isStandardSchema, type StandardSchema } from "../schema/standard-schema.js";
+import { describeZod3, isZod3 } from "./zod3.js";
+import { acceptsAbsence } from "./zod3-json-schema.js";
 
 /** Schemas by member name, in the form of `registerTool` of the official SDK: `{ city: z.string() }`. */
 export type Shape = { readonly [member: string]: StandardSchema };
@@ -18,10 +20,19 @@ export type ValuesOf<S> =
 
 type Direction = "input" | "output";
 
-/** Returns the schema of an object with the given members. Returns a schema unchanged. */
+/** True for a schema of any library, or of any version of zod. */
+export function isSchema(given: unknown): given is StandardSchema {
+  return isStandardSchema(given) || isZod3(given);
+}
+
+/** Returns the schema of an object with the given members. Returns a schema unchanged, unless it is one of zod 3. */
 export function toObjectSchema(given: SchemaOrShape): StandardSchema<Record<string, unknown>> {
-  if (isStandardSchema(given)) return given as StandardSchema<Record<string, unknown>>;
-  const members = Object.entries(given);
+  if (isSchema(given)) return describeZod3(given) as StandardSchema<Record<string, unknown>>;
+  const members = Object.entries(given).map(([name, schema]) => ({
+    name,
+    schema: describeZod3(schema),
+    isRequired: (direction: Direction) => isRequired(schema, direction),
+  }));
   return {
     "~standard": {
       version: 1,
@@ -35,14 +46,18 @@ export function toObjectSchema(given: SchemaOrShape): StandardSchema<Record<stri
   };
 }
 
-type Members = readonly (readonly [name: string, schema: StandardSchema])[];
+type Members = readonly {
+  readonly name: string;
+  readonly schema: StandardSchema;
+  readonly isRequired: (direction: Direction) => boolean;
+}[];
 type Validated = Awaited<ReturnType<StandardSchema<Record<string, unknown>>["~standard"]["validate"]>>;
 
 async function validateMembers(members: Members, value: unknown): Promise<Validated> {
   if (typeof value !== "object" || value === null) return { issues: [{ message: "must be an object" }] };
   const given = value as Record<string, unknown>;
   const results = await Promise.all(
-    members.map(async ([name, schema]) => ({ name, result: await schema["~standard"].validate(given[name]) })),
+    members.map(async ({ name, schema }) => ({ name, result: await schema["~standard"].validate(given[name]) })),
   );
   const issues = results.flatMap(({ name, result }) =>
     (result.issues ?? []).map((issue) => ({ message: issue.message, path: [name, ...(issue.path ?? [])] })),
@@ -56,22 +71,23 @@ async function validateMembers(members: Members, value: unknown): Promise<Valida
 function describe(members: Members, direction: Direction, options: ConverterOptions): Record<string, unknown> {
   const properties: Record<string, unknown> = {};
   const required: string[] = [];
-  for (const [name, schema] of members) {
+  for (const { name, schema, isRequired } of members) {
     const converted = schema["~standard"].jsonSchema?.[direction](options);
     if (converted === undefined)
       throw new Error(
-        `the schema of "${name}" does not provide JSON Schema; use a newer version of its library (zod 4.2 or newer)`,
+        `the schema of "${name}" does not provide JSON Schema; use a newer version of its library (zod 3, or 4.2 or newer)`,
       );
     const place = `#/properties/${encodeURIComponent(pointerTo(name).slice(1))}`;
     const { $schema: _, ...shown } = relocateSchema(converted, place);
     properties[name] = shown;
-    if (isRequired(schema, direction)) required.push(name);
+    if (isRequired(direction)) required.push(name);
   }
   return { type: "object", properties, ...(required.length > 0 && { required }) };
 }
 
 /** True if the member is required. Reads it from a zod schema. Other schemas are tested with `undefined`. */
 function isRequired(schema: StandardSchema, direction: Direction): boolean {
+  if (isZod3(schema)) return !acceptsAbsence(schema, direction);
   const { _zod: zod } = schema as { readonly _zod?: { readonly optin?: unknown; readonly optout?: unknown } };
   if (zod !== undefined) return (direction === "input" ? zod.optin : zod.optout) === undefined;
   try {

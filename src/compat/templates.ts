@@ -36,6 +36,8 @@ export function completable<S extends object>(schema: S, complete: Complete): S 
 interface Member {
   readonly [COMPLETABLE]?: { readonly complete: Complete };
   readonly _zod?: { readonly def?: { readonly innerType?: Member } };
+  /** Definition in zod 3. */
+  readonly _def?: { readonly innerType?: Member };
 }
 
 /** Collects the completions that {@link completable} added to the members of a shape, or of a zod object. */
@@ -50,5 +52,5 @@ export function completersOf(
 
 /** Finds the completions of a schema, or of the schema within a wrapper such as `.optional()`. */
 function findCompletions(member: Member | undefined): Complete | undefined {
-  return member && (member[COMPLETABLE]?.complete ?? findCompletions(member._zod?.def?.innerType));
+  return member && (member[COMPLETABLE]?.complete ?? findCompletions((member._zod?.def ?? member._def)?.innerType));
 }
