@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ConnectionError } from "#src/protocol/errors.js";
-import { MemoryEventLog } from "#src/store/event-log.js";
+import { type EventLog, MemoryEventLog } from "#src/store/event-log.js";
 import { gate } from "../../support/gate.js";
 import {
   answer,
@@ -135,6 +135,91 @@ for (const tool of ["deaf", "deafThrower"]) {
     assert.deepEqual(endpoint.reports, []);
   });
 }
+
+/** A log in memory whose appends wait while `until` is closed. */
+function createStuck() {
+  const rows: string[] = [];
+  const inner = new MemoryEventLog();
+  const log: EventLog & { until: Promise<void> | undefined } = {
+    until: undefined,
+    async append(session, stream, data) {
+      await log.until;
+      rows.push(data);
+      return inner.append(session, stream, data);
+    },
+    find: (session, id) => inner.find(session, id),
+    readAfter: (session, stream, id) => inner.readAfter(session, stream, id),
+    drop: (session) => inner.drop(session),
+  };
+  return { log, rows };
+}
+
+proves(
+  ["hosting:http:cancel-ends-post-sse-stream", "hosting:resume:no-rows-after-settle"],
+  http,
+  "at once, while messages wait for a slow log, which stores none of them",
+  async () => {
+    const { log, rows } = createStuck();
+    const { endpoint, started } = createWaiting({ resumable: log });
+    const stuck = gate();
+    endpoint.server.tool("talk", {}, async (_args, ctx) => {
+      log.until = stuck.opened;
+      for (let value = 1; value <= 5; value++) void ctx.progress(value);
+      started.push(ctx.signal);
+      await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve));
+    });
+    const client = await endpoint.open();
+    const call = client.call(7, "talk");
+    await until(() => started.length === 1);
+    const before = rows.length;
+    await status(client.cancel(7), 202);
+    assert.equal(await isDone(call), true, "the POST ends while the log is stuck");
+    assert.deepEqual(messages(call), []);
+    stuck.open();
+    await settle();
+    assert.equal(rows.length, before + 1, "only the message that the log had begun to store");
+    assert.deepEqual(endpoint.stats, { sessions: 1, streams: 0, running: 0 });
+  },
+);
+
+proves(
+  ["hosting:http:cancel-ends-post-sse-stream", "hosting:resume:no-rows-after-settle"],
+  http,
+  "of a batch: the other response is written, and nothing more of the cancelled request is stored",
+  async () => {
+    const { log, rows } = createStuck();
+    const { endpoint, started } = createWaiting({ resumable: log });
+    const stuck = gate();
+    endpoint.server.tool("talk", {}, async (_args, ctx) => {
+      log.until = stuck.opened;
+      for (let value = 1; value <= 3; value++) void ctx.progress(value);
+      started.push(ctx.signal);
+      await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve));
+    });
+    const client = await endpoint.open("2025-03-26");
+    const requestOf = (id: number, name: string) => ({
+      jsonrpc: "2.0",
+      id,
+      method: "tools/call",
+      params: { name, _meta: { progressToken: id } },
+    });
+    const both = client.post([requestOf(1, "talk"), requestOf(2, "quick")]);
+    await until(() => started.length === 1);
+    await settle();
+    await status(client.cancel(1), 202);
+    stuck.open();
+    await both.done;
+    assert.deepEqual(
+      messages(both).flatMap(({ id }) => (id === undefined ? [] : [id])),
+      [2],
+    );
+    assert.equal(
+      rows.filter((row) => row.includes("progress")).length,
+      1,
+      "the message that the log had begun to store",
+    );
+  },
+);
 
 proves("hosting:http:cancel-releases-stream", http, "a hundred times in one session", async () => {
   const { endpoint, release, started } = createWaiting();

@@ -149,7 +149,7 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
     const frame = formatNotification(method, params);
     // Changes may come twice, log messages not.
     const isOnce = call === undefined && this.#shared !== undefined && method === "notifications/message";
-    if (!isOnce || this.#shared?.isNew(this, frame)) return stream.send(frame);
+    if (!isOnce || this.#shared?.isNew(this, frame)) return stream.send(frame, call?.end);
   }
 
   async request(
@@ -160,7 +160,7 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
     onProgress?: (params: Params) => void,
   ): Promise<RpcResponse> {
     const stream = this.#streamForRequest(call, method);
-    const send = (frame: string) => stream.send(frame);
+    const send = (frame: string) => stream.send(frame, call?.end);
     if (this.#shared === undefined) return this.#requests.request(method, params, lifetime, send, onProgress);
     const id = await this.#shared.openQuestion(this);
     try {

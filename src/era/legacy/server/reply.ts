@@ -30,6 +30,7 @@ export class StreamReply implements PostReply {
   readonly stream: SessionStream;
   readonly #exchange: HttpExchange;
   #pending: number;
+  #answered = false;
   #failed: readonly string[] = NONE;
 
   constructor(exchange: HttpExchange, stream: SessionStream, pending: number) {
@@ -49,14 +50,19 @@ export class StreamReply implements PostReply {
   answer(frame: string, busy?: Busy): boolean {
     if (--this.#pending === 0) return this.stream.finish(frame, busy);
     const { reachable } = this.stream;
+    this.#answered = true;
     this.stream.send(frame);
     return reachable;
   }
 
-  /** Records a cancelled request. If the stream has not begun, the response is 204, as with JSON. */
+  /**
+   * Records a cancelled request. The stream ends at once, unless responses to other requests wait for the log. If it has
+   * not begun, the response is 204, as with JSON.
+   */
   drop(): void {
     if (--this.#pending > 0) return;
-    this.stream.close();
+    if (this.#answered) this.stream.close();
+    else this.stream.end();
     if (!this.#exchange.answered) this.#exchange.reply(204, {});
   }
 

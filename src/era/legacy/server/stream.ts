@@ -158,13 +158,17 @@ export class SessionStream {
     }
   }
 
-  /** Sends a message. The promise settles when a slow client has caught up. */
-  send(frame: string): void | Promise<void> {
+  /**
+   * Sends a message. The promise settles when a slow client has caught up. A message of a call that is aborted while the
+   * message waits for the log is dropped.
+   */
+  send(frame: string, life?: { readonly aborted: boolean }): void | Promise<void> {
     if (this.#state !== "open") return;
     this.begin();
     if (this.#isOverfull(frame)) return;
     const isWriter = this.#isWriter;
-    const turn = this.#inTurn(() => this.#put(frame, false, isWriter));
+    const isLate = life?.aborted;
+    const turn = this.#inTurn(() => (life?.aborted === isLate ? this.#put(frame, false, isWriter) : undefined));
     return turn === undefined ? this.#connection?.drained : turn.then(() => this.#connection?.drained);
   }
 
