@@ -125,6 +125,8 @@ export class ClientCalls {
           return read(result);
         },
         (error) => {
+          // Nobody waits for the answers to the call's questions any more.
+          lifetime.abort(error);
           this.#close(lifetime);
           this.#cache?.noteFailure(request, error);
           return onFailure(error, call.options);

@@ -2,6 +2,7 @@ import { pause } from "../call/abortable.js";
 import { type Clock, systemClock } from "../call/clock.js";
 import type { ClientResult } from "../era/client-era.js";
 import { afterFirstAnswer, ConnectionError, RpcError } from "../protocol/errors.js";
+import { PROCESS_GONE } from "../protocol/jsonrpc/errors.js";
 import type { Tool } from "../protocol/types/index.js";
 import type { ClientCall, ClientInterceptor } from "./options.js";
 
@@ -81,10 +82,18 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
 
 type Passing = ConnectionError | RpcError;
 
-/** True if a repeated call may succeed: the connection was lost, or the server is temporarily unavailable. */
+/**
+ * True if a repeated call may succeed: the connection or the process that served the call was lost, or the server is
+ * temporarily unavailable.
+ */
 export function isPassing(error: unknown): error is Passing {
   if (error instanceof ConnectionError) return error.status === undefined || PASSING.has(error.status);
-  return error instanceof RpcError && PASSING.has(error.status ?? 0);
+  return error instanceof RpcError && (PASSING.has(error.status ?? 0) || isProcessGone(error));
+}
+
+/** True if the server told that the process which served a call is gone. */
+export function isProcessGone(error: unknown): boolean {
+  return error instanceof RpcError && error.rpcCode === PROCESS_GONE && !error.local;
 }
 
 /** Returns the call as a new request with the remaining time. */

@@ -19,6 +19,11 @@ export const INVALID_PARAMS = -32602;
 export const INTERNAL_ERROR = -32603;
 /** A limit of the server is reached and no handler ran. The call may be sent again. */
 export const LIMIT_EXCEEDED = -32005;
+/**
+ * The process that served the request has died, has lost the request's stream, or shuts down. The request may have been
+ * carried out in part. Another process may serve further requests.
+ */
+export const PROCESS_GONE = -32006;
 
 /** Error response of the SDK itself, before any handler ran. A transport may map it to an HTTP status. */
 export class Refusal extends RpcError {}

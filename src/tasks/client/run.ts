@@ -3,7 +3,7 @@ import { pause } from "../../call/abortable.js";
 import { askedMs } from "../../call/backoff.js";
 import type { CallLifetime } from "../../call/lifetime.js";
 import type { ExtensionClient } from "../../client/extensions.js";
-import { isPassing } from "../../client/retry.js";
+import { isPassing, isProcessGone } from "../../client/retry.js";
 import type { ClientResult } from "../../era/client-era.js";
 import { InputRequiredError, RpcError, TimeoutError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, LIMIT_EXCEEDED } from "../../protocol/jsonrpc/errors.js";
@@ -239,7 +239,8 @@ export class TaskRun {
     const { wire, options } = this.#context;
     const { maxFailedPolls, maxPollMs } = options.limits;
     const { status } = this.#task as Task;
-    const isOutcome = status === "failed" && error instanceof RpcError && error.status === undefined;
+    const isAnswer = error instanceof RpcError && error.status === undefined && !isProcessGone(error);
+    const isOutcome = status === "failed" && isAnswer;
     if (isOutcome || !isTransient(error)) return this.#fail(error);
     if (isTerminal(status) || waitedMs < this.#intervalMs()) this.#failedResults++;
     else this.#failedResults = 0;

@@ -178,6 +178,27 @@ verifies("tasks-2025:client:augment", "rejects as the call would have", oldServe
   await cancelled;
 });
 
+verifies(
+  "tasks-2025:client:lost-process",
+  "the loss of a process is not taken for the error of a task that has failed",
+  oldServers,
+  async ({ script, bench, open }) => {
+    script.on("tools/call", { result: { task: old("t", "failed") } });
+    script.on("tasks/get", { result: old("t", "failed") });
+    const errors = [
+      { code: -32006, message: "the process is gone" },
+      { code: -32000, message: "broken" },
+    ];
+    script.on("tasks/result", () => ({ error: errors.shift() as (typeof errors)[0] }));
+    const client = await open();
+    await client.tools().all();
+    const failed = rejects(client.callTool("must"), { rpcCode: -32000, message: "broken" });
+    await bench.pass(2345);
+    await failed;
+    deepEqual([script.all("tasks/result").length, errors.length], [2, 0]);
+  },
+);
+
 verifies("tasks-2025:client:augment", "waits for a result while it answers", oldServers, async (world) => {
   const { script, bench, open } = world;
   script.on("tools/call", { result: { task: old("t", "working") } });

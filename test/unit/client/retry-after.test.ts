@@ -137,3 +137,27 @@ test("an attempt that may have run makes the call one that may have run, whateve
   await rejects(Promise.resolve(called), { delivery: "sent", retrySafe: false });
   equal(attempt, 2);
 });
+
+test("a call whose process is gone is repeated if it only reads", async () => {
+  for (const [method, attempts] of [
+    ["resources/read", 2],
+    ["tools/call", 1],
+  ] as const) {
+    const clock = new FakeClock();
+    const call = { method, params: { name: "t" }, options: {} };
+    let made = 0;
+    const called = Promise.resolve(
+      retry({ clock })(call, async () => {
+        if (++made > 1) return {};
+        throw new RpcError(-32006, "the process is gone");
+      }),
+    );
+    const outcome = called.then(
+      () => "answered",
+      () => "failed",
+    );
+    if (attempts > 1) while (clock.pending === 0) await new Promise(setImmediate);
+    clock.advance(200);
+    deepEqual([await outcome, made], [attempts > 1 ? "answered" : "failed", attempts]);
+  }
+});

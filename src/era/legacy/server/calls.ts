@@ -4,7 +4,7 @@ import { cancelledBy } from "../../../call/abort-switch.js";
 import type { DeadlineQueue } from "../../../call/deadline-queue.js";
 import type { HttpExchange } from "../../../http/exchange.js";
 import { ConnectionError } from "../../../protocol/errors.js";
-import { INTERNAL_ERROR, Refusal } from "../../../protocol/jsonrpc/errors.js";
+import { PROCESS_GONE, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { formatFailure, formatResult } from "../../../protocol/jsonrpc/format.js";
 import { findByEither } from "../../../protocol/jsonrpc/inflight-table.js";
 import type { Params, RequestId, RpcRequest } from "../../../protocol/jsonrpc/message.js";
@@ -121,7 +121,7 @@ export class PostCalls {
 
   /** Ends the calls of a stream that was lost. Their errors reach a client that resumes the stream elsewhere. */
   abandon(stream: SessionStream, reason: unknown): void {
-    const error = { code: INTERNAL_ERROR, message: "The server lost the stream of this request" };
+    const error = { code: PROCESS_GONE, message: "The server lost the stream of this request" };
     for (const entry of this.#running.values()) {
       if (entry.reply.stream !== stream || !this.#release(entry)) continue;
       entry.reply.fail(formatFailure(entry.call.id, error));

@@ -1,6 +1,6 @@
 import type { HttpHeaders } from "../../../http/exchange.js";
 import { McpError } from "../../../protocol/errors.js";
-import { INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";
+import { INVALID_REQUEST, PROCESS_GONE } from "../../../protocol/jsonrpc/errors.js";
 import type { HttpRefusal } from "../../refuse.js";
 
 /** Code of refusals for which JSON-RPC has none. */
@@ -19,7 +19,7 @@ export const sessionClosed: HttpRefusal = {
 
 export const shuttingDown: HttpRefusal = {
   status: 503,
-  error: { code: TRANSPORT_ERROR, message: "The server is shutting down" },
+  error: { code: PROCESS_GONE, message: "The server is shutting down" },
 };
 
 /** Returns the refusal of a request that needs the state of other processes, if that state cannot be reached. */

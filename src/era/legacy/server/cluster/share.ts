@@ -1,7 +1,7 @@
 import type { Cluster } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
 import type { HttpExchange } from "../../../../http/exchange.js";
-import { INTERNAL_ERROR } from "../../../../protocol/jsonrpc/errors.js";
+import { PROCESS_GONE } from "../../../../protocol/jsonrpc/errors.js";
 import { formatFailure } from "../../../../protocol/jsonrpc/format.js";
 import type { RequestId, RpcNotification, RpcResponse } from "../../../../protocol/jsonrpc/message.js";
 import { completeUrlElicitation } from "../../../url-elicitations.js";
@@ -382,5 +382,5 @@ type SessionMessage = Extract<ControlMessage, { readonly session: string }>;
 /** Writes the error of a request whose process has died. */
 function describeLoss(id: RequestId): string {
   const message = "The process that served this request has died; the request may have been carried out in part";
-  return formatFailure(id, { code: INTERNAL_ERROR, message });
+  return formatFailure(id, { code: PROCESS_GONE, message });
 }
