@@ -3,7 +3,7 @@ import type { TestContext } from "node:test";
 import { type Cluster, ClusterError } from "bowline/cluster";
 import { z } from "zod";
 import { gate } from "../../support/gate.js";
-import { messages, settle, status, textOf, until } from "../../support/legacy-endpoint.js";
+import { blocks, messages, settle, status, textOf, until } from "../../support/legacy-endpoint.js";
 import { at, type Node, NodesWorld } from "../../support/nodes-world.js";
 import { proves } from "../../support/verifies.js";
 
@@ -166,3 +166,28 @@ proves("cluster:question:kept-for-its-call", { wire }, "a question is deleted wi
   await settle();
   equal(await one.cluster.records.count(index), 0);
 });
+
+proves(
+  "cluster:node:death",
+  { wire },
+  "the questions of a process that dies are cancelled before its calls end with an error of its own code",
+  async (t) => {
+    const world = new NodesWorld(t, { resumable: true });
+    const one = world.node(({ server }) => server.tool("ask", {}, (_args, ctx) => ctx.elicit("Name?", z.object({}))));
+    const other = world.node();
+    const client = await one.endpoint.open("2025-11-25", declared);
+    const call = client.call(1, "ask");
+    await until(() => messages(call).length === 1, "the question");
+    const [question] = messages(call);
+    world.state.cut(one.cluster);
+    const resumed = at(other, client).get(blocks(call)[0]?.id);
+    await until(() => {
+      world.clock.advance(100);
+      return messages(resumed).length === 3;
+    }, "the end of the call");
+    const [again, cancelled, failed] = messages(resumed);
+    deepEqual([again, cancelled?.method, failed?.id], [question, "notifications/cancelled", 1]);
+    equal(cancelled?.params?.requestId, question?.id);
+    equal(failed?.error?.code, -32006);
+  },
+);

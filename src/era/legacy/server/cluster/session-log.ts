@@ -1,6 +1,7 @@
 import type { Clock } from "../../../../call/clock.js";
 import type { Cluster, LogEntry, LogOptions, Logs, Writer } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
+import { formatNotification } from "../../../../protocol/jsonrpc/format.js";
 import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
 import type { LoggedEvent } from "../../../../store/event-log.js";
 import type { ServerLimits } from "../../../server-limits.js";
@@ -278,6 +279,20 @@ function requestsIn(entries: readonly LogEntry[]): readonly RequestId[] {
   return requests.filter((id) => !answered.has(id));
 }
 
+/** Returns the notifications that cancel the questions in a stream, since nobody waits for their answers any more. */
+function cancellationsIn(entries: readonly LogEntry[]): readonly string[] {
+  const asked = entries.map(({ data }) => askedBy(data)).filter((id) => id !== undefined);
+  const reason = "The process that asked is gone";
+  return asked.map((requestId) => formatNotification("notifications/cancelled", { requestId, reason }));
+}
+
+/** Returns the id of the question that a frame asks, if it is one. */
+function askedBy(frame: string): RequestId | undefined {
+  if (!frame.startsWith("{")) return undefined;
+  const { id, method } = JSON.parse(frame) as { id?: RequestId; method?: string };
+  return method === undefined ? undefined : id;
+}
+
 /** Returns the id of the request that a frame answers, if it is a response. */
 function answeredBy(frame: string): RequestId | undefined {
   if (!frame.startsWith("{")) return undefined;
@@ -298,11 +313,15 @@ function notWriter(streamId: string): ClusterError {
   return new ClusterError("fenced", `This process does not write stream "${streamId}"`);
 }
 
-/** Ends the stream of a call with an error for each request that has no response. May be repeated. */
+/**
+ * Ends the stream of a call: cancels its questions, and adds an error for each request that has no response. May be
+ * repeated.
+ */
 async function endStream(logs: Logs, log: string, stream: string, describe: (id: RequestId) => string): Promise<void> {
   const writer = await logs.claim(log, stream);
-  const requests = requestsIn((await logs.readAfter(log, stream)) ?? []);
-  const frames = requests.length === 0 ? [""] : requests.map(describe);
+  const entries = (await logs.readAfter(log, stream)) ?? [];
+  const requests = requestsIn(entries);
+  const frames = requests.length === 0 ? [""] : [...cancellationsIn(entries), ...requests.map(describe)];
   for (const [seq, frame] of frames.entries()) await writer.append(seq, frame, { last: seq === frames.length - 1 });
 }
 
