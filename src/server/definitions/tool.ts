@@ -21,7 +21,7 @@ import {
   type ParseOutcome,
   type UsableSchema,
 } from "../../schema/compile.js";
-import type { JsonSchemaValidator, SchemaCompiler, SchemaIssue } from "../../schema/json-schema/types.js";
+import type { JsonSchema, JsonSchemaValidator, SchemaCompiler, SchemaIssue } from "../../schema/json-schema/types.js";
 import type { Admission } from "../admission.js";
 import type { Context } from "../context.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
@@ -146,7 +146,7 @@ export interface RunningToolOptions {
 type ToolAnswer = CallToolResult | InputRequiredResult;
 
 /** Input schema of a tool without arguments. */
-const NO_INPUT = { type: "object", additionalProperties: false } as const;
+const NO_INPUT = { type: "object", properties: {}, additionalProperties: false } as const;
 const NO_ARGUMENTS: Readonly<Record<string, never>> = Object.freeze({});
 
 /** Compiled definition of a tool. */
@@ -342,13 +342,18 @@ function toListing(
     name,
     title,
     description,
-    inputSchema: (input?.jsonSchema ?? NO_INPUT) as Tool["inputSchema"],
+    inputSchema: input === undefined ? NO_INPUT : toInputSchema(input.jsonSchema),
     outputSchema: output?.jsonSchema,
     annotations,
     icons: icons && [...icons],
     execution: taskSupport && { taskSupport },
     _meta: meta,
   });
+}
+
+/** Adds `properties` to a schema without them. Some hosts read this member without looking whether it is there. */
+function toInputSchema(schema: JsonSchema): Tool["inputSchema"] {
+  return { ...(schema as Tool["inputSchema"]), properties: schema.properties ?? {} };
 }
 
 function assertParamHeaders(where: string, listing: Tool): readonly ParamHeader[] {

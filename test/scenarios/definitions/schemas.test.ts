@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
-import { type AnySchema, type JsonSchemaValidator, McpServer, withJsonSchema } from "bowline/server";
+import { type AnySchema, type JsonSchema, type JsonSchemaValidator, McpServer, withJsonSchema } from "bowline/server";
 import * as v from "valibot";
 import * as z from "zod";
 import { eachWire, modernWires, type RecordedClient } from "../../support/each-wire.js";
@@ -320,7 +320,9 @@ verifies(
     const server = new McpServer(me);
     for (const [name, input] of Object.entries(schemas)) server.tool(name, { input }, () => "");
     const client = await connect(server);
-    for (const [name, input] of Object.entries(schemas)) deepEqual(await schemaOf(client, name), input);
+    for (const [name, input] of Object.entries(schemas)) {
+      deepEqual(await schemaOf(client, name), { properties: {}, ...input });
+    }
     equal("$schema" in (await schemaOf(client, "open")), false);
   },
 );
@@ -375,7 +377,28 @@ verifies("tools:input-schema:root-object", eachWire, async ({ connect }) => {
 
 verifies("tools:input-schema:no-params", eachWire, async ({ connect }) => {
   const client = await connect(new McpServer(me).tool("none", {}, () => ""));
-  deepEqual(await schemaOf(client, "none"), { type: "object", additionalProperties: false });
+  deepEqual(await schemaOf(client, "none"), { type: "object", properties: {}, additionalProperties: false });
+});
+
+verifies("tools:input-schema:lists-properties", eachWire, async ({ connect }) => {
+  const shown: JsonSchema = { type: "object", additionalProperties: { type: "string" } };
+  const inputs: Record<string, AnySchema | undefined> = {
+    none: undefined,
+    raw: { type: "object" },
+    closed: { type: "object", additionalProperties: false },
+    composed: { type: "object", anyOf: [{ required: ["a"] }, { required: ["b"] }] },
+    empty: z.object({}),
+    strict: z.strictObject({}),
+    record: z.record(z.string(), z.string()),
+    union: z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]),
+    shown: withJsonSchema(z.record(z.string(), z.string()), shown),
+  };
+  const server = new McpServer(me);
+  for (const [name, input] of Object.entries(inputs)) server.tool(name, { input }, () => "");
+  const client = await connect(server);
+  for (const name of Object.keys(inputs)) deepEqual((await schemaOf(client, name)).properties, {}, name);
+  deepEqual(await schemaOf(client, "shown"), { ...shown, properties: {} });
+  equal("properties" in shown, false);
 });
 
 proves("standardschema:tool:no-json-schema", {}, "what cannot be converted is refused with its place", () => {

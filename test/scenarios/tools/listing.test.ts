@@ -31,7 +31,7 @@ verifies("tools:list:basic", eachWire, async ({ connect }) => {
   const client = await connect(server);
   deepEqual((await client.listTools()).tools, [
     { name: "first", description: "The first", inputSchema: text },
-    { name: "second", description: "The second", inputSchema: { type: "object" } },
+    { name: "second", description: "The second", inputSchema: { type: "object", properties: {} } },
     { name: "third", inputSchema: text },
   ]);
 });
