@@ -1,17 +1,4 @@
 import type { Implementation } from "../../protocol/types/index.js";
-import type { Call, Result, ServerRuntime } from "../server-era.js";
-
-/** Returns the result of `initialize`. The session has recorded the handshake when it decoded the request. */
-export function initialize(call: Call, runtime: ServerRuntime): Result {
-  const { version } = call.client;
-  const { instructions } = runtime.options;
-  return {
-    protocolVersion: version,
-    capabilities: capabilitiesAt(version, runtime.capabilities),
-    serverInfo: identityAt(version, runtime.info),
-    ...(instructions === undefined ? undefined : { instructions }),
-  };
-}
 
 /** First version of each capability that the SDK declares and 2024-11-05 does not define. */
 const CAPABILITIES_SINCE: readonly (readonly [name: string, version: string])[] = [

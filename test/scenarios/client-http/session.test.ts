@@ -8,8 +8,9 @@ import { LegacyHttpTransport } from "#src/era/legacy/client/http.js";
 import { ModernHttpTransport } from "#src/era/modern/client/http.js";
 import type { TransportRequest } from "#src/era/transport.js";
 import type { Fetch } from "#src/http/client/send.js";
+import { until } from "../../support/census.js";
 import { FakeClock } from "../../support/fake-clock.js";
-import { HttpScript, type Received } from "../../support/http-script.js";
+import { HttpScript, type Received, scripted } from "../../support/http-script.js";
 import { createTarget, LEGACY, legacyWorld, SESSION, sessionWorld, settled } from "../../support/http-transports.js";
 import { proves } from "../../support/verifies.js";
 
@@ -367,6 +368,44 @@ proves(
     equal(script.all("GET").length, 0);
   },
 );
+
+proves("client-transport:http:no-stream-told", wire, "what is honoured says that nothing arrives", async (t) => {
+  for (const late of [false, true]) {
+    const problems: string[] = [];
+    const onError = ({ message }: Error) => problems.push(message);
+    const { script, connectTo } = await scripted(t, () => {});
+    const connecting = connectTo({ era: "legacy", onError, ...(late && { limits: { streamOpenMs: 0 } }) });
+    const capabilities = { tools: { listChanged: true } };
+    const initialized = { protocolVersion: LEGACY, capabilities, serverInfo: { name: "s", version: "1" } };
+    (await script.next("initialize")).result(initialized, { "mcp-session-id": SESSION });
+    (await script.next("notifications/initialized")).status(202);
+    const listening = await script.next("GET");
+    if (!late) listening.status(405);
+    const client = await connecting;
+    const watch = await client.watch({ toolsListChanged: true });
+    if (late) {
+      deepEqual(watch.honoured, { toolsListChanged: true });
+      listening.status(405);
+      await until("the refusal", () => problems.length > 0);
+    }
+    deepEqual(watch.honoured, {});
+    await client.watch({ toolsListChanged: true });
+    equal(problems.length, 1);
+    match(problems[0] ?? "", /watch.honoured is empty: the server has no stream .*405/);
+    // A change that comes with the response to a call is reported all the same.
+    const called = client.callTool("t");
+    const received = await script.next("tools/call");
+    received.stream();
+    received.event({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
+    for await (const change of watch) {
+      deepEqual(change, { kind: "tools" });
+      break;
+    }
+    received.event({ jsonrpc: "2.0", id: received.message.id, result: { content: [] } });
+    received.end();
+    await called;
+  }
+});
 
 proves("client-transport:http:sse-405-tolerated", wire, "405 means that there is no such stream", async (t) => {
   const clock = new FakeClock();

@@ -64,6 +64,25 @@ proves(
   },
 );
 
+for (const [what, sessions] of Object.entries({ off: false, "not listening": { clientMayListen: false } } as const)) {
+  proves("hosting:stateless:announces-no-changes", http, `sessions ${what}`, async () => {
+    const { endpoint } = createServer({ sessions });
+    endpoint.server.resource("note://1", { name: "note" }, () => "").prompt("p", {}, () => "");
+    const opened = await status(endpoint.initialize("2025-06-18"), 200);
+    assert.deepEqual(messages(opened)[0]?.result?.capabilities, {
+      logging: {},
+      prompts: { listChanged: false },
+      resources: { listChanged: false, subscribe: false },
+      tools: { listChanged: false },
+    });
+    const session = opened.headers["mcp-session-id"];
+    const subscribe = { jsonrpc: "2.0", id: 1, method: "resources/subscribe", params: { uri: "note://1" } };
+    assert.equal((await answer(endpoint.post(subscribe, { session }))).error?.code, -32601);
+    // What the server declares is unchanged: clients of 2026-07-28 can subscribe.
+    assert.equal(endpoint.server.capabilities.tools?.listChanged, true);
+  });
+}
+
 proves("hosting:stateless:concurrent-clients", http, "equal ids do not mix", async () => {
   const { endpoint } = createServer();
   const calls = Array.from({ length: 10 }, (_, at) => endpoint.post(call(1, "echo", { text: at })));

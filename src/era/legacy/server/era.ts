@@ -1,11 +1,11 @@
 import { toErrorObject } from "../../../protocol/jsonrpc/errors.js";
 import type { BuiltinHandler, ServerEra } from "../../server-era.js";
-import { initialize } from "../initialize.js";
 import { legacyMethods } from "../methods.js";
 import { legacyDescriptor } from "./descriptor.js";
 import { encodeProgress, encodeResult } from "./encode.js";
 import { runWithPush } from "./handler.js";
 import { createLegacyBinding } from "./http.js";
+import { initialize } from "./initialize.js";
 import { LegacySession } from "./session.js";
 import { setLevel, subscribe, unsubscribe } from "./subscribe.js";
 

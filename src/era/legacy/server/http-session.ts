@@ -31,6 +31,8 @@ export interface SessionContext {
   readonly era: ServerEra;
   readonly runtime: ServerRuntime;
   readonly retryMs: number | undefined;
+  /** True if clients may open a GET stream. */
+  readonly mayListen: boolean;
   readonly log: EventLog | undefined;
   /** Connection to other processes that serve the same sessions, if there are any. */
   readonly shared: SessionSharing | undefined;
@@ -93,6 +95,10 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
   /** True if a response is about to begin: of the handshake, or of a stream that opens. */
   get opening(): boolean {
     return this.#held !== undefined && this.#held.size > 0;
+  }
+
+  get mute(): boolean {
+    return this.id === undefined || !this.#context.mayListen;
   }
 
   get deserted(): boolean {

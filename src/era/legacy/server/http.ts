@@ -96,6 +96,7 @@ class LegacyBinding implements HttpBinding {
       era,
       runtime,
       retryMs: options.retryMs,
+      mayListen: methods.includes("GET"),
       log: resumable === true ? (joined?.shared.log ?? new MemoryEventLog(runtime.limits)) : resumable || undefined,
       shared: joined?.shared,
       keepAlive: this.#keepAlive,

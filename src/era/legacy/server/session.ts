@@ -44,6 +44,8 @@ const UNKNOWN_CLIENT: ClientDescription = { version: HANDSHAKE_VERSIONS[0], capa
 export interface SessionWire extends ServerWire {
   /** Stores a change for other processes. */
   save?(change: SessionChange): void | Promise<void>;
+  /** True if no message outside calls can ever reach the client. */
+  readonly mute?: boolean;
 }
 
 /** State of a session: phase of the handshake, version, client, log level, subscriptions. */
@@ -132,6 +134,11 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   /** True after `notifications/initialized`. The client then accepts requests. */
   get isReady(): boolean {
     return this.#phase.name === "ready";
+  }
+
+  /** True if this session can send no changes and no messages outside calls. */
+  get mute(): boolean {
+    return this.#wire.mute === true;
   }
 
   /**
@@ -283,7 +290,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     if (client instanceof Refusal) return client;
     this.#phase = { name: "answered", client };
     const declared = this.#runtime.capabilities;
-    this.#promised = LISTS.filter((kind) => declared[kind]?.listChanged === true);
+    this.#promised = this.mute ? [] : LISTS.filter((kind) => declared[kind]?.listChanged === true);
     return undefined;
   }
 

@@ -7,8 +7,8 @@ import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { LegacySession } from "./session.js";
 
 export function subscribe(call: Call, runtime: ServerRuntime): MaybePromise<Result> {
-  if (runtime.capabilities.resources?.subscribe !== true) throw methodNotFound(call.method);
   const session = LegacySession.of(call);
+  if (session.mute || runtime.capabilities.resources?.subscribe !== true) throw methodNotFound(call.method);
   const watch = call.params.uri as string;
   session.subscriptions.add(watch, call.origin);
   return andThen(session.share({ watch }), () => ({}));

@@ -23,6 +23,7 @@ function createSubscriptions() {
   const runtime = { timeoutMs: HOUR, clock, onProblem() {} } as unknown as ClientRuntime;
   const subscriptions = new ResourceSubscriptions(
     runtime,
+    () => undefined,
     (method, { uri }) =>
       new Promise<void>((resolve, reject) => {
         const settle = (error?: Error) => (error === undefined ? resolve() : reject(error));
