@@ -57,7 +57,8 @@ export class LegacyConnection implements Connection {
     this.era = era;
     this.#transport = transport;
     this.#runtime = runtime;
-    this.#subscriptions = new ResourceSubscriptions(runtime, (method, params, lifetime) =>
+    const streamRefusal = () => (transport instanceof LegacyHttpTransport ? transport.streamRefusal : undefined);
+    this.#subscriptions = new ResourceSubscriptions(runtime, streamRefusal, (method, params, lifetime) =>
       this.call({ method, params }, lifetime),
     );
     this.#served = new ServerRequests(transport, runtime, () => this.server.version);
@@ -104,6 +105,7 @@ export class LegacyConnection implements Connection {
       if (this.#subscriptions.size > 0) this.#renew().catch((error: Error) => this.#loseSubscriptions(error));
     };
     transport.onGap = () => this.#subscriptions.onMissed();
+    transport.onStreamRefused = () => this.#subscriptions.onStreamRefused();
     transport.onStreamAbandoned = (reason) => {
       this.#abandoned = { reason, listenAgain: () => transport.listenAgain() };
       this.#loseSubscriptions(reason);

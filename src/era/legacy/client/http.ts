@@ -44,11 +44,14 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   onGap: () => void = () => {};
   /** Called when the GET stream is abandoned. */
   onStreamAbandoned: (reason: Error) => void = (reason) => this.wire.report(reason);
+  /** Called when the server refuses the GET stream. */
+  onStreamRefused: () => void = () => {};
   /** HTTP status of the response to the last `initialize`. */
   handshakeStatus: number | undefined;
   readonly #streams: SessionStreams;
   #session: ClientSession;
   readonly #incoming: Incoming;
+  #streamRefusal: Error | undefined;
   /** Ends the GET stream of the session. */
   #listening: AbortSwitch | undefined;
   #terminated: Promise<void> = Promise.resolve();
@@ -78,6 +81,11 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   /** Id of the session, which is a secret. */
   get sessionId(): string | undefined {
     return this.#session.id;
+  }
+
+  /** Error of the GET stream if the server refuses it. Messages outside calls then do not arrive. */
+  get streamRefusal(): Error | undefined {
+    return this.#streamRefusal;
   }
 
   protected start(request: TransportRequest, lifetime: CallLifetime): Promise<RpcResponse> {
@@ -208,6 +216,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     this.#session = new ClientSession();
     if (this.#listening !== undefined) drop(this.#listening);
     this.#listening = undefined;
+    this.#streamRefusal = undefined;
   }
 
   /**
@@ -290,11 +299,12 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   /** Handles a refused GET stream. A server may have no such stream (405), or may have lost the session (404). */
   #onNoStream(error: Error, session: ClientSession, wasOpen: boolean): void {
     const status = error instanceof ConnectionError ? error.status : undefined;
-    if (status === 405 && !wasOpen) return;
     const lost = isSessionLost(status, session);
     if (wasOpen && !lost) return this.wire.guard(() => this.onStreamAbandoned(error));
-    this.wire.report(error);
-    if (lost) this.#loseSession(session);
+    if (status !== 405) this.wire.report(error);
+    if (lost) return this.#loseSession(session);
+    this.#streamRefusal = error;
+    this.wire.guard(() => this.onStreamRefused());
   }
 
   /**

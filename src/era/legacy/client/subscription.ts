@@ -19,6 +19,7 @@ const MAX_LEFT = 100;
 /** Subscriptions of a connection. List changes need no request. Each resource is subscribed to separately. */
 export class ResourceSubscriptions {
   readonly #runtime: ClientRuntime;
+  readonly #streamRefusal: () => Error | undefined;
   readonly #send: SendRequest;
   readonly #watches = new Set<Watch>();
   /**
@@ -28,9 +29,13 @@ export class ResourceSubscriptions {
   readonly #turns = new Map<string, Promise<void>>();
   /** Resources whose unsubscribe request has failed. */
   readonly #left = new Set<string>();
+  /** Last refusal of the stream that was reported. */
+  #reported: Error | undefined;
 
-  constructor(runtime: ClientRuntime, send: SendRequest) {
+  /** `streamRefusal` returns the error of the stream for changes if the server refuses it. */
+  constructor(runtime: ClientRuntime, streamRefusal: () => Error | undefined, send: SendRequest) {
     this.#runtime = runtime;
+    this.#streamRefusal = streamRefusal;
     this.#send = send;
   }
 
@@ -43,11 +48,15 @@ export class ResourceSubscriptions {
     return new Set([...this.#watches].flatMap(({ filter }) => filter.resourceSubscriptions ?? []));
   }
 
-  /** Subscribes to all parts of the filter. */
+  /**
+   * Subscribes to all parts of the filter. Without a stream for changes nothing is honoured, but changes that arrive
+   * during a call are reported.
+   */
   async open(filter: SubscriptionFilter, events: WatchEvents, lifetime: CallLifetime): Promise<Subscription> {
     const watch: Watch = { filter, events };
     const uris = filter.resourceSubscriptions ?? [];
     this.#watches.add(watch);
+    this.onStreamRefused();
     const begun: string[] = [];
     try {
       for (const uri of uris) {
@@ -63,7 +72,23 @@ export class ResourceSubscriptions {
       void this.#close(watch, begun);
       throw error;
     }
-    return { honoured: filter, close: () => this.#close(watch, uris) };
+    const streamRefusal = this.#streamRefusal;
+    return {
+      get honoured() {
+        return streamRefusal() === undefined ? filter : {};
+      },
+      close: () => this.#close(watch, uris),
+    };
+  }
+
+  /** Reports that changes do not arrive, once per refusal, if a subscription wants any. */
+  onStreamRefused(): void {
+    const refusal = this.#streamRefusal();
+    const isWanted = [...this.#watches].some(({ filter }) => Object.keys(filter).length > 0);
+    if (refusal === undefined || refusal === this.#reported || !isWanted) return;
+    this.#reported = refusal;
+    const message = `Changes do not arrive, and watch.honoured is empty: the server has no stream for them (${refusal.message})`;
+    this.#runtime.onProblem(new ConnectionError(message, { cause: refusal }));
   }
 
   onChange(change: Change): void {
