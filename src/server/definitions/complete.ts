@@ -8,6 +8,9 @@ import type { Registry } from "./registry.js";
 import type { RegisteredResource } from "./resource.js";
 import { findResource } from "./resources.js";
 
+/** Completers of an argument that does not exist. Clients expect an empty list for it, as for one without a completer. */
+const NONE: Completers = {};
+
 /** Suggests values for an argument of a prompt or a variable of a resource template. */
 export async function completeArgument(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
   if (!registry.hasCompletions) throw methodNotFound(call.method);
@@ -23,8 +26,8 @@ export async function completeArgument(registry: Registry, call: Call, ctx: Cont
     throw ref.type === "ref/prompt"
       ? unknownItem("prompt", ref.name ?? "")
       : unknownItem("resource template", ref.uri ?? "");
-  if (!target.names.includes(argument.name)) throw unknownItem("argument", argument.name);
-  return complete(target.complete, argument, context?.arguments ?? {}, ctx);
+  const completers = target.names.includes(argument.name) ? target.complete : NONE;
+  return complete(completers, argument, context?.arguments ?? {}, ctx);
 }
 
 /** Finds a template by its own text, or by a URI that it matches. */

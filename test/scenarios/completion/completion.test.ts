@@ -80,18 +80,21 @@ verifies(["completion:error:invalid-ref", "completion:error:missing-argument"], 
     { ref: { type: "ref/resource", uri: "nope://x" }, argument },
     { ref: { type: "ref/tool", name: "review" }, argument },
     { ref: prompt },
-    { ref: prompt, argument: { name: "nope", value: "" } },
-    { ref: template, argument: { name: "nope", value: "" } },
+    { ref: prompt, argument: { value: "" } },
+    { ref: template },
   ]) {
     equal((await client.request("completion/complete", params)).error?.code, -32602, JSON.stringify(params));
   }
 });
 
-verifies("completion:no-completer-empty", eachWire, async ({ connect }) => {
+verifies(["completion:no-completer-empty", "completion:unknown-argument-empty"], eachWire, async ({ connect }) => {
   const client = await connect(completing());
   for (const [ref, name] of [
     [prompt, "plain"],
     [template, "id"],
+    [prompt, "nope"],
+    [template, "nope"],
+    [prompt, "constructor"],
   ] as const) {
     deepEqual(await client.complete(ref, { name, value: "x" }), { values: [], total: 0, hasMore: false });
   }
