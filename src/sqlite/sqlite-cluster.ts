@@ -17,7 +17,10 @@ import { Watch } from "./watch.js";
 
 /** Options of {@link sqliteCluster}. */
 export interface SqliteClusterOptions {
-  /** Path of the file, on a disk of this machine. The file is created if it does not exist. */
+  /**
+   * Path of the file, on a disk of this machine. The file is created if it does not exist. Only its owner can read it; the
+   * rights of others are taken from a file that exists.
+   */
   readonly path: string;
   /**
    * Prefix of the names of tables. Clusters with different prefixes share nothing.

@@ -1,6 +1,7 @@
 import { type BigIntStats, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
+import { ownFile } from "./own-file.js";
 
 /** Members of a connection that the code of the thread uses. */
 interface Connection {
@@ -38,6 +39,7 @@ export function serveFile<Options extends { readonly path: string }, Request, Re
   const handle = serve({
     options,
     open() {
+      ownFile(options.path);
       const connection = new DatabaseSync(options.path);
       try {
         assertLocal(options.path, statfsSync(dirname(options.path), { bigint: true }).type);
