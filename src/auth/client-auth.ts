@@ -32,7 +32,10 @@ export interface KnownClient {
   readonly alg?: string;
   /** Client assertion, or a function that creates one. Used in place of `key`. */
   readonly assertion?: string | AssertionSource;
-  /** Redirect URIs with which the client is registered. Checked before the user is redirected, if given. */
+  /**
+   * Redirect URIs with which the client is registered. Checked before the user is redirected, if given. With clients at
+   * several authorization servers, one whose responses do not name it needs a redirect URI of its own here.
+   */
   readonly redirectUris?: readonly string[];
 }
 

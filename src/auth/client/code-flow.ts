@@ -45,7 +45,7 @@ export async function startAttempt(
   assertCodeFlow(metadata, discovery.guessed);
   const url = authorizationUrl(metadata.authorization_endpoint, discovery.issuer);
   const redirectUrl = identity.redirectUrl ?? commonRedirectUrl;
-  assertRegistered(redirectUrl, identity.redirectUris);
+  assertRegistered(redirectUrl, identity, discovery.issuer);
   const verifier = generateRandomCodeVerifier();
   const state = generateRandomState();
   const clientId = identity.clientId ?? "";
@@ -95,12 +95,30 @@ function authorizationUrl(endpoint: unknown, issuer: string): URL {
   );
 }
 
-function assertRegistered(redirectUrl: string, registered: readonly string[] | undefined): void {
-  if (registered === undefined || registered.includes(redirectUrl)) return;
+function assertRegistered(
+  redirectUrl: string,
+  { redirectUris: registered, redirectUrl: own }: Identity,
+  issuer: string,
+): void {
+  if (registered === undefined || registered.some((uri) => isSameRedirect(uri, redirectUrl))) return;
   throw new AuthError(
     "configuration",
-    `The client is registered for the redirect URIs ${registered.join(", ")}, not for ${redirectUrl} (option redirectUrl)`,
+    own === undefined
+      ? `The client is registered for the redirect URIs ${registered.join(", ")}, not for ${redirectUrl} (option redirectUrl)`
+      : `${issuer} does not announce iss, so that it could be sent the code of another authorization server: register ${redirectUrl} there and list it in redirectUris of the client, or set allowMissingIss`,
   );
+}
+
+/** True if two redirect URIs are equal. The port of a loopback host does not count (RFC 8252). */
+function isSameRedirect(one: string, other: string): boolean {
+  return one === other || withoutPort(one) === withoutPort(other);
+}
+
+function withoutPort(uri: string): string {
+  const url = URL.canParse(uri) ? new URL(uri) : undefined;
+  if (url?.protocol !== "http:" || !isLoopback(url.hostname)) return uri;
+  url.port = "";
+  return url.href;
 }
 
 /** Returns the parameters of a callback. Throws if the callback is a URL other than `redirectUrl`. */

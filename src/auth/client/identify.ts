@@ -91,7 +91,7 @@ export async function recall(
   run: AuthRun,
   redirects = true,
 ): Promise<Identity | undefined> {
-  const known = knownClient(discovery, options, run);
+  const known = await knownClient(discovery, options, run);
   if (known !== undefined) return known;
   if (canDescribe(discovery, options) && options.namesSender(discovery)) {
     const method = options.clientKey === undefined ? "none" : "private_key_jwt";
@@ -105,11 +105,13 @@ export async function recall(
 }
 
 /** Returns the client that is registered in advance. Throws if it is registered only at other authorization servers. */
-function knownClient(
-  { issuer, metadata }: Discovery,
-  { clients }: IdentityOptions,
+async function knownClient(
+  discovery: Discovery,
+  options: IdentityOptions,
   run: AuthRun,
-): Identity | undefined {
+): Promise<Identity | undefined> {
+  const { issuer, metadata } = discovery;
+  const { clients, redirectUrl: common } = options;
   if (clients.length === 0) return undefined;
   const known = clients.find((each) => each.issuer === issuer);
   if (known === undefined) {
@@ -125,13 +127,16 @@ function knownClient(
   const signs = known.key !== undefined || known.assertion !== undefined;
   const listed = metadata.token_endpoint_auth_methods_supported;
   const method = known.method ?? (signs ? "private_key_jwt" : chooseMethod(known.secret !== undefined, listed));
+  const redirectUrl = await ownRedirect(discovery, options);
   return {
     clientId: known.id,
     secret: known.secret,
     method,
     signer: signs ? known : undefined,
     registered: false,
-    redirectUris: known.redirectUris,
+    // Only the author knows whether a redirect URI of its own is registered for the client.
+    redirectUris: known.redirectUris ?? (redirectUrl === undefined || common === undefined ? undefined : [common]),
+    redirectUrl,
   };
 }
 

@@ -56,18 +56,19 @@ export function toSettings(options: OAuthOptions, platform: AuthPlatform): Setti
   const records = new AuthRecords(options.store ?? createMemoryStore());
   const dpop = typeof options.dpop === "object" ? options.dpop : options.dpop === true ? {} : undefined;
   const { fetch = platform.fetch } = options;
+  const clients = boundClients(options);
   const named = clientName === undefined ? registration : { client_name: clientName, ...registration };
   return {
     discoverOptions: options,
     identity: {
-      clients: boundClients(options),
+      clients,
       clientMetadataUrl,
       clientKey: options.clientKey,
       registration: named,
       warnDeprecated: options.warnDeprecated,
       redirectUrl,
       interactive: options.grant === undefined,
-      namesSender: (discovery) => namesSender(discovery, options),
+      namesSender: (discovery) => namesSender(discovery, options, clients),
     },
     grant: options.grant,
     authorize: options.authorize,
