@@ -1,3 +1,4 @@
+import { chromium, findChromium } from "../scripts/lib/chromium.mjs";
 import { exe, fetchProgram, nodeSource } from "../scripts/lib/fetch.mjs";
 
 const { platform, arch } = process;
@@ -7,6 +8,7 @@ const node = (version) => ({ name: `node ${version.split(".")[0]}`, kind: "node"
 
 /**
  * Runtimes, each from a package for this platform that contains only the program. The first is the Node that runs this.
+ * The browser is a program of this machine, which `debian` installs.
  */
 export const runtimes = [
   { name: `node ${process.versions.node.split(".")[0]} (this)`, kind: "node" },
@@ -30,9 +32,11 @@ export const runtimes = [
     source: `@cloudflare/workerd-${system}-${arch === "x64" ? "64" : arch}@1.20261104.1`,
     file: `bin/workerd${exe}`,
   },
+  { name: "chromium", kind: "chromium", find: findChromium, debian: chromium.debian },
 ];
 
-/** Returns the path of a runtime's program, fetched once. Throws with the reason if the fetch fails. */
-export async function programOf({ source, file }) {
+/** Returns the path of a runtime's program, fetched once. Throws with the reason if there is none. */
+export async function programOf({ source, file, find }) {
+  if (find !== undefined) return find();
   return source === undefined ? process.execPath : fetchProgram({ source, file });
 }

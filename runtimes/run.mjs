@@ -1,13 +1,16 @@
+import { install } from "../scripts/lib/engines.mjs";
 import { exec } from "../scripts/lib/exec.mjs";
 import { at, readJson, wantsJson } from "../scripts/lib/project.mjs";
+import { runInChromium } from "./chromium.mjs";
 import { programOf, runtimes } from "./programs.mjs";
 import { hostProgram, stageSuite } from "./stage.mjs";
 import { runInWorkerd } from "./workerd.mjs";
 
 /**
- * Runs the suite on each runtime, with the package as users install it: `node runtimes/run.mjs [filter ...] [--json]`.
- * A filter is a part of a runtime's name. A runtime that cannot be fetched for this platform is reported and is not a
- * failure. known.json lists what a runtime cannot do, with a reason.
+ * Runs the suite on each runtime, with the package as users install it: `node runtimes/run.mjs [filter ...]
+ * [--install] [--json]`. A filter is a part of a runtime's name. A runtime that cannot be had on this platform is
+ * reported and is not a failure; `--install` installs the browser by apt-get. known.json lists what a runtime cannot do,
+ * with a reason.
  */
 const filters = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
 const json = wantsJson();
@@ -15,12 +18,26 @@ const known = readJson(at("runtimes/known.json"));
 const chosen = runtimes.filter(({ name }) => filters.length === 0 || filters.some((filter) => name.includes(filter)));
 const results = [];
 await stageSuite();
+if (process.argv.includes("--install")) await installMissing();
 for (const runtime of chosen) {
   const result = await run(runtime);
   results.push(result);
   if (!json) console.log(describe(result));
 }
 report();
+
+async function installMissing() {
+  const absent = await Promise.all(chosen.map((runtime) => isAbsent(runtime)));
+  const problem = await install(chosen.filter((_, index) => absent[index]).map(({ debian }) => debian));
+  if (problem !== undefined && !json) console.log(problem);
+}
+
+const isAbsent = async (runtime) =>
+  runtime.debian !== undefined &&
+  (await programOf(runtime).then(
+    () => false,
+    () => true,
+  ));
 
 async function run(runtime) {
   const { name } = runtime;
@@ -41,6 +58,7 @@ async function run(runtime) {
 
 async function outcomesOf({ kind }, program) {
   if (kind === "workerd") return runInWorkerd(program);
+  if (kind === "chromium") return runInChromium(program);
   const suite = hostProgram(kind);
   const args = kind === "deno" ? ["run", "--allow-all", "--no-lock", suite] : [suite];
   const { code, stdout, output } = await exec(program, args, { timeoutMs: 120_000 });
@@ -67,7 +85,7 @@ function report() {
     (entry) => all.some((outcome) => concerns(entry, outcome)) && !differences.includes(entry),
   );
   const totals = { passed: all.length - failed.length, known: differences.length, failed: failures.length };
-  process.exitCode = failures.length + stale.length === 0 && all.length > 0 ? 0 : 1;
+  process.exitCode = failures.length + stale.length === 0 && chosen.length > 0 ? 0 : 1;
   if (json) {
     const ok = process.exitCode === 0;
     console.log(JSON.stringify({ ok, totals, failures, stale, differences, runtimes: results }, null, 2));
@@ -76,7 +94,8 @@ function report() {
   for (const { runtime, wire, check, reason } of differences) say("known:", runtime, wire, check, reason);
   for (const { runtime, wire, check, problem } of failures) say("FAIL", runtime, wire, check, problem);
   for (const { runtime, wire, check } of stale) say("FAIL known.json:", runtime, wire, check, "does not fail any more");
-  console.log(`\n${totals.passed} passed, ${totals.known} known differences, ${totals.failed} failed`);
+  if (totals.known > 0) console.log(`\n${totals.known} known differences`);
+  console.log(`\n${totals.passed} passed, ${totals.failed} failed`);
 }
 
 function say(heading, runtime, wire, check, text) {

@@ -1,7 +1,5 @@
 import { type Client, type ClientOptions, connect } from "bowline/client";
-import { createHarbour } from "./harbour.js";
-
-export type Harbour = ReturnType<typeof createHarbour>;
+import { createHarbour, type Harbour, TIDE } from "./harbour.js";
 
 /** A wire of a runtime: connects a client to the suite's server. */
 export type Open = (server: Harbour, options: ClientOptions) => Promise<Opened>;
@@ -49,17 +47,14 @@ async function runWire(wire: string, open: Open, version: string): Promise<Outco
   };
   const outcomes: Outcome[] = [];
   let opened: Opened | undefined;
-  const run = async (check: string, work: () => Promise<void>) => {
-    const problem = await within(work()).then(() => undefined, describe);
-    outcomes.push(problem === undefined ? { wire, check } : { wire, check, problem });
-  };
+  const run = async (name: string, work: () => Promise<void>) => void outcomes.push(await check(wire, name, work));
   await run("connect", async () => {
     opened = await open(server, options);
     equal(opened.client.version, version);
   });
   const client = opened?.client;
   if (client !== undefined) {
-    for (const [check, work] of Object.entries(checks)) await run(check, () => work(client));
+    for (const [name, work] of Object.entries(checks)) await run(name, () => work(client));
   }
   await run("close", async () => {
     await client?.close();
@@ -67,6 +62,12 @@ async function runWire(wire: string, open: Open, version: string): Promise<Outco
     await server.close();
   });
   return outcomes;
+}
+
+/** Runs a check, which must end within a limit. */
+export async function check(wire: string, check: string, work: () => Promise<void>): Promise<Outcome> {
+  const problem = await within(work()).then(() => undefined, describe);
+  return problem === undefined ? { wire, check } : { wire, check, problem };
 }
 
 const checks: Readonly<Record<string, (client: Client) => Promise<void>>> = {
@@ -91,6 +92,16 @@ const checks: Readonly<Record<string, (client: Client) => Promise<void>>> = {
     equal(await call, "enough");
     equal(client.pending, 0);
   },
+  async watch(client) {
+    const watch = await client.watch({ resources: [TIDE] });
+    try {
+      const heard = watch[Symbol.asyncIterator]().next();
+      equal((await client.callTool("turn")).text, "turned");
+      equal(JSON.stringify((await heard).value), JSON.stringify({ kind: "resource", uri: TIDE }));
+    } finally {
+      await watch.close();
+    }
+  },
   /** The handler of the cancelled call is told. */
   stop: (client) => untilSeen(client, "stopped"),
 };
@@ -99,7 +110,7 @@ async function untilSeen(client: Client, what: string): Promise<void> {
   while (!(await client.callTool("seen")).text.includes(what)) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-function equal(actual: unknown, wanted: unknown): void {
+export function equal(actual: unknown, wanted: unknown): void {
   if (actual !== wanted) throw new Error(`got ${JSON.stringify(actual)} instead of ${JSON.stringify(wanted)}`);
 }
 

@@ -1,6 +1,6 @@
 import { connect } from "bowline/client";
-import { createHarbour } from "../harbour.js";
-import { type Harbour, type Open, runSuite } from "../suite.js";
+import { createHarbour, type Harbour } from "../harbour.js";
+import { type Open, runSuite } from "../suite.js";
 
 /** Created while the module is loaded, as in any worker. Randomness, time and I/O are not available then. */
 const made = [createHarbour(), createHarbour()];

@@ -42,8 +42,14 @@ export function postgresFolders(base = "/usr/lib/postgresql") {
 /** Returns the place of an engine: the address in its variable, or else the path of its program. */
 export function placeOf({ program, folders, variable }, env = process.env) {
   if (variable !== undefined && env[variable]) return variable;
-  const names = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
-  return [...folders(), ...names].map((folder) => join(folder, program)).find((path) => existsSync(path));
+  return onPath([program], env, folders());
+}
+
+/** Returns the path of the first of these programs that is in one of the folders, or in one of PATH. */
+export function onPath(programs, env = process.env, folders = []) {
+  const named = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
+  const places = programs.flatMap((program) => [...folders, ...named].map((folder) => join(folder, program)));
+  return places.find((path) => existsSync(path));
 }
 
 /**

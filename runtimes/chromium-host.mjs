@@ -1,0 +1,90 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { relative } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
+import { openChromium } from "../scripts/lib/chromium.mjs";
+import { at, filesBelow } from "../scripts/lib/project.mjs";
+import { hostProgram } from "./stage.mjs";
+
+/**
+ * Runs the suite in pages of the browser whose path is the argument, and prints the outcomes: in a page that a bundler
+ * made, and in one that loads the files of the package by an import map.
+ */
+const { servePage } = await import(pathToFileURL(hostProgram("page-server")).href);
+const SCRIPT = "text/javascript";
+const suite = at("build/runtimes");
+const outcomes = [];
+const browser = await openChromium(process.argv[2]);
+try {
+  for (const [name, page] of Object.entries({ bundle: await bundled(), modules: mapped() })) {
+    const found = await visit(page);
+    outcomes.push(...found.map((outcome) => ({ ...outcome, wire: `${name} ${outcome.wire}` })));
+  }
+} finally {
+  await browser.close();
+}
+console.log(JSON.stringify(outcomes));
+
+/** Opens a page, and returns what it reports, with the errors that the browser tells of it. */
+async function visit(files) {
+  const served = await servePage(files);
+  const context = await browser.newContext();
+  try {
+    const page = await context.newPage();
+    const told = [];
+    page.on("pageerror", (error) => told.push(String(error)));
+    await page.exposeFunction("violated", (what) => told.push(what));
+    await page.addInitScript(watchPolicy);
+    const reported = new Promise((resolve, reject) => {
+      page.exposeFunction("report", resolve);
+      page.on("crash", () => reject(new Error("the page crashed")));
+      page.on("pageerror", reject);
+    });
+    await page.exposeFunction("openHarbour", served.openHarbour);
+    await page.exposeFunction("closeHarbour", served.closeHarbour);
+    await page.goto(served.url);
+    const found = await reported;
+    const problem = told.length === 0 ? {} : { problem: told.join("; ") };
+    return [...found, { wire: "page", check: "no error, nothing against the policy", ...problem }];
+  } finally {
+    await context.close();
+    await served.close();
+  }
+}
+
+/** Runs in the page before its own scripts. Code that is made from text breaks the policy even if it catches the error. */
+function watchPolicy() {
+  addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI }) => {
+    globalThis.violated(`against ${effectiveDirective}: ${blockedURI}`);
+  });
+}
+
+async function bundled() {
+  const outdir = at("build/runtimes/page");
+  const options = { bundle: true, splitting: true, format: "esm", minify: true, write: false, logLevel: "silent" };
+  const { outputFiles } = await build({ ...options, entryPoints: [hostProgram("page")], outdir });
+  const files = outputFiles.map(({ path, contents }) => [
+    `/${relative(outdir, path)}`,
+    { type: SCRIPT, content: contents },
+  ]);
+  return { files: new Map([["/", html()], ...files]) };
+}
+
+/** The import map is an inline script, which the policy allows by its hash. */
+function mapped() {
+  const dist = "/node_modules/bowline/dist/entry";
+  const imports = { "bowline/client": `${dist}/browser/client.js`, "bowline/server": `${dist}/server.js` };
+  const map = JSON.stringify({ imports });
+  const parts = filesBelow(`${suite}/node_modules/bowline/dist`, ".js");
+  const files = [hostProgram("page"), `${suite}/suite.js`, `${suite}/harbour.js`, ...parts];
+  const served = files.map((path) => [`/${relative(suite, path)}`, { type: SCRIPT, content: readFileSync(path) }]);
+  return { files: new Map([["/", html(map)], ...served]), hashes: [createHash("sha256").update(map).digest("base64")] };
+}
+
+function html(map) {
+  const imports = map === undefined ? "" : `<script type="importmap">${map}</script>`;
+  const page = map === undefined ? "/page.js" : "/hosts/page.js";
+  const content = `<!doctype html><title>suite</title>${imports}<script type="module" src="${page}"></script>`;
+  return { type: "text/html", content };
+}

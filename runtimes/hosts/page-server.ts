@@ -1,0 +1,81 @@
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { toNodeListener } from "bowline/node";
+import { createHarbour, type Harbour } from "../harbour.js";
+
+/** A file that a page loads: its path, its type and its content. */
+export interface PageFile {
+  readonly type: string;
+  readonly content: string | Uint8Array;
+}
+
+/** A page: its files by path. The hashes are those of its inline scripts. */
+export interface Page {
+  readonly files: ReadonlyMap<string, PageFile>;
+  readonly hashes?: readonly string[];
+}
+
+/**
+ * Serves a page under a strict Content-Security-Policy, and servers of the suite at another origin. The page may load
+ * its own scripts and connect to that origin, and nothing else.
+ */
+export async function servePage({ files, hashes = [] }: Page) {
+  const open = new Map<string, { readonly harbour: Harbour; readonly listener: RequestListener }>();
+  const servers = await listen((request, response) => {
+    const path = request.url ?? "/";
+    const found = open.get(path.replace("closed", "mcp"));
+    // A server that does not know CORS.
+    if (path.startsWith("/closed")) delete request.headers.origin;
+    if (found !== undefined) found.listener(request, response);
+    else {
+      const location = path.replace("moved", "mcp");
+      const cors = { "access-control-allow-origin": "*", "access-control-allow-headers": "*" };
+      if (request.method === "OPTIONS") response.writeHead(204, cors).end();
+      else response.writeHead(open.has(location) ? 307 : 404, { ...cors, location }).end();
+    }
+  });
+  const scripts = ["'self'", ...hashes.map((hash) => `'sha256-${hash}'`)].join(" ");
+  const policy = `default-src 'none'; script-src ${scripts}; connect-src ${servers.origin}`;
+  const pages = await listen(({ url = "/" }, response) => {
+    const file = files.get(url);
+    if (file === undefined) response.writeHead(404).end();
+    else response.writeHead(200, { "content-type": file.type, "content-security-policy": policy }).end(file.content);
+  });
+  return {
+    url: `${pages.origin}/`,
+    openHarbour() {
+      const harbour = createHarbour({ http: { cors: true, allowedOrigins: [pages.origin] } });
+      const path = `/mcp/${crypto.randomUUID()}`;
+      open.set(path, { harbour, listener: toNodeListener(harbour) });
+      return `${servers.origin}${path}`;
+    },
+    async closeHarbour(url: string) {
+      const { pathname } = new URL(url);
+      const harbour = open.get(pathname)?.harbour;
+      // The page gives up if this takes too long.
+      while (harbour !== undefined && holds(harbour)) await new Promise((resolve) => setTimeout(resolve, 5));
+      await harbour?.close();
+      open.delete(pathname);
+    },
+    close: async () => void (await Promise.all([pages.close(), servers.close()])),
+  };
+}
+
+/** True while the server holds a call, a stream, a session or a subscription. */
+function holds(harbour: Harbour): boolean {
+  const { refused: _, ...held } = harbour.stats();
+  return Object.values(held).some((count) => count > 0);
+}
+
+async function listen(listener: RequestListener) {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const close = async () => {
+    const closed = once(server, "close");
+    server.close();
+    await closed;
+  };
+  return { origin: `http://127.0.0.1:${port}`, close };
+}
