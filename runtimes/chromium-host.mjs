@@ -15,9 +15,10 @@ const { servePage } = await import(pathToFileURL(hostProgram("page-server")).hre
 const SCRIPT = "text/javascript";
 const suite = at("build/runtimes");
 const outcomes = [];
+const pages = { bundle: await bundled("page"), modules: mapped(), login: await bundled("login-page") };
 const browser = await openChromium(process.argv[2]);
 try {
-  for (const [name, page] of Object.entries({ bundle: await bundled(), modules: mapped() })) {
+  for (const [name, page] of Object.entries(pages)) {
     const found = await visit(page);
     outcomes.push(...found.map((outcome) => ({ ...outcome, wire: `${name} ${outcome.wire}` })));
   }
@@ -42,6 +43,7 @@ async function visit(files) {
       page.on("pageerror", reject);
     });
     await page.exposeFunction("openHarbour", served.openHarbour);
+    await page.exposeFunction("openProtected", served.openProtected);
     await page.exposeFunction("closeHarbour", served.closeHarbour);
     await page.goto(served.url);
     const found = await reported;
@@ -60,15 +62,16 @@ function watchPolicy() {
   });
 }
 
-async function bundled() {
+async function bundled(name) {
   const outdir = at("build/runtimes/page");
   const options = { bundle: true, splitting: true, format: "esm", minify: true, write: false, logLevel: "silent" };
-  const { outputFiles } = await build({ ...options, entryPoints: [hostProgram("page")], outdir });
+  const { outputFiles } = await build({ ...options, entryPoints: [hostProgram(name)], outdir });
   const files = outputFiles.map(({ path, contents }) => [
     `/${relative(outdir, path)}`,
     { type: SCRIPT, content: contents },
   ]);
-  return { files: new Map([["/", html()], ...files]) };
+  const start = html(`/${name}.js`);
+  return { files: new Map([["/", start], ["/callback", start], ...files]) };
 }
 
 /** The import map is an inline script, which the policy allows by its hash. */
@@ -79,12 +82,14 @@ function mapped() {
   const parts = filesBelow(`${suite}/node_modules/bowline/dist`, ".js");
   const files = [hostProgram("page"), `${suite}/suite.js`, `${suite}/harbour.js`, ...parts];
   const served = files.map((path) => [`/${relative(suite, path)}`, { type: SCRIPT, content: readFileSync(path) }]);
-  return { files: new Map([["/", html(map)], ...served]), hashes: [createHash("sha256").update(map).digest("base64")] };
+  return {
+    files: new Map([["/", html("/hosts/page.js", map)], ...served]),
+    hashes: [createHash("sha256").update(map).digest("base64")],
+  };
 }
 
-function html(map) {
+function html(script, map) {
   const imports = map === undefined ? "" : `<script type="importmap">${map}</script>`;
-  const page = map === undefined ? "/page.js" : "/hosts/page.js";
-  const content = `<!doctype html><title>suite</title>${imports}<script type="module" src="${page}"></script>`;
+  const content = `<!doctype html><title>suite</title>${imports}<script type="module" src="${script}"></script>`;
   return { type: "text/html", content };
 }

@@ -17,7 +17,7 @@ export interface Outcome {
   readonly problem?: string;
 }
 
-const ERAS = { modern: "2026-07-28", legacy: "2025-11-25" } as const;
+export const ERAS = { modern: "2026-07-28", legacy: "2025-11-25" } as const;
 const LIMIT_MS = 5000;
 
 /** Wires that every runtime has: a server in this process, and the server's own `fetch`. */

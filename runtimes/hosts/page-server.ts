@@ -1,7 +1,10 @@
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createIssuer, type Issuer } from "bowline/auth/issuer";
+import { protect } from "bowline/auth/server";
 import { toNodeListener } from "bowline/node";
+import type { HttpGate } from "bowline/server";
 import { createHarbour, type Harbour } from "../harbour.js";
 
 /** A file that a page loads: its path, its type and its content. */
@@ -21,6 +24,7 @@ export interface Page {
  * its own scripts and connect to that origin, and nothing else.
  */
 export async function servePage({ files, hashes = [] }: Page) {
+  let issuer: Issuer | undefined;
   const open = new Map<string, { readonly harbour: Harbour; readonly listener: RequestListener }>();
   const servers = await listen((request, response) => {
     const path = request.url ?? "/";
@@ -28,6 +32,7 @@ export async function servePage({ files, hashes = [] }: Page) {
     // A server that does not know CORS.
     if (path.startsWith("/closed")) delete request.headers.origin;
     if (found !== undefined) found.listener(request, response);
+    else if (issuer?.owns(path.split("?", 1)[0] as string) === true) toNodeListener(issuer)(request, response);
     else {
       const location = path.replace("moved", "mcp");
       const cors = { "access-control-allow-origin": "*", "access-control-allow-headers": "*" };
@@ -38,17 +43,26 @@ export async function servePage({ files, hashes = [] }: Page) {
   const scripts = ["'self'", ...hashes.map((hash) => `'sha256-${hash}'`)].join(" ");
   const policy = `default-src 'none'; script-src ${scripts}; connect-src ${servers.origin}`;
   const pages = await listen(({ url = "/" }, response) => {
-    const file = files.get(url);
+    const file = files.get(url.replace(/\?.*/, ""));
     if (file === undefined) response.writeHead(404).end();
     else response.writeHead(200, { "content-type": file.type, "content-security-policy": policy }).end(file.content);
   });
+  const serve = (path: string, gate?: HttpGate) => {
+    const http = { cors: true, allowedOrigins: [pages.origin], ...(gate !== undefined && { gate }) };
+    const harbour = createHarbour({ http });
+    open.set(path, { harbour, listener: toNodeListener(harbour) });
+    return `${servers.origin}${path}`;
+  };
   return {
     url: `${pages.origin}/`,
-    openHarbour() {
-      const harbour = createHarbour({ http: { cors: true, allowedOrigins: [pages.origin] } });
+    openHarbour: () => serve(`/mcp/${crypto.randomUUID()}`),
+    /** The authorization server is at the same origin. It asks no user. */
+    openProtected() {
       const path = `/mcp/${crypto.randomUUID()}`;
-      open.set(path, { harbour, listener: toNodeListener(harbour) });
-      return `${servers.origin}${path}`;
+      const resource = `${servers.origin}${path}`;
+      const made = { issuer: servers.origin, resources: [resource], user: () => ({ id: "ada" }), approve: () => true };
+      issuer = createIssuer(made);
+      return serve(path, protect({ resource, authorizationServers: [servers.origin], verify: issuer.verify }));
     },
     async closeHarbour(url: string) {
       const { pathname } = new URL(url);
