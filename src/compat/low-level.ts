@@ -1,4 +1,5 @@
 import { currentCall, runInCall } from "../node/current-call.js";
+import { writeError } from "../node/stderr.js";
 import { serveStdio } from "../node/stdio/serve.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type {
@@ -8,10 +9,13 @@ import type {
   Implementation,
   LoggingLevel,
   Root,
+  ServerCapabilities,
 } from "../protocol/types/index.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import { type Context, handled } from "../server/context.js";
+import { ServerExtension } from "../server/extensions/extension.js";
 import type { Server as BowlineServer } from "../server/server.js";
+import { addCapabilities, type CompatCapabilities, type DeclaredCapabilities } from "./capabilities.js";
 import {
   askClient,
   type CompatMessage,
@@ -23,6 +27,7 @@ import {
 } from "./extra.js";
 import { type MessageOf, type MethodSchema, methodOf, type ParamsSchemas, readMessage } from "./message-schema.js";
 import { HandlerRunner } from "./run-handler.js";
+import { refuseHttpTransport, unavailable } from "./unavailable.js";
 
 /** Transport of the official SDK, such as its `InMemoryTransport`. */
 export interface CompatTransport {
@@ -38,6 +43,15 @@ export interface CompatTransport {
 /** Selects stdin and stdout of the process as the transport. `connect` then calls `serveStdio`. */
 export class StdioServerTransport {
   readonly sessionId = undefined;
+}
+
+/** Server to which a server of the official SDK is mapped. */
+export interface CompatParts {
+  readonly bowline: BowlineServer;
+  /** Capabilities that the server was given, to which others can be added. */
+  readonly declared: DeclaredCapabilities;
+  /** Hides the messages of errors that have no code. */
+  readonly maskErrors: boolean;
 }
 
 type RequestHandler = (request: never, extra: HandlerExtra) => unknown;
@@ -59,11 +73,12 @@ export class CompatLowLevel {
   readonly bowline: BowlineServer;
   readonly #runner: HandlerRunner;
   readonly #observers = new Map<string, (message: CompatMessage, extra: HandlerExtra) => unknown>();
-  #client: { readonly capabilities: ClientCapabilities; readonly info: Implementation | undefined } | undefined;
+  readonly #declared: DeclaredCapabilities;
+  #client: Context["client"] | undefined;
 
-  /** `maskErrors` hides the messages of errors that have no code. */
-  constructor(bowline: BowlineServer, maskErrors = false) {
+  constructor({ bowline, declared, maskErrors }: CompatParts) {
     this.bowline = bowline;
+    this.#declared = declared;
     this.#runner = new HandlerRunner(bowline.changes, maskErrors);
     bowline.onNotification("notifications/initialized", {}, (_params, ctx) => this.#initialize(ctx.client, ctx));
     bowline.use(async (call, next) => {
@@ -79,6 +94,36 @@ export class CompatLowLevel {
 
   getClientVersion(): Implementation | undefined {
     return (currentCall()?.client ?? this.#client)?.info;
+  }
+
+  getNegotiatedProtocolVersion(): string | undefined {
+    return (currentCall()?.client ?? this.#client)?.version;
+  }
+
+  getCapabilities(): ServerCapabilities {
+    return this.bowline.capabilities;
+  }
+
+  /** Declares further capabilities, before the server is connected. */
+  registerCapabilities(capabilities: CompatCapabilities): void {
+    if (this.transport !== undefined)
+      throw new Error("registerCapabilities: the server is connected; declare its capabilities before connect()");
+    const { extensions = {}, ...others } = capabilities;
+    addCapabilities(this.#declared, others);
+    for (const [id, settings] of Object.entries(extensions))
+      this.bowline.extend(new ServerExtension(id, { settings, serverOnly: true }));
+  }
+
+  /** Experiments of the official SDK. Reading a member throws an error that names what to use in its place. */
+  get experimental(): { readonly tasks: never } {
+    return {
+      get tasks(): never {
+        return unavailable(
+          "server.experimental.tasks",
+          "define tools with `task` on server.bowline, extended by tasks() of bowline/tasks/server",
+        );
+      },
+    };
   }
 
   /**
@@ -191,12 +236,42 @@ export class CompatLowLevel {
     return this.#ask({ method: "elicitation/create", params }, options) as Promise<ElicitResult>;
   }
 
+  ping(): Promise<unknown> {
+    return this.#ask({ method: "ping" });
+  }
+
+  /** Returns a function that tells the client that the user has finished a URL elicitation. */
+  createElicitationCompletionNotifier(elicitationId: string): () => Promise<void> {
+    return async () => this.bowline.elicitationCompleted(elicitationId);
+  }
+
+  /** Not available: a Bowline server has no handler for all methods. Setting it throws an error that says so. */
+  set fallbackRequestHandler(_handler: unknown) {
+    unavailable("fallbackRequestHandler", "add a handler for each method with setRequestHandler()");
+  }
+
+  /** Not available, like {@link fallbackRequestHandler}. */
+  set fallbackNotificationHandler(_handler: unknown) {
+    unavailable("fallbackNotificationHandler", "add a handler for each notification with setNotificationHandler()");
+  }
+
+  /** Not available: the methods of a server do not change. Throws an error that says so. */
+  removeRequestHandler(_method: string): never {
+    return unavailable("removeRequestHandler", "throw an error with a code in the handler");
+  }
+
+  /** Not available, like {@link removeRequestHandler}. */
+  removeNotificationHandler(_method: string): never {
+    return unavailable("removeNotificationHandler", "let the handler do nothing");
+  }
+
   /** Serves a transport of the official SDK, or stdin and stdout of the process. */
   async connect(transport: CompatTransport | StdioServerTransport): Promise<void> {
+    refuseHttpTransport(transport);
     this.transport = transport;
     if (transport instanceof StdioServerTransport) {
       void serveStdio(this.bowline)
-        .catch((error: Error) => this.onerror?.(error))
+        .catch((error: unknown) => this.#report("connect", error))
         .then(() => this.#disconnect());
       return;
     }
@@ -250,8 +325,14 @@ export class CompatLowLevel {
     try {
       await (ctx === undefined ? this.oninitialized?.() : runInCall(ctx, () => this.oninitialized?.()));
     } catch (error) {
-      this.onerror?.(error as Error);
+      this.#report("oninitialized", error);
     }
+  }
+
+  /** Reports an error that no caller gets to `onerror`, or else to standard error. */
+  #report(where: string, error: unknown): void {
+    if (this.onerror === undefined) writeError(where, error);
+    else this.onerror(error as Error);
   }
 }
 

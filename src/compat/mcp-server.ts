@@ -1,7 +1,6 @@
 import { defined } from "../protocol/json.js";
 import type {
   Annotations,
-  CallToolResult,
   GetPromptResult,
   Icon,
   InputRequiredResult,
@@ -16,19 +15,18 @@ import type { ResourceOptions } from "../server/definitions/resource.js";
 import { isInputRequired, toolResult } from "../server/definitions/tool-result.js";
 import type { Server as BowlineServer } from "../server/server.js";
 import type { HandlerExtra } from "./extra.js";
-import { CompatLowLevel, type CompatTransport, type StdioServerTransport } from "./low-level.js";
+import { CompatLowLevel, type CompatParts, type CompatTransport, type StdioServerTransport } from "./low-level.js";
 import { type CompatRegistration, toRegistration } from "./registration.js";
-import { HandlerRunner } from "./run-handler.js";
+import { type CompatToolResult, HandlerRunner } from "./run-handler.js";
 import { isSchema, type SchemaOrShape, type Shape, toObjectSchema, type ValuesOf } from "./shape.js";
 import { type Complete, completersOf, type ResourceTemplate } from "./templates.js";
+import { type CompatTaskHandler, runToolTask } from "./tool-task.js";
 
 /** Handler that receives the values of a schema, or `extra` alone if there is no schema. */
 export type CompatHandler<S, R> = S extends SchemaOrShape
   ? (args: ValuesOf<S>, extra: HandlerExtra) => R | Promise<R>
   : (extra: HandlerExtra) => R | Promise<R>;
 
-/** Result of a tool. `content` may be absent. */
-export type CompatToolResult = Omit<CallToolResult, "content"> & { content?: CallToolResult["content"] };
 /** Handler of a tool. */
 export type CompatToolHandler<I> = CompatHandler<I, CompatToolResult | InputRequiredResult>;
 /** Handler of a prompt. */
@@ -55,6 +53,13 @@ export interface CompatToolOptions<I extends SchemaOrShape | undefined, O extend
   readonly annotations?: ToolAnnotations;
   readonly icons?: readonly Icon[];
   readonly _meta?: JsonObject;
+}
+
+/** Options of `registerToolTask`. */
+export interface CompatTaskOptions<I extends SchemaOrShape | undefined, O extends SchemaOrShape | undefined>
+  extends CompatToolOptions<I, O> {
+  /** @default { taskSupport: "required" } */
+  readonly execution?: { readonly taskSupport?: "required" | "optional" };
 }
 
 /** Options of `registerPrompt`. */
@@ -118,6 +123,24 @@ export type RegisteredResourceTemplate = CompatRegistration<
   CompatResourceChanges & { readonly template?: ResourceTemplate; readonly callback?: ReadTemplateCallback }
 >;
 
+/** Id of the extension `tasks()` of `bowline/tasks/server`. */
+const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+
+/** Experiments of version 1 of the official SDK. */
+export interface CompatExperiments {
+  readonly tasks: {
+    /**
+     * Adds a tool whose calls are tasks if `server.bowline` was extended by `tasks()` of `bowline/tasks/server` before.
+     * Otherwise the calls are ordinary calls, which last until the task has ended.
+     */
+    registerToolTask<I extends SchemaOrShape | undefined = undefined, O extends SchemaOrShape | undefined = undefined>(
+      name: string,
+      options: CompatTaskOptions<I, O>,
+      handler: CompatTaskHandler<I>,
+    ): RegisteredTool;
+  };
+}
+
 /**
  * `McpServer` of the official SDK, implemented by a Bowline server, for programs that migrate. Handlers stay unchanged.
  * Definitions in the form of Bowline can be added through `bowline`.
@@ -129,16 +152,43 @@ export class CompatServer {
   readonly bowline: BowlineServer;
   readonly #runner: HandlerRunner;
 
-  constructor(bowline: BowlineServer, maskErrors = false) {
+  constructor(parts: CompatParts) {
+    const { bowline, maskErrors } = parts;
     this.bowline = bowline;
-    this.server = new CompatLowLevel(bowline, maskErrors);
+    this.server = new CompatLowLevel(parts);
     this.#runner = new HandlerRunner(bowline.changes, maskErrors);
+  }
+
+  /** Experiments of version 1 of the official SDK. */
+  get experimental(): CompatExperiments {
+    return {
+      tasks: {
+        registerToolTask: (name, { execution, ...options }, handler) => {
+          const run = (...given: unknown[]) => runToolTask(name, handler, given);
+          const taskSupport = execution?.taskSupport ?? "required";
+          return this.#registerTool(name, { ...options, ...(this.#hasTasks() && { task: taskSupport }) }, run);
+        },
+      },
+    };
+  }
+
+  /** True if the server was extended by `tasks()`. Without the extension, no call is a task. */
+  #hasTasks(): boolean {
+    return this.bowline.capabilities.extensions?.[TASKS_EXTENSION] !== undefined;
   }
 
   registerTool<I extends SchemaOrShape | undefined = undefined, O extends SchemaOrShape | undefined = undefined>(
     name: string,
     options: CompatToolOptions<I, O>,
     callback: CompatToolHandler<I>,
+  ): RegisteredTool {
+    return this.#registerTool(name, options, callback);
+  }
+
+  #registerTool(
+    name: string,
+    options: CompatToolOptions<SchemaOrShape | undefined, SchemaOrShape | undefined> & Pick<ToolParts, "task">,
+    callback: unknown,
   ): RegisteredTool {
     const { inputSchema: paramsSchema, ...others } = options;
     const given: ToolParts = { name, ...others, paramsSchema, callback };
@@ -349,6 +399,7 @@ interface ToolParts
   extends Omit<CompatToolOptions<SchemaOrShape | undefined, SchemaOrShape | undefined>, "inputSchema"> {
   readonly name: string;
   readonly paramsSchema: SchemaOrShape | undefined;
+  readonly task?: "required" | "optional";
   readonly callback: unknown;
 }
 

@@ -2,9 +2,13 @@ import { runInCall } from "../node/current-call.js";
 import { HandlerSuspended, McpError, RpcError, URL_ELICITATION_REQUIRED } from "../protocol/errors.js";
 import { isObject } from "../protocol/json.js";
 import { fromErrorObject, INTERNAL_ERROR } from "../protocol/jsonrpc/errors.js";
+import type { CallToolResult } from "../protocol/types/index.js";
 import type { Changes } from "../server/changes.js";
 import type { Context } from "../server/context.js";
 import { toExtra } from "./extra.js";
+
+/** Result of a tool. `content` may be absent. */
+export type CompatToolResult = Omit<CallToolResult, "content"> & { content?: CallToolResult["content"] };
 
 /** Runs handlers with `extra` as their last argument. Converts their errors in the same way as the official SDK. */
 export class HandlerRunner {

@@ -1,22 +1,14 @@
-import { CompatLowLevel } from "../compat/low-level.js";
+import { type CompatCapabilities, toCapabilities } from "../compat/capabilities.js";
+import { CompatLowLevel, type CompatParts } from "../compat/low-level.js";
 import { CompatServer } from "../compat/mcp-server.js";
-import { defined } from "../protocol/json.js";
-import type { Implementation, JsonObject } from "../protocol/types/index.js";
+import type { Implementation } from "../protocol/types/index.js";
 import type { ServerOptions } from "../server/options.js";
 import { McpServer as BowlineServer } from "./server.js";
 
 /** Options of a server as in the official SDK. `bowline` has options of the Bowline server, which take precedence. */
 export interface CompatServerOptions {
   readonly instructions?: string;
-  readonly capabilities?: {
-    readonly tools?: { readonly listChanged?: boolean };
-    readonly prompts?: { readonly listChanged?: boolean };
-    readonly resources?: { readonly listChanged?: boolean; readonly subscribe?: boolean };
-    readonly logging?: object;
-    readonly experimental?: { readonly [name: string]: JsonObject };
-    readonly extensions?: { readonly [name: string]: JsonObject };
-    readonly [capability: string]: unknown;
-  };
+  readonly capabilities?: CompatCapabilities;
   readonly bowline?: ServerOptions;
   readonly [option: string]: unknown;
 }
@@ -24,27 +16,31 @@ export interface CompatServerOptions {
 /** Bowline server with the interface of `McpServer` of the official SDK. */
 export class McpServer extends CompatServer {
   constructor(info: Implementation, options: CompatServerOptions = {}) {
-    super(createServer(info, options), options.bowline?.maskErrors);
+    super(createParts(info, options));
   }
 }
 
 /** Bowline server with the interface of `Server` of the official SDK. */
 export class Server extends CompatLowLevel {
   constructor(info: Implementation, options: CompatServerOptions = {}) {
-    super(createServer(info, options), options.bowline?.maskErrors);
+    super(createParts(info, options));
   }
 }
 
-function createServer(info: Implementation, { instructions, capabilities = {}, bowline }: CompatServerOptions) {
-  const { tools, prompts, resources, logging, experimental, extensions } = capabilities;
-  const given = defined({ tools, prompts, resources, experimental, extensions });
-  return new BowlineServer(info, {
+function createParts(
+  info: Implementation,
+  { instructions, capabilities = {}, bowline: options }: CompatServerOptions,
+): CompatParts {
+  const declared = { ...(options?.capabilities ?? toCapabilities(capabilities)) };
+  const bowline = new BowlineServer(info, {
     ...(instructions !== undefined && { instructions }),
-    capabilities: { ...given, ...(logging && { logging: true }) },
-    ...bowline,
+    ...options,
+    capabilities: declared,
   });
+  return { bowline, declared, maskErrors: options?.maskErrors ?? false };
 }
 
+export type { CompatCapabilities, DeclaredCapabilities } from "../compat/capabilities.js";
 export type {
   CompatMessage,
   CompatRequestOptions,
@@ -52,8 +48,14 @@ export type {
   SampledMessage,
   SendRequest,
 } from "../compat/extra.js";
-export { type CompatLowLevel, type CompatTransport, StdioServerTransport } from "../compat/low-level.js";
+export {
+  type CompatLowLevel,
+  type CompatParts,
+  type CompatTransport,
+  StdioServerTransport,
+} from "../compat/low-level.js";
 export type {
+  CompatExperiments,
   CompatHandler,
   CompatPromptHandler,
   CompatPromptOptions,
@@ -61,9 +63,9 @@ export type {
   CompatResourceChanges,
   CompatResourceOptions,
   CompatServer,
+  CompatTaskOptions,
   CompatToolHandler,
   CompatToolOptions,
-  CompatToolResult,
   ReadCallback,
   ReadTemplateCallback,
   RegisteredPrompt,
@@ -73,8 +75,22 @@ export type {
 } from "../compat/mcp-server.js";
 export type { MessageOf, MethodSchema, ParamsOf, ParamsSchemas } from "../compat/message-schema.js";
 export type { CompatRegistration } from "../compat/registration.js";
+export type { CompatToolResult } from "../compat/run-handler.js";
 export type { SchemaOrShape, Shape, ValuesOf } from "../compat/shape.js";
 export { type Complete, completable, ResourceTemplate } from "../compat/templates.js";
+export type {
+  CompatTask,
+  CompatTaskExtra,
+  CompatTaskHandler,
+  CompatTaskStatus,
+  CompatTaskStore,
+} from "../compat/tool-task.js";
+export {
+  createMcpHandler,
+  StreamableHTTPServerTransport,
+  serveStdio,
+  WebStandardStreamableHTTPServerTransport,
+} from "../compat/unavailable.js";
 export type { Server as BowlineServer } from "../server/server.js";
 // The signatures above use types of the server and of the protocol. A program may import this entry alone.
 export type * from "./server-common.js";
