@@ -45,7 +45,10 @@ const STATELESS_LACKS = [...QUESTIONS, "log", "changes"];
 const PYTHON_LACKS = ["log", "changes"];
 
 /** All clients but Bowline's own. */
-const CLIENTS: readonly Sdk[] = ["v1", "v2", "python", "fastmcp", "go", "rust"];
+const CLIENTS: readonly Sdk[] = ["v1", "v2", "python", "fastmcp", "go", "rust", "java"];
+
+/** SDKs without the modern era. */
+const LEGACY_ONLY: readonly Sdk[] = ["v1", "java"];
 
 /** Modes of each server, and the eras of each mode. */
 const SERVERS: readonly ServerMode[] = [
@@ -74,6 +77,8 @@ const SERVERS: readonly ServerMode[] = [
   { sdk: "go", mode: "stateless", eras: ["modern"] },
   { sdk: "rust", mode: "stdio", eras: ["legacy", "modern"] },
   { sdk: "rust", mode: "http", eras: ["legacy", "modern"] },
+  { sdk: "java", mode: "stdio", eras: ["legacy"] },
+  { sdk: "java", mode: "http", eras: ["legacy"] },
 ];
 
 /** It starts a process per request: calls share no state, and a short timeout ends before the process runs. */
@@ -138,8 +143,8 @@ function pairsOf(
   isGateway: boolean,
 ): Pair[] {
   return eras.flatMap((era) => {
-    const others = CLIENTS.filter((client) => era === "legacy" || client !== "v1");
-    const choice = (client: Sdk) => (client === "v1" || sdk === "v1" ? "legacy" : newest);
+    const others = CLIENTS.filter((client) => era === "legacy" || !LEGACY_ONLY.includes(client));
+    const choice = (client: Sdk) => ([client, sdk].some((one) => LEGACY_ONLY.includes(one)) ? "legacy" : newest);
     return (clients ?? (sdk === "bowline" ? others : ["bowline" as const])).map((client) => ({
       client,
       server: sdk,

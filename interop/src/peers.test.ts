@@ -12,9 +12,13 @@ const runWithout = (...args: string[]) =>
   });
 
 test("a peer without its toolchain is left out, with a line that tells why, and is no failure", async () => {
-  const { stdout } = await runWithout("go -> bowline stdio", "rust -> bowline stdio");
+  const { stdout } = await runWithout("go -> bowline stdio", "rust -> bowline stdio", "java -> bowline stdio");
   const lines = stdout.split("\n").filter((line) => line.endsWith("peer left out"));
-  deepEqual(lines.sort(), ["go: go not found, peer left out", "rust: cargo not found, peer left out"]);
+  deepEqual(lines.sort(), [
+    "go: go not found, peer left out",
+    "java: mvn not found, peer left out",
+    "rust: cargo not found, peer left out",
+  ]);
 });
 
 test("the report as JSON names the peers that were left out", async () => {

@@ -1,12 +1,13 @@
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { delimiter } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 const exec = promisify(execFile);
 
 /** SDKs in other languages. The folder of each language has the programs, and the file that pins the version. */
-export type PeerSdk = "python" | "fastmcp" | "go" | "rust";
+export type PeerSdk = "python" | "fastmcp" | "go" | "rust" | "java";
 
 /** Commands of an SDK's programs: the server takes `<mode> <folder>`, the client `<era> <target ...>`. */
 export interface Programs {
@@ -26,6 +27,7 @@ const PREPARE: Readonly<Record<PeerSdk, () => Promise<Peer>>> = {
   fastmcp: () => installPython("fastmcp", "fastmcp_"),
   go: buildGo,
   rust: buildRust,
+  java: buildJava,
 };
 
 export function isPeer(sdk: string): sdk is PeerSdk {
@@ -56,6 +58,14 @@ async function buildRust(): Promise<Peer> {
   await run("cargo", ["build", "--quiet", "--target-dir", target], { cwd: pathOf("rust") });
   const program = `${target}/debug/interop${exe}`;
   return { serve: [program, "serve"], drive: [program, "drive"] };
+}
+
+/** Maven compiles what changed. The folder of its output has the libraries too. */
+async function buildJava(): Promise<Peer> {
+  await run("mvn", ["--quiet", "--batch-mode", "compile"], { cwd: pathOf("java") });
+  const classPath = [pathOf("cache/java/classes"), pathOf("cache/java/lib/*")].join(delimiter);
+  const program = ["java", "-cp", classPath, "interop.Main"];
+  return { serve: [...program, "serve"], drive: [...program, "drive"] };
 }
 
 /** Creates an environment with the packages of the requirements file, unless the cache has one for the same file. */

@@ -25,6 +25,7 @@ const OPEN: Readonly<Record<Sdk, OpenDriver>> = {
   fastmcp: inProcess("fastmcp"),
   go: inProcess("go"),
   rust: inProcess("rust"),
+  java: inProcess("java"),
 };
 const LIMIT_MS = 20_000;
 /** Processes start slowly on a busy machine. */
