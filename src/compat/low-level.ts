@@ -1,6 +1,8 @@
+import type { Call, HandlerResult } from "../era/server-era.js";
 import { currentCall, runInCall } from "../node/current-call.js";
 import { writeError } from "../node/stderr.js";
 import { serveStdio } from "../node/stdio/serve.js";
+import { isObject, isTextList } from "../protocol/json.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type {
   ClientCapabilities,
@@ -303,20 +305,41 @@ export class CompatLowLevel {
     this.#observers.set(method, observer);
     if (!isFirst) return;
     this.bowline.use(async (call, next) => {
-      const observer = this.#observers.get(call.method);
-      if (observer === undefined) return next(call);
-      const { id: requestId, params, client, method } = call;
-      const sendNotification = (notification: CompatMessage) => this.notification(notification);
-      const own = { sessionId: call.origin.sessionId, authInfo: call.origin.auth, signal: call.end.signal };
-      const extra = { ...own, requestId, sendNotification } as HandlerExtra;
-      try {
-        // This context cannot send requests, but identifies the client.
-        await runInCall({ client, open: false } as Context, () => observer({ method, params }, extra));
-      } catch (error) {
-        throw this.#runner.toRpcError(error);
-      }
+      if (call.method === "subscriptions/listen") return this.#observeListening(call, next);
+      await this.#tellObserver(call, call.method, call.params);
       return next(call);
     });
+  }
+
+  /** Tells the observers of the resources of a subscription, as if each were subscribed to by a request. */
+  async #observeListening(call: Call, next: (call: Call) => Promise<HandlerResult>): Promise<HandlerResult> {
+    const { notifications } = call.params;
+    const given = isObject(notifications) ? notifications.resourceSubscriptions : undefined;
+    const uris = isTextList(given) ? given : [];
+    for (const uri of uris) await this.#tellObserver(call, "resources/subscribe", { uri });
+    try {
+      return await next(call);
+    } finally {
+      for (const uri of uris)
+        await this.#tellObserver(call, "resources/unsubscribe", { uri }).catch((error) =>
+          this.#report("resources/unsubscribe", error),
+        );
+    }
+  }
+
+  async #tellObserver(call: Call, method: string, params: Call["params"]): Promise<void> {
+    const observer = this.#observers.get(method);
+    if (observer === undefined) return;
+    const { id: requestId, client } = call;
+    const sendNotification = (notification: CompatMessage) => this.notification(notification);
+    const own = { sessionId: call.origin.sessionId, authInfo: call.origin.auth, signal: call.end.signal };
+    const extra = { ...own, requestId, sendNotification } as HandlerExtra;
+    try {
+      // This context cannot send requests, but identifies the client.
+      await runInCall({ client, open: false } as Context, () => observer({ method, params }, extra));
+    } catch (error) {
+      throw this.#runner.toRpcError(error);
+    }
   }
 
   async #initialize(client: Context["client"], ctx?: Context): Promise<void> {

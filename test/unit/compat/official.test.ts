@@ -198,9 +198,48 @@ test("the observer of a subscription knows its client, and its error is the answ
   for (const name of ["first", "second"]) {
     const client = await connect(server.bowline, { era: "legacy", info: { name, version: "1" } });
     t.after(() => client.close());
-    await rejects(client.request("resources/subscribe", { uri: "note://1" }), {
-      rpcCode: -32602,
-      message: `not for ${name}`,
+    const refusal = { rpcCode: -32602, message: `not for ${name}` };
+    await rejects(client.request("resources/subscribe", { uri: "note://1" }), refusal);
+    const modern = await connect(server.bowline, { era: "modern", info: { name, version: "1" } });
+    t.after(() => modern.close());
+    await rejects(modern.watch({ resources: ["note://1"] }), refusal);
+  }
+});
+
+test("the observers of subscriptions hear of each resource in both eras", async (t) => {
+  for (const era of ["legacy", "modern"] as const) {
+    await t.test(era, async () => {
+      const server = new McpServer(INFO, { capabilities: { resources: { subscribe: true } } });
+      const uris = ["note://1", "note://2"];
+      const heard: string[] = [];
+      const ended = new Promise<void>((resolve) => {
+        const note = (what: string) => (request: { readonly params: { readonly uri: string } }) => {
+          heard.push(`${what} ${request.params.uri} ${server.server.getClientVersion()?.name}`);
+          if (heard.length === 2 * uris.length) resolve();
+          return {};
+        };
+        for (const what of ["subscribe", "unsubscribe"] as const)
+          server.server.setRequestHandler(`resources/${what}`, note(what));
+      });
+      for (const uri of uris) server.registerResource(uri, uri, {}, () => ({ contents: [{ uri, text: "" }] }));
+      const client = await connect(server.bowline, { era, info: { name: "reader", version: "1" } });
+      const watch = await client.watch({ resources: uris });
+      await server.server.sendResourceUpdated({ uri: "note://2" });
+      for await (const change of watch) {
+        deepEqual(change, { kind: "resource", uri: "note://2" });
+        break;
+      }
+      await watch.close();
+      await ended;
+      await client.close();
+      deepEqual(
+        heard.slice(0, 2).sort(),
+        uris.map((uri) => `subscribe ${uri} reader`),
+      );
+      deepEqual(
+        heard.slice(2).sort(),
+        uris.map((uri) => `unsubscribe ${uri} reader`),
+      );
     });
   }
 });
