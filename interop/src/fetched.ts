@@ -10,6 +10,10 @@ const { fetchNode, fetchPackage } = (await import(script.href)) as Fetch;
 const INSPECTOR = "@modelcontextprotocol/inspector@2.12.0";
 const MCP_REMOTE = "mcp-remote@0.15.1";
 const SUPERGATEWAY = "supergateway@4.0.0";
+const MEMORY = "@modelcontextprotocol/server-memory@2026.8.31";
+const ESLINT = "@eslint/mcp@0.3.13";
+const MAPBOX = "@mapbox/mcp-server@0.14.0";
+const FIGMA = "figma-developer-mcp@0.13.2";
 /** The inspector needs Node 22.19. */
 const NODE = "22.23.3";
 
@@ -19,16 +23,24 @@ export interface Program {
   readonly file: string;
 }
 
-export type PeerName = "inspector" | "mcp-remote" | "supergateway";
+export type PeerName = "inspector" | "mcp-remote" | "supergateway" | "memory" | "eslint" | "mapbox" | "figma";
 
 const FETCH: Readonly<Record<PeerName, () => Promise<Program>>> = {
   inspector: async () => {
     const node = await fetchNode(NODE);
     return { node, file: `${await fetchPackage(INSPECTOR)}/clients/launcher/build/index.js` };
   },
-  "mcp-remote": async () => ({ node: process.execPath, file: `${await fetchPackage(MCP_REMOTE)}/dist/proxy.js` }),
-  supergateway: async () => ({ node: process.execPath, file: `${await fetchPackage(SUPERGATEWAY)}/dist/index.js` }),
+  "mcp-remote": () => programIn(MCP_REMOTE, "dist/proxy.js"),
+  supergateway: () => programIn(SUPERGATEWAY, "dist/index.js"),
+  memory: () => programIn(MEMORY, "dist/index.js"),
+  eslint: () => programIn(ESLINT, "src/mcp-cli.js"),
+  mapbox: () => programIn(MAPBOX, "dist/esm/index.js"),
+  figma: () => programIn(FIGMA, "dist/bin.js"),
 };
+
+async function programIn(source: string, file: string): Promise<Program> {
+  return { node: process.execPath, file: `${await fetchPackage(source)}/${file}` };
+}
 
 const fetched = new Map<PeerName, Promise<Program>>();
 

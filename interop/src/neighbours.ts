@@ -17,13 +17,13 @@ export interface Neighbour {
   run(): Promise<Outcome[]>;
 }
 
-type Checks = Readonly<Record<string, (driver: Driver) => Promise<void>>>;
+export type Checks = Readonly<Record<string, (driver: Driver) => Promise<void>>>;
 
 const resolve = createRequire(import.meta.url).resolve;
 const programOf = (name: string) => resolve(`@modelcontextprotocol/${name}/dist/index.js`);
 
 /** How a published server is started, and the version that the client and the server agree on. */
-interface Start {
+export interface Start {
   readonly pair: string;
   readonly flags: readonly string[];
   readonly choice: Choice;
@@ -35,28 +35,41 @@ const OWN: Omit<Start, "pair"> = { flags: [], choice: "auto", version: "2025-11-
 /** Node flags that run a program of the official SDK, as published, on `bowline/compat`. */
 const ON_COMPAT = ["--import", new URL("../../compat/register.mjs", import.meta.url).href];
 
-const starts = (name: string): readonly Start[] => [
+/** Starts of a server: as published, and on `bowline/compat` for a client of each era. */
+export const startsOf = (name: string): readonly Start[] => [
   { pair: `bowline -> ${name} stdio legacy`, ...OWN },
   { pair: `bowline -> ${name}-on-compat stdio legacy`, ...OWN, flags: ON_COMPAT, choice: "legacy" },
   { pair: `bowline -> ${name}-on-compat stdio modern`, flags: ON_COMPAT, choice: "auto", version: "2026-07-28" },
 ];
 
 export const neighbours: readonly Neighbour[] = [
-  ...starts("everything").map((start) => ({ pair: start.pair, run: () => runEverything(start) })),
-  ...starts("filesystem").map((start) => ({ pair: start.pair, run: () => runFilesystem(start) })),
+  ...startsOf("everything").map((start) => ({ pair: start.pair, run: () => runEverything(start) })),
+  ...startsOf("filesystem").map((start) => ({ pair: start.pair, run: () => runFilesystem(start) })),
 ];
 
 /** Runs the official server that shows all features. */
 function runEverything(start: Start): Promise<Outcome[]> {
   const answers: Answers = {
-    elicit: () => ({ action: "accept", content: { name: "Aurora" } }),
+    elicit: (message) => {
+      const content: Record<string, string> = message.includes("research query")
+        ? { interpretation: "historical" }
+        : { name: "Aurora" };
+      return { action: "accept", content };
+    },
     sample: (question) => `${question} bowline`,
     roots: [{ uri: "file:///harbour", name: "harbour" }],
   };
+  // As published, the tool runs as a task only. On bowline/compat its calls are ordinary calls.
+  const research = async (driver: Driver) => {
+    const reply = await driver.callTool("simulate-research-query", { topic: "knots", ambiguous: true });
+    ok(reply.text.includes("# Research Report: knots (historical)"), reply.text);
+  };
   return drive(start.pair, commandOf(start, "server-everything", "stdio"), answers, start.choice, {
+    ...(start.flags.length > 0 && { research }),
     version: async (driver) => equal(driver.version, start.version),
     list: async (driver) => {
-      ok((await driver.listTools()).includes("get-sum"));
+      const tools = await driver.listTools();
+      ok(["get-sum", "simulate-research-query"].every((tool) => tools.includes(tool)));
       ok((await driver.listPrompts()).includes("simple-prompt"));
       ok((await driver.listResources()).length > 0);
       ok((await driver.listTemplates()).includes("demo://resource/dynamic/text/{resourceId}"));

@@ -7,6 +7,7 @@ import { nameOf, type Pair, pairs } from "./matrix.js";
 import { type Neighbour, neighbours } from "./neighbours.js";
 import { balanced } from "./nginx.js";
 import { isPeer, peerOf } from "./peers.js";
+import { published } from "./published.js";
 import { type Outcome, runPair } from "./run-pair.js";
 import { skillInspectors } from "./skills/inspector.js";
 import { skillLines } from "./skills/lines.js";
@@ -26,6 +27,7 @@ const known = JSON.parse(readFileSync(new URL("../../known.json", import.meta.ur
 const lines: readonly Neighbour[] = [
   ...pairs.map(lineOf),
   ...neighbours,
+  ...published,
   ...inspectors,
   balanced,
   ...skillLines,

@@ -45,13 +45,11 @@ export async function openBowline(target: Target, choice: Choice, answers: Answe
     },
     async watchTools() {
       const watch = await client.watch({ toolsListChanged: true });
-      const changed = watch[Symbol.asyncIterator]()
-        .next()
-        .then(({ value }) => {
-          if (value?.kind !== "tools") throw new Error(`expected a change of tools, got ${JSON.stringify(value)}`);
-        });
-      changed.catch(() => {});
-      return { changed, close: () => watch.close() };
+      return { changed: firstOf(watch, "tools"), close: () => watch.close() };
+    },
+    async watchResource(uri) {
+      const watch = await client.watch({ resources: [uri] });
+      return { changed: firstOf(watch, "resource"), close: () => watch.close() };
     },
     codeOf: (error) => (error instanceof RpcError ? error.rpcCode : undefined),
     close: () => client.close(),
@@ -62,4 +60,15 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
   for await (const item of items) found.push(item);
   return found;
+}
+
+/** Resolves with the first change that a watch reports. */
+function firstOf(watch: AsyncIterable<{ readonly kind: string }>, kind: string): Promise<void> {
+  const changed = watch[Symbol.asyncIterator]()
+    .next()
+    .then(({ value }) => {
+      if (value?.kind !== kind) throw new Error(`expected a change of ${kind}, got ${JSON.stringify(value)}`);
+    });
+  changed.catch(() => {});
+  return changed;
 }
