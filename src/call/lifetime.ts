@@ -79,6 +79,11 @@ export class CallLifetime extends AbortSwitch implements Waiting {
     this.#release();
   }
 
+  /** Time until the call has taken `deadlineMs`. */
+  get leftMs(): number {
+    return this.#isTimed ? this.#startedAt + this.#deadlineMs - this.#clock.now() : Number.POSITIVE_INFINITY;
+  }
+
   get #isTimed(): boolean {
     return this.#timer !== undefined || this.#wait !== undefined;
   }

@@ -197,7 +197,7 @@ export class ClientCalls {
           return await this.#exchange(next, connection, lifetime);
         } catch (error) {
           this.#cache?.noteFailure(request, error);
-          throw afterFirstAnswer(error);
+          throw error;
         }
       },
     });

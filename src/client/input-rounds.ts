@@ -1,12 +1,14 @@
 import { AbortSwitch } from "../call/abort-switch.js";
 import { pause } from "../call/abortable.js";
+import { type Backoff, backoffMs } from "../call/backoff.js";
 import type { Clock } from "../call/clock.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import type { ClientResult, ConnectionCall } from "../era/client-era.js";
 import type { ClientLimits } from "../era/client-limits.js";
-import { InputRequiredError, McpError, ProtocolError } from "../protocol/errors.js";
+import { afterFirstAnswer, InputRequiredError, McpError, ProtocolError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import type { InputRequests, InputRequiredResult } from "../protocol/types/index.js";
+import { isPassing } from "./retry.js";
 
 /** Parts of the client that rounds of input requests use. */
 export interface InputRounds {
@@ -47,9 +49,41 @@ export async function answerInput(
       else params.inputResponses = await answerAll(inputRequests, lifetime, rounds);
     });
     if (requestState !== undefined) params.requestState = requestState;
-    result = await rounds.send({ ...first, params, id: undefined });
+    result = await sendRound({ ...first, params, id: undefined }, lifetime, rounds);
   }
   return result;
+}
+
+/** Delays before a round is sent again, if the server requests none. */
+const RESEND: Backoff = { delayMs: 250, maxDelayMs: 30_000 };
+
+/**
+ * Sends a round. If it was refused for now and no handler ran, sends it again: the answers of the user and the steps of
+ * the call would be lost otherwise.
+ */
+async function sendRound(request: ConnectionCall, lifetime: CallLifetime, rounds: InputRounds): Promise<ClientResult> {
+  const { clock, limits } = rounds;
+  for (let failures = 0; ; failures++) {
+    try {
+      return await rounds.send(request);
+    } catch (error) {
+      if (!isPassing(error) || !error.retrySafe || failures >= limits.maxResends) throw afterFirstAnswer(error);
+      const ms = Math.max(backoffMs(failures, RESEND), error.retryAfterMs ?? 0);
+      if (ms >= lifetime.leftMs) throw afterFirstAnswer(error);
+      await rounds.offWire(() => wait(ms, lifetime, clock));
+    }
+  }
+}
+
+/** Waits before a request. The silence of the server does not count meanwhile. */
+async function wait(ms: number, lifetime: CallLifetime, clock: Clock): Promise<void> {
+  lifetime.pauseIdle();
+  try {
+    await pause(clock, ms, lifetime.signal);
+    lifetime.throwIfAborted();
+  } finally {
+    lifetime.resumeIdle();
+  }
 }
 
 /** Handles all input requests. The first failure aborts the others. */

@@ -42,6 +42,11 @@ export interface ClientLimits {
    */
   readonly maxRounds: number;
   /**
+   * Maximum number of times that the answers to questions are sent again while the server refuses them for now.
+   * @default 10
+   */
+  readonly maxResends: number;
+  /**
    * Maximum number of pages read from a list.
    * @default 1000
    */
@@ -111,6 +116,7 @@ export const CLIENT_LIMITS: ClientLimits = {
   maxRedirects: 5,
   maxQuestions: 256,
   maxRounds: 16,
+  maxResends: 10,
   maxPages: 1000,
   maxItems: 100_000,
   maxTools: 1000,

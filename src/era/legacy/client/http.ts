@@ -240,6 +240,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
    */
   async #respond(body: string): Promise<void> {
     const { clock, reconnect } = this.#streams;
+    const { maxResends } = this.target.limits;
     const backoff = { delayMs: reconnect.firstDelayMs, maxDelayMs: reconnect.maxDelayMs };
     const session = this.#session;
     const wire = new AbortSwitch();
@@ -247,7 +248,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
       try {
         return await this.#deliver("POST of a response", body, session);
       } catch (error) {
-        if (failures >= reconnect.maxFruitless || !mayCome(error)) return this.#onUndelivered(error, session);
+        if (failures >= maxResends || !mayCome(error)) return this.#onUndelivered(error, session);
         const ms = Math.max(askedMs(error, backoff), backoffMs(failures, backoff));
         await this.wire.hold(wire, pause(clock, ms, wire.signal));
         if (this.closed) return;

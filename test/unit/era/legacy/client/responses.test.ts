@@ -27,7 +27,7 @@ test("a response is posted again when a busy server asks for it", async (t) => {
 
 test("a response is given up after some refusals, and with the connection", async (t) => {
   const clock = new FakeClock();
-  const { script, link, told } = await sessionWorld(t, { clock }, { reconnect: { maxFruitless: 1 } });
+  const { script, link, told } = await sessionWorld(t, { clock, limits: { maxResends: 1 } });
   const sent = link.respond("q", "{}");
   (await script.next(isResponse)).json("", 503, { "retry-after": "2" });
   await paused(clock, 1);
