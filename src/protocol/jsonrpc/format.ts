@@ -25,8 +25,9 @@ export function formatResult(id: RequestId, result: JsonText): string {
   return `{"jsonrpc":"2.0","id":${idText(id)},"result":${result}}`;
 }
 
-export function formatFailure(id: RequestId | undefined, error: RpcErrorObject): string {
-  return JSON.stringify(id === undefined ? { jsonrpc: "2.0", error } : { jsonrpc: "2.0", id, error });
+export function formatFailure(id: RequestId | bigint | undefined, error: RpcErrorObject): string {
+  const head = id === undefined ? "" : `"id":${idText(id)},`;
+  return `{"jsonrpc":"2.0",${head}"error":${JSON.stringify(error)}}`;
 }
 
 /** True if a handler's value can be serialized: it has no cycle, no BigInt, and no getter that throws. */
@@ -40,8 +41,8 @@ export function isWritable(value: unknown): boolean {
   }
 }
 
-function idText(id: RequestId): string {
-  return typeof id === "number" ? String(id) : JSON.stringify(id);
+function idText(id: RequestId | bigint): string {
+  return typeof id === "string" ? JSON.stringify(id) : String(id);
 }
 
 /**

@@ -90,7 +90,7 @@ export class InflightTable<Entry extends { readonly id: RequestId }> {
   }
 
   #claim(id: RequestId): RequestId {
-    if (!isRequestId(id)) throw new McpError("invalid_request_id", "A request id must be a string or an integer");
+    if (!isRequestId(id)) throw new McpError("invalid_request_id", "A request id must be a string or a safe integer");
     if (this.#entries.has(idKey(id))) {
       throw new McpError("duplicate_request_id", `Request id ${JSON.stringify(id)} is already in flight`);
     }

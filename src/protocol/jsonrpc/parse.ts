@@ -6,6 +6,8 @@ export interface ParseFailure {
   readonly code: -32700 | -32600;
   readonly message: string;
   readonly id: string | number | undefined;
+  /** Id of a request whose number JavaScript cannot represent. Only an error response can repeat it. */
+  readonly largeId?: bigint | undefined;
   /** True if the message is a malformed response. Responses are never answered. */
   readonly answer: boolean;
   /** True if a whole batch is refused. */
@@ -21,11 +23,6 @@ export type Parsed =
   | { readonly kind: "invalid"; readonly failure: ParseFailure };
 
 export function parseFrame(text: string): Parsed {
-  return parseText(text, classify);
-}
-
-/** Parses a text. `classify` converts a JSON value that is not a batch. */
-export function parseText<T>(text: string, classify: (value: unknown) => T): Parsed | T {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -35,7 +32,11 @@ export function parseText<T>(text: string, classify: (value: unknown) => T): Par
       failure: { code: -32700, message: "Parse error: not JSON", id: undefined, answer: false },
     };
   }
-  return Array.isArray(value) ? { kind: "batch", items: value } : classify(value);
+  if (Array.isArray(value)) return { kind: "batch", items: value };
+  const parsed = classify(value);
+  return parsed.kind === "invalid" && isObject(value) && isLarge(value.id)
+    ? withLargeId(parsed, text, value.id)
+    : parsed;
 }
 
 /** Determines the kind of a JSON value: request, notification, response or invalid. */
@@ -56,12 +57,27 @@ export function classifyCall(value: unknown): Parsed | undefined {
   if (typeof method !== "string") return invalid("method must be a string", id);
   if (params !== undefined && !isObject(params)) return invalid("params must be an object", id);
   if (id !== undefined) return { kind: "request", message: value as unknown as RpcRequest };
+  if (isLarge(value.id)) return invalid(`id must be a string or an integer within ±${LARGEST}`, undefined);
   if ("id" in value) return invalid("id must be a string or an integer", undefined);
   return { kind: "notification", message: value as unknown as RpcNotification };
 }
 
+/** True for a string, and for an integer that JavaScript represents exactly. Others would come back as another number. */
 export function isRequestId(value: unknown): value is string | number {
-  return typeof value === "string" || (typeof value === "number" && Number.isInteger(value));
+  return typeof value === "string" || Number.isSafeInteger(value);
+}
+
+const LARGEST = Number.MAX_SAFE_INTEGER;
+
+function isLarge(value: unknown): value is number {
+  return typeof value === "number" && Math.abs(value) > LARGEST;
+}
+
+/** Adds the id as it is written in the text, so that the sender can match the error to its request. */
+function withLargeId(parsed: Parsed & { readonly kind: "invalid" }, text: string, rounded: number): Parsed {
+  const written = [...text.matchAll(/"id"\s*:\s*(-?\d{16,40})\s*[,}]/g)].map(([, digits]) => digits as string);
+  const id = written.find((digits) => Number(digits) === rounded);
+  return { kind: "invalid", failure: { ...parsed.failure, largeId: id === undefined ? undefined : BigInt(id) } };
 }
 
 export function isFailure(

@@ -140,7 +140,7 @@ export class Peer {
     if (this.#closed === undefined) return this.#write(formatResult(id, result));
   }
 
-  respondError(id: RequestId | undefined, error: RpcErrorObject): void | Promise<void> {
+  respondError(id: RequestId | bigint | undefined, error: RpcErrorObject): void | Promise<void> {
     if (this.#closed === undefined) return this.#write(formatFailure(id, error));
   }
 

@@ -179,8 +179,9 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
   #onInvalid(failure: ParseFailure): void {
     const error = new RpcError(failure.code, failure.message);
     this.#runtime.report(error, { where: "connection", id: failure.id });
-    const meant = failure.id !== undefined || failure.batch === true;
-    if (meant && !failure.answer) this.#peer.respondError(failure.id, toErrorObject(error));
+    const id = failure.id ?? failure.largeId;
+    const meant = id !== undefined || failure.batch === true;
+    if (meant && !failure.answer) this.#peer.respondError(id, toErrorObject(error));
   }
 
   #batchProblem(items: readonly unknown[]): string | undefined {

@@ -1,11 +1,12 @@
-import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { McpServer, RpcError } from "bowline/server";
 import { FakeClock } from "bowline/testing";
 import { channelWires, eachWire, httpWires, legacyWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
+import { legacy, onEachHost, openSession } from "../../support/plain-http.js";
 import { enveloped, initialize, type Message, rawClient } from "../../support/raw-client.js";
 import { RawClient, scriptedServers, tokenOf, toolText } from "../../support/raw-peer.js";
-import { verifies } from "../../support/verifies.js";
+import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
 
@@ -181,7 +182,7 @@ verifies("protocol:request-id:coercion-canonical", scriptedServers, async ({ pee
     [0, ["-0", "", "00"]],
     [1000, ["1e3"]],
     [16, ["0x10"]],
-    [9007199254740992, ["9007199254740993"]],
+    [9007199254740991, ["9007199254740992", "9007199254740993"]],
   ] as const) {
     const call = client.callTool("a", {}, { id, onProgress: ({ progress }) => heard.push(progress) });
     await peer.asked("tools/call");
@@ -257,6 +258,47 @@ verifies("protocol:request-id:echo-verbatim", channelWires, async (world) => {
     equal((await client.request(id, "tools/call", { name: "refuse", arguments: {} })).error?.code, 4001);
     equal((await client.request(id, "no/such")).error?.code, -32601);
   }
+});
+
+const LARGE = ["9007199254740993", "-9007199254740993", "18446744073709551615"];
+const TOO_LARGE = /id must be a string or an integer within ±9007199254740991/;
+
+verifies("protocol:request-id:inbound-large", channelWires, async (world) => {
+  let ran = 0;
+  const server = new McpServer(me).method("vendor/run", {}, () => void ran++);
+  const client = await RawClient.open(world, server);
+  for (const id of LARGE) {
+    client.peer.send(`{"jsonrpc":"2.0","method":"vendor/run","params":{"id":9007199254740995},"id" : ${id}}`);
+    await client.peer.answerTo(Number(id));
+    const answer = client.peer.texts.at(-1) ?? "";
+    match(answer, new RegExp(`"id":${id},"error"`));
+    match(answer, TOO_LARGE);
+  }
+  equal(ran, 0);
+  ok((await client.request(9007199254740991, "vendor/run")).result);
+});
+
+proves("protocol:request-id:inbound-large", { wire: "http" }, "a POST is refused with 400", async (t) => {
+  await onEachHost(
+    t,
+    () => createServer().server,
+    async (ask) => {
+      const headers = await openSession(ask);
+      const modern = { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list" };
+      const meta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`;
+      for (const id of LARGE) {
+        for (const [sent, params] of [
+          [headers, "{}"],
+          [modern, `{"_meta":${meta}}`],
+        ] as const) {
+          const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/list","params":${params}}`;
+          const refused = await ask(legacy(body, { headers: sent }));
+          equal(refused.status, 400);
+          match(refused.text, TOO_LARGE);
+        }
+      }
+    },
+  );
 });
 
 verifies("protocol:request-id:inbound-invalid", channelWires, async (world) => {
