@@ -1,4 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { ConnectionError, connect, McpError, type PriorKnowledge, RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
@@ -162,12 +165,16 @@ proves("lifecycle:era:fallback-clean", wire, "on a channel nothing of the probe 
   ok(JSON.stringify(await run("auto")).includes(LEGACY));
 });
 
-proves(
-  "transport:stdio:probe:exit-fallback",
-  { wire: "modern-stdio" },
-  "a process that leaves is started again",
-  async (t) => {
-    const server = `
+for (const [what, says] of Object.entries({
+  "says why": 'console.error("unexpected method " + method);',
+  "is silent": "",
+})) {
+  proves(
+    "transport:stdio:probe:exit-fallback",
+    { wire: "modern-stdio" },
+    `a process that leaves and ${what}`,
+    async (t) => {
+      const server = `
     const me = { name: "shy", version: "1" };
     let open = false;
     const answer = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
@@ -177,30 +184,30 @@ proves(
         open = true;
         answer({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: me } });
       } else if (!open) {
-        console.error("unexpected method " + method);
+        ${says}
         process.exit(7);
       }
       else if (id !== undefined) answer({ id, result: { tools: [], pid: process.pid } });
     });`;
-    const starts: string[] = [];
-    const target = {
-      command: process.execPath,
-      args: ["-e", `console.error("start");${server}`],
-      stderr: (line: string) => void starts.push(line),
-    };
-    const client = await connect(target);
-    t.after(() => client.close());
-    equal(client.version, LEGACY);
-    deepEqual((await client.listTools()).tools, []);
-    deepEqual(starts, ["start", "unexpected method server/discover", "start"]);
+      const folder = mkdtempSync(join(tmpdir(), "bowline-"));
+      t.after(() => rmSync(folder, { recursive: true }));
+      const log = join(folder, "starts");
+      const args = ["-e", `require("node:fs").appendFileSync(process.argv[1], "start ");${server}`, log];
+      const target = { command: process.execPath, args, stderr: () => {} };
+      const client = await connect(target);
+      t.after(() => client.close());
+      equal(client.version, LEGACY);
+      deepEqual((await client.listTools()).tools, []);
+      equal(readFileSync(log, "utf8"), "start start ");
 
-    await rejects(connect(target, { era: "modern" }), (error) => {
-      ok(error instanceof ConnectionError, String(error));
-      equal(error.exitCode, 7);
-      return true;
-    });
-    const pinned = await connect(target, { version: MODERN });
-    t.after(() => pinned.close());
-    await rejects(pinned.listTools(), (error) => error instanceof ConnectionError && error.exitCode === 7);
-  },
-);
+      await rejects(connect(target, { era: "modern" }), (error) => {
+        ok(error instanceof ConnectionError, String(error));
+        equal(error.exitCode, 7);
+        return true;
+      });
+      const pinned = await connect(target, { version: MODERN });
+      t.after(() => pinned.close());
+      await rejects(pinned.listTools(), (error) => error instanceof ConnectionError && error.exitCode === 7);
+    },
+  );
+}

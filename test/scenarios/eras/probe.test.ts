@@ -14,6 +14,7 @@ import { connectWith } from "#src/client/connect.js";
 import { legacyClient } from "#src/era/legacy/client/era.js";
 import { modernClient } from "#src/era/modern/client/era.js";
 import { createPipePair } from "../../support/each-wire.js";
+import { answerAll, type Received, scripted } from "../../support/http-script.js";
 import { LEGACY, MODERN, ServerScript } from "../../support/server-script.js";
 import { proves } from "../../support/verifies.js";
 
@@ -86,6 +87,49 @@ proves(
     }
   },
 );
+
+/** Error responses with members that JSON-RPC does not allow. */
+const MALFORMED_ERRORS: readonly unknown[] = [
+  { code: "-32601", message: "Method not found" },
+  { code: "METHOD_NOT_FOUND", message: "no" },
+  { code: 1.5, message: "no" },
+  { message: "no" },
+  { code: -32601 },
+  "Method not found",
+  null,
+];
+
+proves("lifecycle:discover:malformed-error", wire, "an error of another form counts as legacy", async (t) => {
+  for (const error of MALFORMED_ERRORS) {
+    const script = stdio().on("server/discover", () => undefined);
+    const connecting = dial(t, script);
+    const { id } = await script.next("server/discover");
+    script.send({ id, error });
+    equal((await connecting).version, LEGACY);
+  }
+  const only = stdio().on("server/discover", () => undefined);
+  const refused = rejects(dial(t, only, { era: "modern" }), { name: "ProtocolError", message: /integer code/ });
+  const { id } = await only.next("server/discover");
+  only.send({ id, error: MALFORMED_ERRORS[0] });
+  await refused;
+});
+
+proves("lifecycle:discover:malformed-error", { wire: "modern-http" }, "in JSON, as an event, by status", async (t) => {
+  for (const error of MALFORMED_ERRORS) {
+    for (const how of ["json", "event", "status"]) {
+      const answer = (received: Received) => {
+        const message = { jsonrpc: "2.0", id: received.message.id, error };
+        if (how === "event") received.stream().event(message).end();
+        else received.json(message, how === "status" ? 400 : 200);
+      };
+      const { connectTo } = await scripted(
+        t,
+        answerAll(() => {}, answer),
+      );
+      equal((await connectTo()).version, LEGACY, `${how} ${JSON.stringify(error)}`);
+    }
+  }
+});
 
 proves(
   ["lifecycle:discover:adopt-result", "transport:stdio:probe:modern-result"],

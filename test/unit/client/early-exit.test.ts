@@ -24,12 +24,9 @@ function programIn(t: TestContext, script: string) {
 const readsFirst = (then: string) => `process.stdin.once("data", () => { ${then} })`;
 
 for (const [what, script, code, signal, said] of [
-  ["exits at once", "process.exit(3)", 3, null, []],
   ["exits at once and says why", 'console.error("no key");process.exit(1)', 1, null, ["no key"]],
-  ["has nothing to do", "", 0, null, []],
   ["is killed", 'process.kill(process.pid, "SIGKILL")', null, "SIGKILL", []],
   ["cannot initialize", 'console.error("failed to initialize the store");process.exit(2)', 2, null, 1],
-  ["reads and exits without a word", readsFirst("process.exit(4)"), 4, null, []],
 ] as const) {
   test(`a program that ${what} is started once, and told with its exit and last words`, async (t) => {
     const { target, starts } = programIn(t, script);
@@ -46,11 +43,23 @@ for (const [what, script, code, signal, said] of [
   });
 }
 
-test("a silent exit at the probe is told with the way to servers that leave so", async (t) => {
-  const { target } = programIn(t, readsFirst("process.exit(4)"));
-  await rejects(connect(target), /exited with code 4.*era "legacy"/);
-  await rejects(connect(target, { era: "legacy" }), (error) => !String(error).includes("legacy"));
-});
+for (const [what, script, code] of [
+  ["reads and exits without a word", readsFirst("process.exit(4)"), 4],
+  ["exits at once", "process.exit(3)", 3],
+  ["has nothing to do", "", 0],
+] as const) {
+  test(`a program that ${what} may be an older server, and is started once more`, async (t) => {
+    for (const [era, times] of [
+      ["auto", 2],
+      ["modern", 1],
+      ["legacy", 1],
+    ] as const) {
+      const { target, starts } = programIn(t, script);
+      await rejects(connect(target, { era }), { name: "ConnectionError", exitCode: code });
+      equal(starts(), "start ".repeat(times), era);
+    }
+  });
+}
 
 for (const [when, delayed] of [
   ["before the probe is written", "gone"],

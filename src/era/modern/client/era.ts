@@ -1,5 +1,5 @@
 import type { CallLifetime } from "../../../call/lifetime.js";
-import { ConnectionError, endOf, isVersionList, TimeoutError } from "../../../protocol/errors.js";
+import { ConnectionError, isVersionList, ProtocolError, TimeoutError } from "../../../protocol/errors.js";
 import type { RpcErrorObject, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import { mustBe } from "../../../protocol/text.js";
 import type { DiscoverResult } from "../../../protocol/types/index.js";
@@ -76,21 +76,27 @@ async function probe(
   { versions, last, onAnswer }: OpenOptions,
   lifetime: CallLifetime,
 ): Promise<DiscoverResult> {
-  let answer = await ask(connection, lifetime, onAnswer);
+  let answer = await ask(connection, lifetime, last, onAnswer);
   const supported = "error" in answer ? supportedIn(answer.error) : undefined;
   if (supported !== undefined) {
     connection.version = mutual(versions, supported, refusalOf(answer));
-    answer = await ask(connection, lifetime);
+    answer = await ask(connection, lifetime, last);
   }
   if ("error" in answer) throw verdict(answer.error, last);
   return asDiscovered(answer.result, versions);
 }
 
 /**
- * Sends `server/discover`. A timeout on a channel, or an HTTP status from 400 to 499 other than 401 and 403, suggests
- * another era. A lost connection suggests it only if the last output of the server process is about the request.
+ * Sends `server/discover`. A timeout on a channel, a malformed response, or an HTTP status from 400 to 499 other than 401
+ * and 403, suggests another era. A lost connection suggests it only if the server process exited without output, or its
+ * last output is about the request.
  */
-async function ask(connection: ModernConnection, lifetime: CallLifetime, onAnswer?: () => void): Promise<RpcResponse> {
+async function ask(
+  connection: ModernConnection,
+  lifetime: CallLifetime,
+  last: boolean,
+  onAnswer?: () => void,
+): Promise<RpcResponse> {
   try {
     return await connection.probe(lifetime, onAnswer);
   } catch (error) {
@@ -98,6 +104,7 @@ async function ask(connection: ModernConnection, lifetime: CallLifetime, onAnswe
       if (error instanceof TimeoutError) throw older("did not answer server/discover", error);
       if (error instanceof ConnectionError && error.delivery === "sent") throw leftAtProbe(error);
     }
+    if (error instanceof ProtocolError && !last) throw older(`sent no valid response: ${error.message}`, error);
     const status = error instanceof ConnectionError ? error.status : undefined;
     if (status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403) {
       throw older(`answered server/discover with status ${status}`, error);
@@ -112,14 +119,14 @@ const ABOUT_THE_PROBE =
 
 /**
  * Interprets the exit of a server process during the probe. It exited because of the probe, or because it cannot run,
- * in which case another start would not help. Its last output decides.
+ * in which case another start would not help. Its last output decides. Without any output, only another start can tell.
  */
 function leftAtProbe(error: ConnectionError): Error {
-  if (error.stderr.some((line) => ABOUT_THE_PROBE.test(line))) return older("exited at server/discover", error);
-  const isMute = typeof error.exitCode === "number" && error.stderr.length === 0 && error.likelyCause === undefined;
-  if (!isMute) return error;
-  const advice = 'if it is a legacy server that exits at server/discover, connect with era "legacy"';
-  return new ConnectionError(`${error.message}; ${advice}`, { ...endOf(error), delivery: "sent", cause: error });
+  const { exitCode, stderr, likelyCause } = error;
+  const isMute = stderr.length === 0 && (exitCode === 0 || (typeof exitCode === "number" && likelyCause === undefined));
+  return isMute || stderr.some((line) => ABOUT_THE_PROBE.test(line))
+    ? older("exited at server/discover", error)
+    : error;
 }
 
 /** Creates the error for a server that seems to be older, with advice for a caller that excluded legacy versions. */
