@@ -26,7 +26,7 @@ proves(
   async () => {
     const { endpoint } = createServer();
     const client = await endpoint.open();
-    for (const version of ["1999-01-01", "", "garbage", "2025-06-18"]) {
+    for (const version of ["1999-01-01", "", "garbage"]) {
       const headers = { "mcp-protocol-version": version };
       for (const exchange of [
         client.request(1, "ping", {}, headers),
@@ -100,6 +100,22 @@ proves("hosting:http:protocol-version-session", http, "a missing header means th
   const exchange = await status(client.post(call(1)), 200);
   assert.equal(blocks(exchange)[0]?.data, "");
   assert.equal(textOf(messages(exchange)[0]), "2025-11-25");
+});
+
+proves("hosting:http:protocol-version-other", http, "the session keeps the version of its handshake", async () => {
+  const { endpoint, calls } = createServer();
+  const client = await endpoint.open("2025-06-18");
+  for (const version of ["2025-11-25", "2025-03-26", "2024-11-05"]) {
+    const headers = { "mcp-protocol-version": version };
+    assert.equal(textOf(await answer(client.post(call(1), headers))), "2025-06-18");
+    await status(client.post([call(2)], headers), 400);
+    await status(client.notify("notifications/roots/list_changed"), 202);
+    const listening = client.get(undefined, headers);
+    await until(() => listening.status === 200);
+    listening.disconnect();
+  }
+  assert.equal(calls.length, 3);
+  await status(client.delete({ "mcp-protocol-version": "2025-11-25" }), 200);
 });
 
 proves("hosting:http:protocol-version-future-initialize", http, "grants nothing of that version", async () => {

@@ -118,7 +118,7 @@ class LegacyBinding implements HttpBinding {
     if (exchange.method === "POST") return this.#post(exchange, body, version);
     if (!this.#methods.includes(exchange.method)) return this.#refuse(exchange, this.#notAllowed(exchange.method));
     const serve = exchange.method === "GET" ? this.#listen : this.#delete;
-    const session = this.#find(exchange, body, version);
+    const session = this.#find(exchange, body);
     if (session instanceof Promise)
       this.#serveLater(exchange, body, session, (found) => serve.call(this, exchange, found));
     else if (session !== undefined) serve.call(this, exchange, session);
@@ -170,7 +170,7 @@ class LegacyBinding implements HttpBinding {
       this.#open(exchange, body.message, kind).catch((error: unknown) => this.#refuseFailed(exchange, error, body));
       return;
     }
-    const session = this.#find(exchange, body, version);
+    const session = this.#find(exchange, body);
     if (session instanceof Promise)
       this.#serveLater(exchange, body, session, (found) => this.#postTo(found, exchange, body, kind));
     else if (session !== undefined) this.#postTo(session, exchange, body, kind);
@@ -255,12 +255,11 @@ class LegacyBinding implements HttpBinding {
     );
   }
 
-  /** Finds the session that the exchange names. If there is none, or its version differs, answers the exchange. */
-  #find(
-    exchange: HttpExchange,
-    body: Parsed | undefined,
-    version: string | undefined,
-  ): MaybePromise<HttpSession | undefined> {
+  /**
+   * Finds the session that the exchange names. If there is none, answers the exchange. The session keeps the version of
+   * its handshake, although some clients name another one that the server supports.
+   */
+  #find(exchange: HttpExchange, body: Parsed | undefined): MaybePromise<HttpSession | undefined> {
     const sessionId = exchange.header(SESSION_ID);
     if (sessionId === undefined)
       return this.#refuse(
@@ -269,25 +268,12 @@ class LegacyBinding implements HttpBinding {
         body,
       );
     const found = this.#table.find(sessionId, exchange.principal);
-    if (!(found instanceof Promise)) return this.#check(found, exchange, body, version);
-    return found.then((found) => this.#check(this.#closed ? shuttingDown : found, exchange, body, version));
+    if (!(found instanceof Promise)) return this.#check(found, exchange, body);
+    return found.then((found) => this.#check(this.#closed ? shuttingDown : found, exchange, body));
   }
 
-  #check(
-    session: HttpSession | HttpRefusal,
-    exchange: HttpExchange,
-    body: Parsed | undefined,
-    version: string | undefined,
-  ): HttpSession | undefined {
-    if (!(session instanceof HttpSession)) return this.#refuse(exchange, session, body);
-    if (version !== undefined && version !== session.version) {
-      return this.#refuse(
-        exchange,
-        refusal(400, `Unsupported protocol version: ${version} (the session uses ${session.version})`),
-        body,
-      );
-    }
-    return session;
+  #check(found: HttpSession | HttpRefusal, exchange: HttpExchange, body: Parsed | undefined): HttpSession | undefined {
+    return found instanceof HttpSession ? found : this.#refuse(exchange, found, body);
   }
 
   #onIdle(session: HttpSession): void {
