@@ -3,6 +3,14 @@ import { isVersionList } from "../protocol/errors.js";
 /** Protocol versions with a handshake, newest first. */
 export const HANDSHAKE_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] as const;
 
+/** Published draft of the oldest version. Servers that answer it are served as that version, as other clients do. */
+const DRAFT = { version: "2024-10-07", of: "2024-11-05" };
+
+/** True if a version that a server names in the handshake is among these. */
+export function isAmong(versions: readonly string[], named: string): boolean {
+  return versions.includes(named === DRAFT.version ? DRAFT.of : named);
+}
+
 /** Only version with batches. */
 export const BATCHING_VERSION = "2025-03-26";
 

@@ -3,7 +3,7 @@ import { type ClientOptions, connect, McpError, VersionError } from "bowline/cli
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { createPipePair, eachWire, legacyWires, type World } from "../../support/each-wire.js";
-import { HttpScript } from "../../support/http-script.js";
+import { HttpScript, scripted } from "../../support/http-script.js";
 import { LEGACY_VERSIONS, MODERN, ServerScript } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -30,6 +30,38 @@ proves(
     }
   },
 );
+
+const DRAFT = "2024-10-07";
+
+proves("lifecycle:version:draft-answer", { wire: "legacy-memory" }, "is spoken as 2024-11-05", async (t) => {
+  const script = new ServerScript().legacy(DRAFT, { tools: {} });
+  const client = await connect({ channel: script.channel }, { era: "legacy" });
+  t.after(() => client.close());
+  equal(client.version, DRAFT);
+  script.on("tools/call", { result: { toolResult: "old" } });
+  deepEqual((await client.callTool("t")).content, []);
+  const refusing = new ServerScript().legacy(DRAFT);
+  await rejects(connect({ channel: refusing.channel }, { versions: ["2025-11-25"] }), VersionError);
+  await refusing.closed;
+});
+
+proves("lifecycle:version:draft-answer", { wire: "legacy-http" }, "headers name what was answered", async (t) => {
+  const initialized = { protocolVersion: DRAFT, capabilities: { tools: {} }, serverInfo: me };
+  const { script, connectTo } = await scripted(t, (received) => {
+    if (received.method === "GET") received.status(405);
+    else if (received.method === "DELETE") received.status(204);
+    else if (received.rpcMethod === "initialize") received.result(initialized, { "mcp-session-id": "s" });
+    else if (received.rpcMethod === "tools/list") received.result({ tools: [] });
+    else received.status(202);
+  });
+  const client = await connectTo({ era: "legacy" });
+  deepEqual((await client.listTools()).tools, []);
+  equal(script.all("tools/list")[0]?.headers["mcp-protocol-version"], DRAFT);
+  const { session } = client;
+  await client.close({ keepSession: true });
+  const again = await connectTo({ session });
+  deepEqual((await again.listTools()).tools, []);
+});
 
 for (const [id, answered, options] of [
   ["lifecycle:version:reject-unsupported", "2099-01-01", {}],

@@ -19,7 +19,7 @@ import {
 } from "../../client-era.js";
 import { assertDescription } from "../../client-limits.js";
 import { type ClientTransport, type HttpTarget, NO_RECEIVER, type TransportTarget } from "../../transport.js";
-import { supportedIn } from "../../versions.js";
+import { isAmong, supportedIn } from "../../versions.js";
 import { capabilitiesAt, identityAt } from "../initialize.js";
 import { legacyResults } from "../results.js";
 import { LegacyConnection } from "./connection.js";
@@ -61,7 +61,7 @@ async function resumeSession(
   if (wire.kind !== "http") throw invalidSession("only a connection over HTTP has a session");
   if (typeof id !== "string" || typeof version !== "string")
     throw invalidSession("pass `client.session` of a connection to the same server");
-  if (!options.versions.includes(version)) throw invalidSession(`allow its version ${quoted(version)}`);
+  if (!isAmong(options.versions, version)) throw invalidSession(`allow its version ${quoted(version)}`);
   const firstId = Math.floor(Math.random() * 2 ** 50);
   const transport = new LegacyHttpTransport(wire.target, { session: { id, version }, firstId });
   const connection = new LegacyConnection(era, transport, runtime);
@@ -178,7 +178,7 @@ async function initialize(
   if ("error" in response) throw refusal(response.error, last);
   assertDescription("initialize", response.result, runtime.limits);
   const result = asInitialized(response.result);
-  if (versions.includes(result.protocolVersion)) return result;
+  if (isAmong(versions, result.protocolVersion)) return result;
   throw new VersionError(
     `No common protocol version: the server answered ${oneLine(result.protocolVersion)}, this client supports ${versions.join(", ")}`,
     [result.protocolVersion],
