@@ -27,8 +27,8 @@ function toProgress(params: Params): CallProgress {
   const content = (params._meta as Params | undefined)?.[PARTIAL_CONTENT_KEY] as readonly ContentBlock[] | undefined;
   return {
     progress,
-    ...(total === undefined ? undefined : { total }),
-    ...(message === undefined ? undefined : { message }),
+    ...(typeof total === "number" ? { total } : undefined),
+    ...(typeof message === "string" ? { message } : undefined),
     ...(Array.isArray(content) ? { content } : undefined),
   };
 }

@@ -6,6 +6,7 @@ import { McpError, type RequiredUrl } from "../protocol/errors.js";
 import { INVALID_PARAMS, invalidParams, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { inputShapes } from "../protocol/shapes/input.js";
+import { withoutNulls } from "../protocol/shapes/nulls.js";
 import { describeIssues, mustBe, quoted } from "../protocol/text.js";
 import type {
   CreateMessageParams,
@@ -40,13 +41,16 @@ export async function answerServerRequest(
     },
     progress,
   };
-  if (!inputShapes.has(method)) return answerOwn(options, method, params, ctx);
-  assertSupported(options, method, params);
-  const question = { method, params } as unknown as InputRequest;
-  const problem = inputShapes.get(method)?.params(params) ?? findQuestionProblem(question);
+  const shape = inputShapes.get(method);
+  if (shape === undefined) return answerOwn(options, method, params, ctx);
+  const refused = shape.params(params);
+  const read = refused === undefined ? params : withoutNulls(shape.params, params ?? {}, refused);
+  assertSupported(options, method, read ?? params);
+  const question = { method, params: read } as unknown as InputRequest;
+  const problem = read === undefined ? refused : findQuestionProblem(question);
   if (problem !== undefined) throw invalidParams(method, problem);
   const result = await ask(options, question, ctx);
-  const mistake = inputShapes.get(method)?.result(result) ?? findAnswerProblem(question, result);
+  const mistake = shape.result(result) ?? findAnswerProblem(question, result);
   if (mistake !== undefined) throw wrongAnswer(method, mustBe(mistake));
   return result as unknown as ClientResult;
 }

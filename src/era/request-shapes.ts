@@ -1,7 +1,7 @@
 import { ProtocolError } from "../protocol/errors.js";
-import type { Check } from "../protocol/json.js";
-import { INVALID_PARAMS, INVALID_REQUEST, Refusal } from "../protocol/jsonrpc/errors.js";
-import type { RequestId, RpcNotification, RpcRequest } from "../protocol/jsonrpc/message.js";
+import type { Check, Problem } from "../protocol/json.js";
+import { INVALID_PARAMS, INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
+import type { Params, RequestId, RpcNotification, RpcRequest } from "../protocol/jsonrpc/message.js";
 import { LOGGING_LEVELS } from "../protocol/logging.js";
 import { completionReference, params } from "../protocol/shapes/common.js";
 import {
@@ -16,8 +16,9 @@ import {
   stringOrInteger,
   uri,
 } from "../protocol/shapes/kit.js";
+import { withoutNulls } from "../protocol/shapes/nulls.js";
 import { mustBe, oneLine } from "../protocol/text.js";
-import type { MethodShape, NotificationTable } from "./server-era.js";
+import type { Call, MethodShape, NotificationTable } from "./server-era.js";
 import type { ServerLimits } from "./server-limits.js";
 
 /** Shapes of the methods that are equal in every protocol version. Each era adds its own members. */
@@ -71,6 +72,17 @@ export const notifications: ReadonlyMap<string, Check> = new Map([
   ["notifications/tools/list_changed", noParams],
   ["notifications/prompts/list_changed", noParams],
 ]);
+
+/**
+ * Returns the params of a call that were refused, without members that are null. Throws if they are refused all the
+ * same, or if only servers send this method.
+ */
+export function readAgain({ era, method, params }: Call, check: Check, problem: Problem): Params {
+  if (era.methods.get(method)?.from === "server") throw methodNotFound(method);
+  const read = withoutNulls(check, params, problem);
+  if (read === undefined) throw invalidParams(method, problem);
+  return read;
+}
 
 /** Refuses a request whose id or progress token is too long to be kept and echoed. */
 export function longIdRefusal(

@@ -18,7 +18,7 @@ export class ServedCall implements Call {
   readonly session: EraSession | undefined;
   readonly id: RequestId;
   readonly method: string;
-  readonly params: Params;
+  params: Params;
   readonly client: ClientDescription;
   readonly wire: ServerWire;
   readonly origin: CallOrigin;
@@ -47,7 +47,7 @@ export class ServedCall implements Call {
     this.id = facts.id;
     this.method = facts.method;
     this.params = facts.params;
-    this.inputResponses = facts.params.inputResponses as InputResponses | undefined;
+    this.inputResponses = (facts.params.inputResponses ?? undefined) as InputResponses | undefined;
     this.client = facts.client;
     this.wire = facts.wire;
     this.origin = facts.origin;

@@ -107,6 +107,8 @@ export interface CallInit {
 
 /** Request that is being served. It ends once. */
 export interface Call extends CallInit {
+  /** Params as the client sent them. Members that are null are left out if the method does not allow them. */
+  params: Params;
   /** Aborted when the call is cancelled, its connection ends, or the server shuts down. */
   readonly end: AbortSwitch;
   /** State that the author put into the result of an earlier round. */

@@ -1,9 +1,10 @@
 import { composeInterceptors } from "../call/interceptor.js";
 import { andThen, type MaybePromise } from "../call/maybe-promise.js";
 import { Busy } from "../era/busy.js";
+import { readAgain } from "../era/request-shapes.js";
 import type { Call, HandlerResult, Outcome, ServerRuntime } from "../era/server-era.js";
 import { RpcError } from "../protocol/errors.js";
-import { INTERNAL_ERROR, invalidParams, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
+import { INTERNAL_ERROR, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
 import { isWritable } from "../protocol/jsonrpc/format.js";
 import { params } from "../protocol/shapes/common.js";
 import type { Admission } from "./admission.js";
@@ -90,7 +91,7 @@ function dispatch(server: MethodTables, call: Call): MaybePromise<HandlerResult>
   if (shape === undefined && server.isSpecified(method)) throw methodNotFound(method);
 
   const problem = (shape?.params ?? anyParams)(call.params);
-  if (problem !== undefined) throw invalidParams(method, problem);
+  if (problem !== undefined) call.params = readAgain(call, shape?.params ?? anyParams, problem);
 
   const custom = server.registry.methods.get(method);
   if (custom !== undefined) return runCustom(server, custom, call);

@@ -55,6 +55,7 @@ export function classifyCall(value: unknown): Parsed | undefined {
   if (jsonrpc !== "2.0") return invalid('jsonrpc must be "2.0"', id);
   if (!("method" in value)) return undefined;
   if (typeof method !== "string") return invalid("method must be a string", id);
+  if (params === null) return classifyCall(withoutParams(value));
   if (params !== undefined && !isObject(params)) return invalid("params must be an object", id);
   if (id !== undefined) return { kind: "request", message: value as unknown as RpcRequest };
   if (isLarge(value.id)) return invalid(`id must be a string or an integer within ±${LARGEST}`, undefined);
@@ -78,6 +79,11 @@ function withLargeId(parsed: Parsed & { readonly kind: "invalid" }, text: string
   const written = [...text.matchAll(/"id"\s*:\s*(-?\d{16,40})\s*[,}]/g)].map(([, digits]) => digits as string);
   const id = written.find((digits) => Number(digits) === rounded);
   return { kind: "invalid", failure: { ...parsed.failure, largeId: id === undefined ? undefined : BigInt(id) } };
+}
+
+/** Leaves out params that are null, which some libraries write for a message without params. */
+function withoutParams({ params: _, ...rest }: { readonly [member: string]: unknown }): object {
+  return rest;
 }
 
 export function isFailure(

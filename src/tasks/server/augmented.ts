@@ -1,3 +1,4 @@
+import { readAgain } from "../../era/request-shapes.js";
 import type { Call, HandlerResult, Result } from "../../era/server-era.js";
 import { AUGMENTING_VERSION } from "../../era/versions.js";
 import { RpcError } from "../../protocol/errors.js";
@@ -5,7 +6,6 @@ import { isObject } from "../../protocol/json.js";
 import {
   INTERNAL_ERROR,
   INVALID_PARAMS,
-  invalidParams,
   METHOD_NOT_FOUND,
   methodNotFound,
   Refusal,
@@ -73,8 +73,9 @@ export class AugmentedTasks {
 
   async #call(call: Call, next: Next): Promise<HandlerResult> {
     const { host, service, modeOf, sees } = this.#options;
-    const problem = call.era.methods.get(call.method)?.params(call.params);
-    if (problem !== undefined) throw invalidParams(call.method, problem);
+    const check = call.era.methods.get(call.method)?.params;
+    const problem = check?.(call.params);
+    if (check !== undefined && problem !== undefined) call.params = readAgain(call, check, problem);
     const name = call.params.name as string;
     const task = call.params.task as { readonly ttl?: number } | undefined;
     const mode = modeOf(name);

@@ -237,7 +237,8 @@ export class TasksExtension extends ServerExtension {
  * request only. A tool that runs as a task only never sends answers to be repeated without a state.
  */
 function isLaterRound({ params }: Call, { support }: TaskMode): boolean {
-  return params.requestState !== undefined || (params.inputResponses !== undefined && support === "optional");
+  const { requestState = null, inputResponses = null } = params;
+  return requestState !== null || (inputResponses !== null && support === "optional");
 }
 
 /**

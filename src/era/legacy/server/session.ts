@@ -7,6 +7,7 @@ import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../.
 import type { Params, RpcNotification, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { NO_BATCHES } from "../../../protocol/jsonrpc/peer.js";
 import { isWanted } from "../../../protocol/logging.js";
+import { withoutNulls } from "../../../protocol/shapes/nulls.js";
 import type { InitializeParams, LoggingLevel } from "../../../protocol/types/index.js";
 import type { Change } from "../../../store/change-bus.js";
 import { longIdRefusal, notificationProblem } from "../../request-shapes.js";
@@ -280,9 +281,11 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
 
   #open(params: Params | undefined): Refusal | undefined {
     if (this.opened) return new Refusal(INVALID_REQUEST, "Invalid request: this connection is already initialized");
-    const problem = legacyMethods.get("initialize")?.params(params);
-    if (problem !== undefined) return invalidParams("initialize", problem);
-    const given = params as unknown as InitializeParams;
+    const { params: check } = legacyMethods.get("initialize")!;
+    const problem = check(params);
+    const read = problem === undefined ? params : withoutNulls(check, params ?? {}, problem);
+    if (problem !== undefined && read === undefined) return invalidParams("initialize", problem);
+    const given = read as unknown as InitializeParams;
     const { protocolVersion } = given;
     const served = this.#runtime.versions.filter((version) => this.#era.versions.includes(version));
     const version = served.includes(protocolVersion) ? protocolVersion : (served[0] ?? HANDSHAKE_VERSIONS[0]);
