@@ -41,7 +41,7 @@ export const pack = {
 
 function strays(files) {
   const welcome =
-    /^(dist\/.+\.(js|js\.map|d\.ts)|docs\/.+\.(md|svg|png)|(README|CHANGELOG)\.md|llms\.txt|LICENSE|package\.json)$/;
+    /^(dist\/.+\.(js|js\.map|d\.ts)|docs\/.+\.(md|svg|png)|(README|CHANGELOG|SECURITY)\.md|llms\.txt|LICENSE|package\.json)$/;
   return files
     .filter((path) => !welcome.test(path))
     .map((path) => `the tarball contains ${path}, which scripts/check-pack.mjs does not expect`);
@@ -49,7 +49,14 @@ function strays(files) {
 
 /** The package contains its documentation and names the repository. */
 function missing(files, folder) {
-  const pages = ["README.md", "CHANGELOG.md", "llms.txt", "LICENSE", ...filesBelow(at("docs"), ".md").map(shown)];
+  const pages = [
+    "README.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "llms.txt",
+    "LICENSE",
+    ...filesBelow(at("docs"), ".md").map(shown),
+  ];
   const manifest = readJson(join(folder, "package.json"));
   return [
     ...pages.filter((page) => !files.includes(page)).map((page) => `the tarball lacks ${page}`),

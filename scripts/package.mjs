@@ -39,7 +39,7 @@ function declarations() {
 
 /** Adds the pages. Links to files outside of the package are changed to lead to the repository. */
 function putPages() {
-  const pages = [at("README.md"), at("CHANGELOG.md"), ...filesBelow(at("docs"), ".md")];
+  const pages = [at("README.md"), at("CHANGELOG.md"), at("SECURITY.md"), ...filesBelow(at("docs"), ".md")];
   const files = [at("LICENSE"), at("llms.txt"), ...filesBelow(at("docs"), ".svg", ".png")];
   const staying = new Set([...pages, ...files]);
   const { homepage } = readJson(at("package.json"));
