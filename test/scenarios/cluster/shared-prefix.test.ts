@@ -1,24 +1,23 @@
 import { deepEqual, equal, match, throws } from "node:assert/strict";
-import { type TestContext, test } from "node:test";
+import type { TestContext } from "node:test";
 import { createMemoryIssuerStore, type IssuerStore } from "bowline/auth/issuer";
 import { connect } from "bowline/client";
 import { authStore, createMemoryState, issuerStore } from "bowline/cluster";
 import { McpServer, type ServerOptions } from "bowline/server";
 import { defineState } from "bowline/state";
 import { tasks } from "bowline/tasks/server";
-import { AuthWorld } from "../../support/auth-world.js";
+import { eachEra } from "../../support/auth-world.js";
 import { gate } from "../../support/gate.js";
 import { CLIENT, createPkce, IssuerWorld } from "../../support/issuer-world.js";
 import { answer, LegacyClient, LegacyEndpoint, status, textOf } from "../../support/legacy-endpoint.js";
 import { modernRequest } from "../../support/modern-request.js";
 import { initialize } from "../../support/plain-http.js";
 import { TaskNodes } from "../../support/task-nodes.js";
-import { proves } from "../../support/verifies.js";
+import { proves, verifies } from "../../support/verifies.js";
 
 const stateKeys = [{ id: "k", secret: new Uint8Array(32) }];
 
-test("the requests of a user never have the tokens of another user of the same cluster", async (t) => {
-  const world = await AuthWorld.open(t, "modern");
+verifies("cluster:apart:users", "a user never gets the tokens of another", eachEra, async (world) => {
   const state = createMemoryState();
   const storeOf = (user: string) => authStore(state.node(), { user });
   equal((await world.call(world.oauth({ store: storeOf("ann") }))).status, 200);
@@ -33,7 +32,7 @@ test("the requests of a user never have the tokens of another user of the same c
   equal(world.arrivals.length, 1);
 });
 
-test("no name of a user reaches the values or locks of another user", async () => {
+proves("cluster:apart:users", {}, "no name of a user reaches the values or locks of another user", async () => {
   const cluster = createMemoryState().node();
   const names = ["a", "a/b", "a%2Fb", "a ", "A", "ä", "a\u0308", "a:b", "..", "a\u0000"];
   const stores = names.map((user) => authStore(cluster, { user }));
@@ -51,7 +50,7 @@ test("no name of a user reaches the values or locks of another user", async () =
   equal(await lockAll(), "all at once");
 });
 
-test("a store of tokens needs the name of its user", () => {
+proves("cluster:apart:users", {}, "a store of tokens needs the name of its user", () => {
   const cluster = createMemoryState().node();
   for (const options of [undefined, {}, { user: "" }, { user: 7 }, { user: "\ud800" }])
     throws(() => authStore(cluster, options as never), { name: "DefinitionError", message: /^authStore: .*user/ });
@@ -62,9 +61,14 @@ for (const [name, createStore] of [
   ["a cluster", () => issuerStore(createMemoryState().node())],
   ["a memory store", () => createMemoryIssuerStore()],
 ] as const) {
-  test(`two issuers in ${name} share neither clients nor codes nor tokens`, async (t) => {
-    await issuersApart(t, createStore());
-  });
+  proves(
+    "cluster:apart:issuers",
+    {},
+    `two issuers in ${name} share neither clients nor codes nor tokens`,
+    async (t) => {
+      await issuersApart(t, createStore());
+    },
+  );
 }
 
 async function issuersApart(t: TestContext, store: IssuerStore): Promise<void> {
@@ -100,8 +104,8 @@ async function connectTo(t: TestContext, server: McpServer) {
 }
 
 proves(
-  "state:caller:own",
-  { wire: "modern-http" },
+  ["state:caller:own", "cluster:apart:servers"],
+  {},
   "two servers in one cluster share no value of ctx.state",
   async (t) => {
     const state = createMemoryState();
@@ -125,7 +129,7 @@ proves(
   },
 );
 
-test("two servers in one cluster have a rate of their own", async (t) => {
+proves("cluster:apart:servers", {}, "two servers in one cluster have a rate of their own", async (t) => {
   const state = createMemoryState();
   const open = (name: string, burst: number) =>
     connectTo(
@@ -145,52 +149,62 @@ test("two servers in one cluster have a rate of their own", async (t) => {
   equal((await bank.callTool("a")).text, "a");
 });
 
-test("a task of one server does not exist at another server of the cluster, which does not run it", async (t) => {
-  const world = new TaskNodes(t);
-  const free = gate();
-  const define = (text: string, wait?: Promise<unknown>) => (server: McpServer) =>
-    void server.tool("work", { task: "optional" }, async () => {
-      await wait;
-      return text;
-    });
-  const bank = world.node(define("bank"), { server: { stateAudience: "bank" } });
-  const shop = world.node(define("shop", free.opened), { tasks: { limits: { maxRunning: 1 } } });
-  const ids = [await shop.client.start("work"), await shop.client.start("work")];
-  await world.until("the node is full", () => shop.extension.running === 1);
-  await world.pass(10_000);
-  for (const taskId of ids) {
-    equal((await shop.client.get(taskId)).status, "working");
-    for (const method of ["tasks/get", "tasks/cancel", "tasks/update"]) {
-      const { error } = await bank.client.request(method, { taskId, inputResponses: {} });
-      equal(error?.code, -32602, method);
+proves(
+  "cluster:apart:servers",
+  {},
+  "a task of one server does not exist at another server of the cluster, which does not run it",
+  async (t) => {
+    const world = new TaskNodes(t);
+    const free = gate();
+    const define = (text: string, wait?: Promise<unknown>) => (server: McpServer) =>
+      void server.tool("work", { task: "optional" }, async () => {
+        await wait;
+        return text;
+      });
+    const bank = world.node(define("bank"), { server: { stateAudience: "bank" } });
+    const shop = world.node(define("shop", free.opened), { tasks: { limits: { maxRunning: 1 } } });
+    const ids = [await shop.client.start("work"), await shop.client.start("work")];
+    await world.until("the node is full", () => shop.extension.running === 1);
+    await world.pass(10_000);
+    for (const taskId of ids) {
+      equal((await shop.client.get(taskId)).status, "working");
+      for (const method of ["tasks/get", "tasks/cancel", "tasks/update"]) {
+        const { error } = await bank.client.request(method, { taskId, inputResponses: {} });
+        equal(error?.code, -32602, method);
+      }
     }
-  }
-  free.open();
-  for (const taskId of ids) {
-    await world.until("the task has ended", async () => (await shop.client.get(taskId)).status !== "working");
-    equal(await shop.client.text(taskId), "shop");
-  }
-});
+    free.open();
+    for (const taskId of ids) {
+      await world.until("the task has ended", async () => (await shop.client.get(taskId)).status !== "working");
+      equal(await shop.client.text(taskId), "shop");
+    }
+  },
+);
 
-test("a session of one server is unknown at another server of the cluster", async (t) => {
-  const state = createMemoryState();
-  const open = (stateAudience: string) => {
-    const endpoint = new LegacyEndpoint({}, { cluster: state.node(), stateKeys, stateAudience });
-    endpoint.server.tool("where", {}, () => stateAudience);
-    t.after(() => endpoint.server.close());
-    return endpoint;
-  };
-  const [shop, again, bank] = [open("shop"), open("shop"), open("bank")];
-  const client = await shop.open();
-  const here = new LegacyClient(again, { session: client.id });
-  equal(textOf(await answer(here.call(1, "where"))), "shop");
-  const there = new LegacyClient(bank, { session: client.id });
-  await status(there.call(2, "where"), 404);
-  await status(there.delete(), 404);
-  equal(textOf(await answer(client.call(3, "where"))), "shop", "it is still open");
-});
+proves(
+  "cluster:apart:servers",
+  {},
+  "a session of one server is unknown at another server of the cluster",
+  async (t) => {
+    const state = createMemoryState();
+    const open = (stateAudience: string) => {
+      const endpoint = new LegacyEndpoint({}, { cluster: state.node(), stateKeys, stateAudience });
+      endpoint.server.tool("where", {}, () => stateAudience);
+      t.after(() => endpoint.server.close());
+      return endpoint;
+    };
+    const [shop, again, bank] = [open("shop"), open("shop"), open("bank")];
+    const client = await shop.open();
+    const here = new LegacyClient(again, { session: client.id });
+    equal(textOf(await answer(here.call(1, "where"))), "shop");
+    const there = new LegacyClient(bank, { session: client.id });
+    await status(there.call(2, "where"), 404);
+    await status(there.delete(), 404);
+    equal(textOf(await answer(client.call(3, "where"))), "shop", "it is still open");
+  },
+);
 
-test("the tasks of a caller of 2025-11-25 are listed by their own server", async (t) => {
+proves("cluster:apart:servers", {}, "the tasks of a caller of 2025-11-25 are listed by their own server", async (t) => {
   const state = createMemoryState();
   const open = async (stateAudience: string) => {
     const cluster = state.node();
@@ -212,32 +226,37 @@ test("the tasks of a caller of 2025-11-25 are listed by their own server", async
   equal((await answer(bank.request(4, "tasks/get", { taskId }))).error?.code, -32602);
 });
 
-test("a caller whose name is not well-formed is refused, since stores would take it for another", async () => {
-  const reports: string[] = [];
-  const asked: unknown[] = [];
-  for (const principal of ["\ud800", "ann\udc00", "\udc00\ud800"]) {
-    const gate = (async () => ({ principal })) as never;
-    const onError = (error: unknown) => void reports.push(String(error));
-    const server = new McpServer({ name: "s", version: "1" }, { onError, http: { gate } })
-      .tool("a", {}, () => "a")
-      .use((call, next) => {
-        asked.push(call.method);
-        return next(call);
-      });
-    for (const { body, headers } of [modernRequest("tools/list"), initialize()]) {
-      const request = { method: "POST", headers: headers as HeadersInit, body: JSON.stringify(body) };
-      const response = await server.fetch(new Request("http://localhost/mcp", request));
-      equal(response.status, 403);
-      match(await response.text(), /name of the caller is not well-formed/);
+proves(
+  "cluster:apart:names",
+  {},
+  "a caller whose name is not well-formed is refused, since stores would take it for another",
+  async () => {
+    const reports: string[] = [];
+    const asked: unknown[] = [];
+    for (const principal of ["\ud800", "ann\udc00", "\udc00\ud800"]) {
+      const gate = (async () => ({ principal })) as never;
+      const onError = (error: unknown) => void reports.push(String(error));
+      const server = new McpServer({ name: "s", version: "1" }, { onError, http: { gate } })
+        .tool("a", {}, () => "a")
+        .use((call, next) => {
+          asked.push(call.method);
+          return next(call);
+        });
+      for (const { body, headers } of [modernRequest("tools/list"), initialize()]) {
+        const request = { method: "POST", headers: headers as HeadersInit, body: JSON.stringify(body) };
+        const response = await server.fetch(new Request("http://localhost/mcp", request));
+        equal(response.status, 403);
+        match(await response.text(), /name of the caller is not well-formed/);
+      }
+      await server.close();
     }
+    deepEqual(asked, []);
+    equal(reports.length, 6);
+    const gate = (async () => ({ principal: "ann \ud83d\ude00 \ufffd" })) as never;
+    const server = new McpServer({ name: "s", version: "1" }, { http: { gate } }).tool("a", {}, () => "a");
+    const { body, headers } = modernRequest("tools/list");
+    const request = { method: "POST", headers: headers as HeadersInit, body: JSON.stringify(body) };
+    equal((await server.fetch(new Request("http://localhost/mcp", request))).status, 200);
     await server.close();
-  }
-  deepEqual(asked, []);
-  equal(reports.length, 6);
-  const gate = (async () => ({ principal: "ann \ud83d\ude00 \ufffd" })) as never;
-  const server = new McpServer({ name: "s", version: "1" }, { http: { gate } }).tool("a", {}, () => "a");
-  const { body, headers } = modernRequest("tools/list");
-  const request = { method: "POST", headers: headers as HeadersInit, body: JSON.stringify(body) };
-  equal((await server.fetch(new Request("http://localhost/mcp", request))).status, 200);
-  await server.close();
-});
+  },
+);
