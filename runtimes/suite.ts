@@ -92,6 +92,16 @@ const checks: Readonly<Record<string, (client: Client) => Promise<void>>> = {
     equal(await call, "enough");
     equal(client.pending, 0);
   },
+  /** More calls than a browser has connections to a server: answers find one while a stream of the server is open. */
+  async crowd(client) {
+    const watch = await client.watch({ resources: [TIDE] });
+    try {
+      const answers = await Promise.all(Array.from({ length: 8 }, () => client.callTool("ask")));
+      equal(answers.filter(({ text }) => text === "sure: true").length, 8);
+    } finally {
+      await watch.close();
+    }
+  },
   async watch(client) {
     const watch = await client.watch({ resources: [TIDE] });
     try {

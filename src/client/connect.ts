@@ -2,6 +2,7 @@ import { systemClock } from "../call/clock.js";
 import { ignoreErrors } from "../call/maybe-promise.js";
 import type { ChannelTransport } from "../era/channel-transport.js";
 import type { ClientEra, ClientRuntime, Connection } from "../era/client-era.js";
+import type { ClientLimits } from "../era/client-limits.js";
 import { NO_RECEIVER, type TransportTarget } from "../era/transport.js";
 import { withSchemeAdvice } from "../http/client/failures.js";
 import { type Send, sendBy } from "../http/client/send.js";
@@ -24,6 +25,8 @@ import { startUpkeep, warnOfDeprecatedUse } from "./upkeep.js";
 export interface Dialer {
   readonly eras: readonly ClientEra[];
   readonly memory: EraMemory;
+  /** Defaults of the limits. */
+  readonly limits?: ClientLimits;
   spawn(target: CommandTarget): Promise<Channel>;
   /** Returns the function that sends HTTP requests unless the options have `fetch`. */
   send(): Promise<Send>;
@@ -40,7 +43,7 @@ export async function connectWith<S extends AnyServer>(
   const clock = options.clock ?? systemClock;
   const origin = originOf(target);
   const plan = planNegotiation(dialer.eras, options, origin === undefined ? undefined : dialer.memory.get(origin));
-  const core = new ClientCore(options, clock, () => dialer.validator());
+  const core = new ClientCore(options, clock, () => dialer.validator(), dialer.limits);
   if (options.extensions !== undefined) {
     const isSpecified = (method: string) => dialer.eras.some((era) => era.specifies(method));
     core.extensions = new Extensions(options, core.limits.maxWaitingNotifications, isSpecified);

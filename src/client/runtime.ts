@@ -55,14 +55,19 @@ export class ClientCore implements ClientRuntime, CallingClient {
   /** Number of open input requests from results. */
   #questions = 0;
 
-  constructor(options: ClientOptions, clock: Clock, loadValidator: () => Promise<JsonSchemaValidator>) {
+  constructor(
+    options: ClientOptions,
+    clock: Clock,
+    loadValidator: () => Promise<JsonSchemaValidator>,
+    defaults = CLIENT_LIMITS,
+  ) {
     assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.info = options.info ?? DEFAULT_INFO;
     this.identify = options.identify ?? true;
     this.capabilities = capabilitiesOf(options);
     this.clock = clock;
     this.timeoutMs = options.timeoutMs ?? CLIENT_TIMES.timeoutMs;
-    this.limits = resolveLimits("connect", options.limits, CLIENT_LIMITS);
+    this.limits = resolveLimits("connect", options.limits, defaults);
     this.#urlElicitations = new UrlElicitationWaits(this.limits.maxUrlElicitations);
     this.options = options;
     if (options.cache) assertCacheOptions(options.cache);

@@ -17,7 +17,7 @@ export interface ClientLimits {
   readonly maxDescriptionChars: number;
   /**
    * Maximum number of concurrent calls over HTTP. Further calls wait, and the wait counts toward their time limits.
-   * Streams of subscriptions and sessions, pings and the handshake do not count.
+   * Streams of subscriptions and sessions, pings and the handshake do not count. In pages and workers the default is 4.
    * @default 256
    */
   readonly maxConnections: number;
@@ -129,6 +129,12 @@ export const CLIENT_LIMITS: ClientLimits = {
   streamOpenMs: 250,
   sseEndpointMs: 5000,
 };
+
+/**
+ * Limits of a client in a page or worker. Without HTTP/2, browsers open six connections to a server at once. Calls leave
+ * one for a stream of the server, and one for answers and cancellations.
+ */
+export const PAGE_LIMITS: ClientLimits = { ...CLIENT_LIMITS, maxConnections: 4 };
 
 /** Defaults of the limits that are separate options of a client, a call, a watch or a group. */
 export const CLIENT_TIMES = {

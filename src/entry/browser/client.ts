@@ -1,11 +1,13 @@
 import { connectWith } from "../../client/connect.js";
 import { Group } from "../../client/group/group.js";
+import { PAGE_LIMITS } from "../../era/client-limits.js";
 import { sendFromPage } from "../../http/client/page.js";
 import { McpError } from "../../protocol/errors.js";
 import type * as client from "../client.js";
 import { createDialer } from "../dialer.js";
 
 const dialer = createDialer({
+  limits: PAGE_LIMITS,
   send: async () => sendFromPage,
   spawn: async ({ command }) => {
     const problem = `the command ${JSON.stringify(command)} cannot be started: pages and workers have no processes`;
