@@ -1,15 +1,21 @@
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { relative } from "node:path";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 import { openChromium } from "../scripts/lib/chromium.mjs";
+import { blocksOf, fileNameOf } from "../scripts/lib/markdown.mjs";
 import { at, filesBelow } from "../scripts/lib/project.mjs";
 import { hostProgram } from "./stage.mjs";
 
 /**
  * Runs the suite in pages of the browser whose path is the argument, and prints the outcomes: in a page that a bundler
- * made, and in one that loads the files of the package by an import map.
+ * made, and in one that loads the files of the package by an import map. Also logs in by redirect, and runs the program
+ * of docs/browsers.md.
  */
 const { servePage } = await import(pathToFileURL(hostProgram("page-server")).href);
 const SCRIPT = "text/javascript";
@@ -22,6 +28,7 @@ try {
     const found = await visit(page);
     outcomes.push(...found.map((outcome) => ({ ...outcome, wire: `${name} ${outcome.wire}` })));
   }
+  outcomes.push({ wire: "docs", check: "program", ...(await runProgram()) });
 } finally {
   await browser.close();
 }
@@ -32,11 +39,7 @@ async function visit(files) {
   const served = await servePage(files);
   const context = await browser.newContext();
   try {
-    const page = await context.newPage();
-    const told = [];
-    page.on("pageerror", (error) => told.push(String(error)));
-    await page.exposeFunction("violated", (what) => told.push(what));
-    await page.addInitScript(watchPolicy);
+    const { page, told } = await openPage(context);
     const reported = new Promise((resolve, reject) => {
       page.exposeFunction("report", resolve);
       page.on("crash", () => reject(new Error("the page crashed")));
@@ -47,12 +50,78 @@ async function visit(files) {
     await page.exposeFunction("closeHarbour", served.closeHarbour);
     await page.goto(served.url);
     const found = await reported;
-    const problem = told.length === 0 ? {} : { problem: told.join("; ") };
-    return [...found, { wire: "page", check: "no error, nothing against the policy", ...problem }];
+    return [...found, { wire: "page", check: "no error, nothing against the policy", ...problemOf(told) }];
   } finally {
     await context.close();
     await served.close();
   }
+}
+
+/** Opens an empty page. `told` are its errors and what it does against its policy. */
+async function openPage(context) {
+  const page = await context.newPage();
+  const told = [];
+  page.on("pageerror", (error) => told.push(String(error)));
+  await page.exposeFunction("violated", (what) => told.push(what));
+  await page.addInitScript(watchPolicy);
+  return { page, told };
+}
+
+function problemOf(told) {
+  return told.length === 0 ? {} : { problem: told.join("; ") };
+}
+
+/** Runs the program of docs/browsers.md on free ports, and waits until its page shows the result of the call. */
+async function runProgram() {
+  const program = spawn(process.execPath, ["server.js"], {
+    cwd: await writeProgram(),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = once(program, "close").then(() => undefined);
+  let said = "";
+  program.stderr.on("data", (text) => {
+    said += text;
+  });
+  const context = await browser.newContext();
+  const { page, told } = await openPage(context);
+  try {
+    const line = await Promise.race([once(createInterface(program.stdout), "line"), ended]);
+    if (line === undefined) return { problem: `ended before it listened: ${said.trim()}` };
+    await page.goto(/http:\S+/.exec(line[0])[0]);
+    await page.getByText("Cold in Oslo").waitFor();
+    return problemOf(told);
+  } catch (error) {
+    return problemOf([...told, error.message]);
+  } finally {
+    await context.close();
+    program.kill();
+    await ended;
+  }
+}
+
+/** Writes the files of the program, with other ports, and returns their folder. The page is bundled by the program. */
+async function writeProgram() {
+  const folder = `${suite}/docs`;
+  mkdirSync(folder, { recursive: true });
+  const ports = { 3000: await freePort(), 8080: await freePort() };
+  for (const { code } of blocksOf(at("docs/browsers.md"))) {
+    const name = fileNameOf(code);
+    if (name === undefined) continue;
+    const own = code.replace(/\b(?:3000|8080)\b/g, (port) => ports[port]);
+    writeFileSync(`${folder}/${name}`, own);
+    const { code: script } = await transform(own, { loader: "ts", format: "esm" });
+    if (name === "server.ts") writeFileSync(`${folder}/server.js`, script);
+  }
+  return folder;
+}
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
 }
 
 /** Runs in the page before its own scripts. Code that is made from text breaks the policy even if it catches the error. */
