@@ -22,7 +22,7 @@ export async function runInWorkerd(program) {
   }
 }
 
-/** Bundles in parts, so that the worker does not load modules that only programs on Node import. */
+/** Bundles in parts, with the conditions that wrangler sets. No module of Node may be needed. */
 async function bundle(folder) {
   const { outputFiles } = await build({
     entryPoints: [hostProgram("workerd")],
@@ -33,7 +33,7 @@ async function bundle(folder) {
     format: "esm",
     platform: "neutral",
     target: "es2022",
-    external: ["node:*"],
+    conditions: ["workerd", "worker", "browser"],
     outdir: folder,
     logLevel: "silent",
   });
