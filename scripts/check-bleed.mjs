@@ -239,14 +239,18 @@ export const bleed = {
   async run() {
     const problems = [];
     const notes = [];
-    for (const { subpath, code } of packageEntries()) {
+    const files = packageEntries().flatMap(({ subpath, code, browser }) => [
+      { subpath, name: subpath, code },
+      ...(browser === undefined ? [] : [{ subpath, name: `${subpath} (browser)`, code: browser }]),
+    ]);
+    for (const { subpath, name, code } of files) {
       const rules = forbidden[subpath];
-      if (rules === undefined) problems.push(`${subpath}: no rule in scripts/check-bleed.mjs`);
-      else if (!existsSync(code)) problems.push(`${subpath}: ${shown(code)} does not exist`);
+      if (rules === undefined) problems.push(`${name}: no rule in scripts/check-bleed.mjs`);
+      else if (!existsSync(code)) problems.push(`${name}: ${shown(code)} does not exist`);
       else {
         const reached = reach(code);
-        notes.push(`${subpath} ${reached.size}`);
-        problems.push(...judge(subpath, rules, reached));
+        notes.push(`${name} ${reached.size}`);
+        problems.push(...judge(subpath, rules, reached).map((problem) => `${name} ${problem}`));
       }
     }
     return { problems, note: `files loaded: ${notes.join(", ")}` };
@@ -273,10 +277,10 @@ function judge(subpath, rules, reached) {
     const isFile = target.startsWith(at());
     const name = isFile ? shown(target) : target;
     const path = chain.map((step) => (step.startsWith(at()) ? shown(step) : step)).join(" -> ");
-    if (rules.some((rule) => name.startsWith(rule))) problems.push(`${subpath} must not load ${name}: ${path}`);
+    if (rules.some((rule) => name.startsWith(rule))) problems.push(`must not load ${name}: ${path}`);
     else if (!isFile && !name.startsWith("node:") && !peers[subpath]?.includes(name))
-      problems.push(`${subpath} needs the package ${name}: ${path}`);
-    else if (isFile && !existsSync(target)) problems.push(`${subpath} loads ${name}, which does not exist: ${path}`);
+      problems.push(`needs the package ${name}: ${path}`);
+    else if (isFile && !existsSync(target)) problems.push(`loads ${name}, which does not exist: ${path}`);
   }
   return problems;
 }
