@@ -27,3 +27,11 @@ test("an entry without a pair is stale in a complete run alone", () => {
   deepEqual(judge([], [entry], true).stale, [entry]);
   deepEqual(judge([], [entry], false).stale, []);
 });
+
+test("an entry with sometimes is not stale when a pair passes, and still needs one", () => {
+  const sometimes = { ...entry, sometimes: true };
+  const outcomes = [outcome("bowline -> v1 http legacy", "list"), outcome("bowline -> v1 stdio legacy", "list", "bad")];
+  const verdict = judge(outcomes, [sometimes], true);
+  deepEqual([verdict.stale, verdict.failures, verdict.totals.known], [[], [], 1]);
+  deepEqual(judge([], [sometimes], true).stale, [sometimes]);
+});

@@ -6,6 +6,8 @@ export interface Known {
   readonly pair: string;
   readonly check: string;
   readonly reason: string;
+  /** True if the outcome depends on which of two events comes first. Such an entry is not stale when a pair passes. */
+  readonly sometimes?: boolean;
 }
 
 /** A known difference and the pair that showed it. */
@@ -22,7 +24,10 @@ export interface Verdict {
   readonly stale: readonly Known[];
 }
 
-/** Separates known differences from failures. An entry is stale when a pair that it names passes, or none exists. */
+/**
+ * Separates known differences from failures. An entry is stale when a pair that it names passes, unless it has
+ * `sometimes`, or when no such pair exists.
+ */
 export function judge(outcomes: readonly Outcome[], known: readonly Known[], complete: boolean): Verdict {
   const entryOf = (outcome: Outcome) => known.find((entry) => concerns(entry, outcome));
   const failed = outcomes.filter(({ problem }) => problem !== undefined);
@@ -33,7 +38,8 @@ export function judge(outcomes: readonly Outcome[], known: readonly Known[], com
   });
   const stale = known.filter((entry) => {
     const concerned = outcomes.filter((outcome) => concerns(entry, outcome));
-    return concerned.length === 0 ? complete : concerned.some(({ problem }) => problem === undefined);
+    if (concerned.length === 0) return complete;
+    return entry.sometimes !== true && concerned.some(({ problem }) => problem === undefined);
   });
   const passed = outcomes.length - failed.length;
   return { totals: { passed, known: differences.length, failed: failures.length }, failures, differences, stale };
