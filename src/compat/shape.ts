@@ -75,7 +75,7 @@ function describe(members: Members, direction: Direction, options: ConverterOpti
     const converted = schema["~standard"].jsonSchema?.[direction](options);
     if (converted === undefined)
       throw new Error(
-        `the schema of "${name}" does not provide JSON Schema; use a newer version of its library (zod 3, or 4.2 or newer)`,
+        `the schema of "${name}" does not provide JSON Schema; use zod 3, zod 4.2 or newer (not zod/mini), or a newer version of its library`,
       );
     const place = `#/properties/${encodeURIComponent(pointerTo(name).slice(1))}`;
     const { $schema: _, ...shown } = relocateSchema(converted, place);
