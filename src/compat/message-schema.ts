@@ -5,7 +5,7 @@ import { describeIssues } from "../protocol/text.js";
 import type { CompletionReference, LoggingLevel, Meta, PaginatedParams } from "../protocol/types/index.js";
 import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 import { isSchema } from "./shape.js";
-import { describeZod3 } from "./zod3.js";
+import { describeZod } from "./zod.js";
 
 /** Method, or a zod schema of its request or notification from the official SDK. */
 export type MethodSchema = string | { readonly shape: { readonly method: unknown } };
@@ -73,7 +73,7 @@ export async function readMessage(
 }
 
 async function parse(method: string, schema: StandardSchema, value: unknown): Promise<unknown> {
-  const parsed = await parseStandard(describeZod3(schema), value);
+  const parsed = await parseStandard(describeZod(schema), value);
   if (parsed.ok) return parsed.value;
   throw new RpcError(INVALID_PARAMS, `Invalid params for ${method}: ${describeIssues(parsed.issues)}`);
 }

@@ -1,7 +1,7 @@
 import { pointerTo } from "../protocol/json.js";
 import { relocateSchema } from "../schema/json-schema/relocate.js";
 import { type ConverterOptions, isStandardSchema, type StandardSchema } from "../schema/standard-schema.js";
-import { describeZod3, isZod3 } from "./zod3.js";
+import { describeZod, isZod3 } from "./zod.js";
 import { acceptsAbsence } from "./zod3-json-schema.js";
 
 /** Schemas by member name, in the form of `registerTool` of the official SDK: `{ city: z.string() }`. */
@@ -25,12 +25,12 @@ export function isSchema(given: unknown): given is StandardSchema {
   return isStandardSchema(given) || isZod3(given);
 }
 
-/** Returns the schema of an object with the given members. Returns a schema unchanged, unless it is one of zod 3. */
+/** Returns the schema of an object with the given members. A schema gets JSON Schema if it is one of zod that has none. */
 export function toObjectSchema(given: SchemaOrShape): StandardSchema<Record<string, unknown>> {
-  if (isSchema(given)) return describeZod3(given) as StandardSchema<Record<string, unknown>>;
+  if (isSchema(given)) return describeZod(given) as StandardSchema<Record<string, unknown>>;
   const members = Object.entries(given).map(([name, schema]) => ({
     name,
-    schema: describeZod3(schema),
+    schema: describeZod(schema),
     isRequired: (direction: Direction) => isRequired(schema, direction),
   }));
   return {
@@ -74,9 +74,7 @@ function describe(members: Members, direction: Direction, options: ConverterOpti
   for (const { name, schema, isRequired } of members) {
     const converted = schema["~standard"].jsonSchema?.[direction](options);
     if (converted === undefined)
-      throw new Error(
-        `the schema of "${name}" does not provide JSON Schema; use zod 3, zod 4.2 or newer (not zod/mini), or a newer version of its library`,
-      );
+      throw new Error(`the schema of "${name}" does not provide JSON Schema; use a newer version of its library`);
     const place = `#/properties/${encodeURIComponent(pointerTo(name).slice(1))}`;
     const { $schema: _, ...shown } = relocateSchema(converted, place);
     properties[name] = shown;

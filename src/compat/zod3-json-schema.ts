@@ -1,7 +1,15 @@
-import { pointerTo } from "../protocol/json.js";
-
-type Json = Record<string, unknown>;
-type Direction = "input" | "output";
+import {
+  type Direction,
+  defaultOf,
+  enumeration,
+  type Json,
+  literals,
+  MAX_DEPTH,
+  Places,
+  placeIn,
+  valuesOfEnum,
+  withPatterns,
+} from "./zod-conversion.js";
 
 /** Schema of zod 3, with its description of itself. */
 export interface Zod3Schema {
@@ -52,9 +60,6 @@ interface Check {
   readonly regex?: RegExp;
   readonly version?: "v4" | "v6";
 }
-
-/** Deeper parts are not described. Only a lazy schema that creates new schemas without end is that deep. */
-const MAX_DEPTH = 64;
 
 /**
  * Converts a schema of zod 3 to JSON Schema (draft 2020-12). What JSON Schema cannot express is left out: the schema
@@ -115,33 +120,25 @@ function insideOf(def: Definition, direction: Direction): Zod3Schema | undefined
   }
 }
 
-/** Types of literals that JSON has. */
-const LITERALS: ReadonlySet<string> = new Set(["string", "number", "boolean"]);
-
 const optionsOf = ({ options }: Definition): Zod3Schema[] => [...(options?.values() ?? [])];
 
 class Conversion {
   readonly #direction: Direction;
-  /** Places of the schemas that contain the present one. A schema that contains itself refers to its place. */
-  readonly #places = new Map<Definition, string>();
+  readonly #places = new Places();
 
   constructor(direction: Direction) {
     this.#direction = direction;
   }
 
   convert({ _def }: Zod3Schema, place: string): Json {
-    const known = this.#places.get(_def);
-    if (known !== undefined) return { $ref: known };
-    if (this.#places.size > MAX_DEPTH) return {};
-    this.#places.set(_def, place);
-    const described = this.#describe(_def, place);
-    this.#places.delete(_def);
-    return _def.description === undefined ? described : { ...described, description: _def.description };
+    return this.#places.within(_def, place, () => {
+      const described = this.#describe(_def, place);
+      return _def.description === undefined ? described : { ...described, description: _def.description };
+    });
   }
 
   #describe(def: Definition, place: string): Json {
-    const at = (part: Zod3Schema, ...steps: readonly (string | number)[]) =>
-      this.convert(part, place + steps.map((step) => `/${encodeURIComponent(pointerTo(step).slice(1))}`).join(""));
+    const at = (part: Zod3Schema, ...steps: readonly (string | number)[]) => this.convert(part, placeIn(place, steps));
     const all = (parts: readonly Zod3Schema[], keyword: string) => parts.map((part, index) => at(part, keyword, index));
     switch (def.typeName) {
       case "ZodString":
@@ -159,11 +156,11 @@ class Conversion {
       case "ZodNever":
         return { not: {} };
       case "ZodLiteral":
-        return LITERALS.has(typeof def.value) || def.value === null ? { const: def.value } : {};
+        return literals([def.value]);
       case "ZodEnum":
-        return { type: "string", enum: def.values };
+        return enumeration(def.values as readonly string[]);
       case "ZodNativeEnum":
-        return { enum: valuesOfEnum(def.values as Readonly<Record<string, string | number>>) };
+        return enumeration(valuesOfEnum(def.values as Readonly<Record<string, string | number>>));
       case "ZodObject":
         return this.#describeObject(def, at);
       case "ZodRecord":
@@ -202,7 +199,7 @@ class Conversion {
       case "ZodNullable":
         return { anyOf: [...all([def.innerType as Zod3Schema], "anyOf"), { type: "null" }] };
       case "ZodDefault":
-        return { ...at(def.innerType as Zod3Schema), ...defaultOf(def) };
+        return { ...at(def.innerType as Zod3Schema), ...defaultOf(def.defaultValue?.()) };
       default: {
         const inside = insideOf(def, this.#direction);
         return inside === undefined ? {} : at(inside);
@@ -240,7 +237,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 
 function describeText(checks: readonly Check[]): Json {
   const text: Json = { type: "string" };
-  const patterns: string[] = [];
+  const patterns: RegExp[] = [];
   for (const { kind, value, regex, version } of checks) {
     if (kind === "min" || kind === "length") text.minLength = Math.max(value as number, Number(text.minLength ?? 0));
     if (kind === "max" || kind === "length")
@@ -248,16 +245,12 @@ function describeText(checks: readonly Check[]): Json {
     if (kind in FORMATS) text.format ??= FORMATS[kind];
     if (kind === "ip" && version !== undefined) text.format ??= `ip${version}`;
     if (kind === "base64") text.contentEncoding = "base64";
-    // JSON Schema has no flags.
-    if (kind === "regex" && /^u?$/.test(regex?.flags ?? "")) patterns.push((regex as RegExp).source);
-    if (kind === "startsWith") patterns.push(`^${escapePattern(value as string)}`);
-    if (kind === "endsWith") patterns.push(`${escapePattern(value as string)}$`);
-    if (kind === "includes") patterns.push(escapePattern(value as string));
+    if (kind === "regex") patterns.push(regex as RegExp);
+    if (kind === "startsWith") patterns.push(new RegExp(`^${escapePattern(value as string)}`));
+    if (kind === "endsWith") patterns.push(new RegExp(`${escapePattern(value as string)}$`));
+    if (kind === "includes") patterns.push(new RegExp(escapePattern(value as string)));
   }
-  const [pattern, ...others] = patterns;
-  if (others.length > 0) text.allOf = patterns.map((pattern) => ({ pattern }));
-  else if (pattern !== undefined) text.pattern = pattern;
-  return text;
+  return withPatterns(text, patterns);
 }
 
 const escapePattern = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
@@ -282,21 +275,4 @@ function keysOf(key: Zod3Schema | undefined): Json {
 
 function bounds(what: string, min: Bound | null | undefined, max: Bound | null | undefined): Json {
   return { ...(min && { [`min${what}`]: min.value }), ...(max && { [`max${what}`]: max.value }) };
-}
-
-/** Returns the values of an enum of TypeScript. One with numbers has its names as values too. */
-function valuesOfEnum(members: Readonly<Record<string, string | number>>): (string | number)[] {
-  const names = Object.keys(members).filter((name) => typeof members[members[name] as string] !== "number");
-  return names.map((name) => members[name] as string | number);
-}
-
-/** Returns the default in the form that JSON gives it, or nothing if JSON cannot express it. */
-function defaultOf({ defaultValue }: Definition): Json {
-  const value = defaultValue?.();
-  try {
-    const text = JSON.stringify(value);
-    return text === undefined ? {} : { default: JSON.parse(text) };
-  } catch {
-    return {};
-  }
 }

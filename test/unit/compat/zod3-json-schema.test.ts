@@ -169,3 +169,10 @@ test("what JSON has no form for is described as anything", () => {
   });
   deepEqual(convert(z.coerce.date()), { type: "string", format: "date-time" });
 });
+
+test("literals and enums of zod 3 have a type, for hosts that need one", () => {
+  deepEqual(convert(z.literal("a")), { type: "string", const: "a" });
+  deepEqual(convert(z.literal(null)), { type: "null", const: null });
+  deepEqual(convert(z.enum(["a", "b"])), { type: "string", enum: ["a", "b"] });
+  deepEqual(convert(z.nativeEnum(Port)), { type: "number", enum: [0, 1] });
+});

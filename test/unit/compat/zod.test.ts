@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { type Client, connect } from "bowline/client";
 import { completable, McpServer, ResourceTemplate, Server } from "bowline/compat";
 import * as z4 from "zod";
+import * as mini from "zod/mini";
 import * as z from "zod/v3";
 
 const INFO = { name: "moving", version: "1.0.0" };
@@ -117,5 +118,24 @@ test("a request schema of zod 3 validates a method", async () => {
     equal((await client.request("acme/size", { of: "four" })).size, 4);
     for (const method of ["acme/count", "acme/size"])
       await rejects(client.request(method, { of: 4 }), { rpcCode: -32602, message: /\/params\/of/ });
+  });
+});
+
+test("shapes and objects of zod/mini, and of zod 4 without JSON Schema, are accepted", async () => {
+  const before = z4.object({ a: z4.string() });
+  const { jsonSchema: _, ...standard } = before["~standard"] as unknown as Record<string, unknown>;
+  Object.defineProperty(before, "~standard", { value: standard });
+  const server = new McpServer(INFO);
+  server.registerTool("before", { inputSchema: before }, ({ a }) => text(a));
+  server.registerTool("shape", { inputSchema: { a: mini.string(), b: mini.optional(mini.string()) } }, ({ a }) =>
+    text(a),
+  );
+  server.registerTool("object", { inputSchema: mini.object({ a: mini.string() }) }, ({ a }) => text(a));
+  await inEachEra(server, async (client) => {
+    for (const { name, inputSchema } of await client.tools().all()) {
+      deepEqual(inputSchema.required, ["a"]);
+      equal((await client.callTool(name, { a: "x" })).text, "x");
+      equal((await client.callTool(name, { a: 1 })).isError, true);
+    }
   });
 });
