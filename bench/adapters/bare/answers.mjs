@@ -24,7 +24,7 @@ if (hasProgress)
   tools.push({
     name: "progress",
     description: descriptions.progress,
-    inputSchema: { type: "object", additionalProperties: false },
+    inputSchema: { type: "object", properties: {}, additionalProperties: false },
   });
 if (hasSlow) {
   tools.push({
