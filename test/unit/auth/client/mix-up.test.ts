@@ -2,7 +2,8 @@ import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createMemoryStore } from "bowline/auth/client";
 import { openLoopback } from "bowline/node";
-import { AuthWorld, CALLBACK, failsAt, MockIssuer } from "../../../support/auth-world.js";
+import { AuthWorld, CALLBACK, eachEra, failsAt, MockIssuer } from "../../../support/auth-world.js";
+import { verifies } from "../../../support/verifies.js";
 
 const DOCUMENT = "https://app.example/client.json";
 const HONEST = "https://as.example";
@@ -168,8 +169,7 @@ async function ownRedirect(issuer: string): Promise<string> {
 }
 
 /** Two issuers without `iss`, at which clients are registered in advance. The MCP server of the second is visited. */
-async function setUpKnown(t: TestContext) {
-  const world = await AuthWorld.open(t, "modern");
+function setUpKnown(world: AuthWorld) {
   const evil = new MockIssuer("https://evil.example");
   world.issuers.push(evil);
   for (const issuer of world.issuers) anonymous(issuer);
@@ -181,89 +181,117 @@ async function setUpKnown(t: TestContext) {
       ...(redirectUris && { redirectUris: redirectUris(issuer) }),
     }));
   const asHonest = passedOn(world, (asked) => asked.set("client_id", "known-as.example"));
-  return { world, evil, known, asHonest };
+  return { evil, known, asHonest };
 }
 
-test("clients registered in advance at several issuers get no answer at an address that they share", async (t) => {
-  const { world, evil, known, asHonest } = await setUpKnown(t);
-  const own = await ownRedirect(evil.issuer);
-  for (const redirectUris of [undefined, () => [CALLBACK]]) {
-    const refused = await world
-      .call(world.oauth({ client: known(redirectUris), authorize: asHonest }))
-      .catch((error: unknown) => error);
-    ok(failsAt("configuration", /evil\.example does not announce iss.*redirectUris.*allowMissingIss/)(refused));
-    ok(String(refused).includes(own), "the error names the redirect URI to register");
-  }
-  deepEqual(world.as.issued, []);
-  const described = known().map(({ issuer }) => ({ ...world.as.metadata, issuer }));
-  await rejects(
-    world.call(world.oauth({ client: known(), serverMetadata: described as never, authorize: asHonest })),
-    failsAt("configuration", /does not announce iss/),
-  );
-  deepEqual(stolen(world), []);
-});
+verifies(
+  "client-auth:iss:redirect-per-issuer",
+  "clients registered in advance at several issuers get no answer at an address that they share",
+  eachEra,
+  async (world) => {
+    const { evil, known, asHonest } = setUpKnown(world);
+    const own = await ownRedirect(evil.issuer);
+    for (const redirectUris of [undefined, () => [CALLBACK]]) {
+      const refused = await world
+        .call(world.oauth({ client: known(redirectUris), authorize: asHonest }))
+        .catch((error: unknown) => error);
+      ok(failsAt("configuration", /evil\.example does not announce iss.*redirectUris.*allowMissingIss/)(refused));
+      ok(String(refused).includes(own), "the error names the redirect URI to register");
+    }
+    deepEqual(world.as.issued, []);
+    const described = known().map(({ issuer }) => ({ ...world.as.metadata, issuer }));
+    await rejects(
+      world.call(world.oauth({ client: known(), serverMetadata: described as never, authorize: asHonest })),
+      failsAt("configuration", /does not announce iss/),
+    );
+    deepEqual(stolen(world), []);
+  },
+);
 
-test("clients registered in advance with a redirect address for each issuer are served, and no code is stolen", async (t) => {
-  const { world, evil, known, asHonest } = await setUpKnown(t);
-  const addresses = new Map(
-    await Promise.all([HONEST, evil.issuer].map(async (issuer) => [issuer, await ownRedirect(issuer)] as const)),
-  );
-  const client = known((issuer) => [CALLBACK, addresses.get(issuer) ?? ""]);
-  for (const redirect of [addresses.get(HONEST) ?? "", CALLBACK]) {
-    const authorize = (url: URL) => {
-      const asked = new URL(url);
-      asked.searchParams.set("redirect_uri", redirect);
-      return asHonest(asked);
-    };
-    await rejects(world.call(world.oauth({ client, authorize })), failsAt("issuer", /redirect URI of https:\/\/evil/));
-  }
-  equal(world.as.issued.filter((made) => made.startsWith("code")).length, 2);
-  deepEqual(stolen(world), []);
-  for (const issuer of world.issuers) {
-    world.listed = [issuer.issuer];
-    equal((await world.call(world.oauth({ client }))).status, 200);
-    const redeemed = world.to(`POST ${issuer.issuer}/token`).at(-1)?.form;
-    equal(redeemed?.get("redirect_uri"), addresses.get(issuer.issuer));
-  }
-});
+verifies(
+  "client-auth:iss:redirect-per-issuer",
+  "clients registered in advance with a redirect address for each issuer are served, and no code is stolen",
+  eachEra,
+  async (world) => {
+    const { evil, known, asHonest } = setUpKnown(world);
+    const addresses = new Map(
+      await Promise.all([HONEST, evil.issuer].map(async (issuer) => [issuer, await ownRedirect(issuer)] as const)),
+    );
+    const client = known((issuer) => [CALLBACK, addresses.get(issuer) ?? ""]);
+    for (const redirect of [addresses.get(HONEST) ?? "", CALLBACK]) {
+      const authorize = (url: URL) => {
+        const asked = new URL(url);
+        asked.searchParams.set("redirect_uri", redirect);
+        return asHonest(asked);
+      };
+      await rejects(
+        world.call(world.oauth({ client, authorize })),
+        failsAt("issuer", /redirect URI of https:\/\/evil/),
+      );
+    }
+    equal(world.as.issued.filter((made) => made.startsWith("code")).length, 2);
+    deepEqual(stolen(world), []);
+    for (const issuer of world.issuers) {
+      world.listed = [issuer.issuer];
+      equal((await world.call(world.oauth({ client }))).status, 200);
+      const redeemed = world.to(`POST ${issuer.issuer}/token`).at(-1)?.form;
+      equal(redeemed?.get("redirect_uri"), addresses.get(issuer.issuer));
+    }
+  },
+);
 
-test("a port of the loopback does not matter for a redirect address registered in advance", async (t) => {
-  const { world, evil, known } = await setUpKnown(t);
-  const open = async (url: URL) => void (await fetch(await world.browse(url)));
-  const loopback = await openLoopback({ open });
-  t.after(loopback.close);
-  const { search } = new URL(await ownRedirect(evil.issuer));
-  const path = new URL(loopback.redirectUrl).pathname;
-  const client = known(() => [`http://127.0.0.1${path}${search}`]);
-  equal((await world.call(world.oauth({ ...loopback, client }))).status, 200);
-});
+verifies(
+  "client-auth:iss:redirect-per-issuer",
+  "a port of the loopback does not matter for a redirect address registered in advance",
+  eachEra,
+  async (world, t) => {
+    const { evil, known } = setUpKnown(world);
+    const open = async (url: URL) => void (await fetch(await world.browse(url)));
+    const loopback = await openLoopback({ open });
+    t.after(loopback.close);
+    const { search } = new URL(await ownRedirect(evil.issuer));
+    const path = new URL(loopback.redirectUrl).pathname;
+    const client = known(() => [`http://127.0.0.1${path}${search}`]);
+    equal((await world.call(world.oauth({ ...loopback, client }))).status, 200);
+  },
+);
 
-test("clients registered in advance share the address where each answer shows its issuer, or the author says so", async (t) => {
-  const { world, evil, known } = await setUpKnown(t);
-  const redirect = () => world.to(`GET ${evil.issuer}/authorize`).at(-1)?.url.searchParams.get("redirect_uri");
-  const [, only] = known();
-  for (const options of [
-    { client: known(), allowMissingIss: true },
-    { client: only },
-    { client: { id: "known" }, issuer: evil.issuer },
-  ]) {
-    await world.call(world.oauth(options as never));
+verifies(
+  "client-auth:iss:redirect-per-issuer",
+  "clients registered in advance share the address where each answer shows its issuer, or the author says so",
+  eachEra,
+  async (world) => {
+    const { evil, known } = setUpKnown(world);
+    const redirect = () => world.to(`GET ${evil.issuer}/authorize`).at(-1)?.url.searchParams.get("redirect_uri");
+    const [, only] = known();
+    for (const options of [
+      { client: known(), allowMissingIss: true },
+      { client: only },
+      { client: { id: "known" }, issuer: evil.issuer },
+    ]) {
+      await world.call(world.oauth(options as never));
+      equal(redirect(), CALLBACK);
+    }
+    evil.sendsIss = true;
+    evil.metadata = { ...evil.metadata, authorization_response_iss_parameter_supported: true };
+    await world.call(world.oauth({ client: known() }));
     equal(redirect(), CALLBACK);
-  }
-  evil.sendsIss = true;
-  evil.metadata = { ...evil.metadata, authorization_response_iss_parameter_supported: true };
-  await world.call(world.oauth({ client: known() }));
-  equal(redirect(), CALLBACK);
-});
+  },
+);
 
-test("several issuers that the options describe have a redirect address each", async (t) => {
-  const { world, evil } = await setUpKnown(t);
-  const serverMetadata = [world.as, evil].map(({ metadata }) => metadata) as never;
-  const store = createMemoryStore();
-  for (const issuer of world.issuers) {
-    world.listed = [issuer.issuer];
-    await world.call(world.oauth({ serverMetadata, store }));
-    const asked = world.to(`GET ${issuer.issuer}/authorize`)[0]?.url.searchParams;
-    equal(asked?.get("redirect_uri"), await ownRedirect(issuer.issuer));
-  }
-});
+verifies(
+  "client-auth:iss:redirect-per-issuer",
+  "several issuers that the options describe have a redirect address each",
+  eachEra,
+  async (world) => {
+    const { evil } = setUpKnown(world);
+    const serverMetadata = [world.as, evil].map(({ metadata }) => metadata) as never;
+    const store = createMemoryStore();
+    for (const issuer of world.issuers) {
+      world.listed = [issuer.issuer];
+      await world.call(world.oauth({ serverMetadata, store }));
+      const asked = world.to(`GET ${issuer.issuer}/authorize`)[0]?.url.searchParams;
+      equal(asked?.get("redirect_uri"), await ownRedirect(issuer.issuer));
+    }
+  },
+);
