@@ -58,7 +58,7 @@ export class TaskNodes {
     });
     const { capabilities = { elicitation: {} } } = options;
     const client = new TaskClient(
-      async (message, headers) => (await post(server, message, headers)).json(),
+      async (message, headers) => answerIn(await post(server, message, headers)),
       capabilities,
     );
     return {
@@ -69,7 +69,7 @@ export class TaskNodes {
       errors,
       post: async (name, params, signal) => {
         const ask = async (message: Message, headers: Record<string, string>) =>
-          (await post(server, message, headers, signal)).json();
+          answerIn(await post(server, message, headers, signal));
         return new TaskClient(ask, capabilities).call(name, {}, params);
       },
       listen: (taskIds) => this.#listen(server, taskIds),
@@ -121,6 +121,12 @@ export class TaskNodes {
     for (let turns = 0; turns < 1_000 && heard.length === 0; turns++) await turn();
     return heard;
   }
+}
+
+/** Reads the response message. It comes in a stream if so much time passed that the server sent a sign of life. */
+async function answerIn(response: Response): Promise<RecordedMessage> {
+  if (response.headers.get("content-type") !== "text/event-stream") return response.json();
+  return sseMessages(await response.text()).at(-1) as unknown as RecordedMessage;
 }
 
 function post(

@@ -18,7 +18,7 @@ const refuse = (r: Received) => r.json({ jsonrpc: "2.0", id: r.message.id, error
 
 test("a refusal of a later round does not say that the call is safe to repeat", async (t) => {
   const onElicit = () => ({ action: "accept", content: {} }) as const;
-  const { script, client } = await scripted(t, { version: MODERN, onElicit });
+  const { script, client } = await scripted(t, { version: MODERN, onElicit, limits: { maxResends: 0 } });
   for (const [answer, verdict] of [
     [refuse, { name: "RpcError", delivery: "answered", retrySafe: false }],
     [(r: Received) => r.status(429), { name: "ConnectionError", delivery: "answer_lost", retrySafe: false }],
