@@ -291,8 +291,9 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
         this.#take(other)?.catch((error: unknown) => this.runtime.report(error, { where: "cluster" }));
     };
     if (requests.length > 0) return this.#calls.serveBatch(exchange, requests, kind, takeOthers);
-    exchange.reply(202, {});
-    takeOthers();
+    if (this.#shared === undefined) exchange.reply(202, {});
+    const taken = others.map((other) => this.#take(other)).filter((each) => each !== undefined);
+    this.#acknowledge(exchange, taken.length === 0 ? undefined : Promise.all(taken).then(() => {}));
   }
 
   /** Answers an exchange when its message was taken. */

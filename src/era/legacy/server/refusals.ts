@@ -44,6 +44,11 @@ export function toConflict(error: unknown): HttpRefusal | undefined {
   return error instanceof McpError && error.code === "cluster_fenced" ? refusal(409, error.message) : undefined;
 }
 
+/** True if another process writes a stream now, or its session has ended. */
+export function isTakenAway(error: unknown): boolean {
+  return error instanceof McpError && (error.code === "cluster_fenced" || error.code === "cluster_dropped");
+}
+
 /** Returns the refusal of a request that failed since its session has ended, or since its state cannot be reached. */
 export function toClusterRefusal(error: unknown): HttpRefusal | undefined {
   return error instanceof McpError && error.code === "cluster_dropped" ? sessionClosed : toUnavailable(error);

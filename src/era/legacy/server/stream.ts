@@ -9,7 +9,7 @@ import { formatSseEvent, SSE_HEADERS } from "../../../http/sse/writer.js";
 import type { RequestId } from "../../../protocol/jsonrpc/message.js";
 import type { EventLog, LoggedEvent } from "../../../store/event-log.js";
 import type { Busy } from "../../busy.js";
-import { toConflict, toUnavailable } from "./refusals.js";
+import { isTakenAway, toConflict } from "./refusals.js";
 import type { SharedLog, Takeover } from "./shared-sessions.js";
 
 /** Context that the streams of a session share. */
@@ -46,7 +46,21 @@ interface Offer {
   readonly headers: HttpHeaders | undefined;
 }
 
+/** Call to which a message belongs, as far as its stream needs it. */
+interface Life {
+  readonly aborted: boolean;
+}
+
+/** Message that waits for the log. It is dropped if its call is aborted meanwhile. */
+interface Unstored {
+  readonly frame: string;
+  readonly life: Life | undefined;
+  readonly isLate: boolean | undefined;
+}
+
 const DEFAULT_RETRY_MS = 1000;
+/** Time for which a handler, and the client of a response, wait for a log that other processes read. */
+const MAX_WAIT_MS = 5_000;
 
 /**
  * Stream of messages to the client. It outlives its connections: without one, messages go to the log only, and a later
@@ -76,6 +90,12 @@ export class SessionStream {
   held = true;
   /** False while this process tries to become the writer, and another one still is. */
   #isWriter = true;
+  /** Messages that wait for a log that other processes read. */
+  readonly #unstored: Unstored[] = [];
+  /** True while the log has not answered for `MAX_WAIT_MS`. */
+  #isLate = false;
+  /** True after the log has refused a message of this process. */
+  #isRefused = false;
 
   constructor(id: string, owner: StreamOwner, requests?: readonly RequestId[]) {
     this.id = id;
@@ -159,17 +179,17 @@ export class SessionStream {
   }
 
   /**
-   * Sends a message. The promise settles when a slow client has caught up. A message of a call that is aborted while the
-   * message waits for the log is dropped.
+   * Sends a message. The promise settles when a slow client has caught up, or if the log does not answer for a while. A
+   * message of a call that is aborted while the message waits for the log is dropped.
    */
-  send(frame: string, life?: { readonly aborted: boolean }): void | Promise<void> {
+  send(frame: string, life?: Life): void | Promise<void> {
     if (this.#state !== "open") return;
     this.begin();
     if (this.#isOverfull(frame)) return;
-    const isWriter = this.#isWriter;
-    const isLate = life?.aborted;
-    const turn = this.#inTurn(() => (life?.aborted === isLate ? this.#put(frame, false, isWriter) : undefined));
-    return turn === undefined ? this.#connection?.drained : turn.then(() => this.#connection?.drained);
+    const turn = this.#store(frame, false, this.#isWriter, life);
+    if (turn === undefined) return this.#connection?.drained;
+    const worked = this.#owner.sharedLog === undefined ? turn : this.#worked(turn);
+    return worked.then(() => this.#connection?.drained);
   }
 
   /**
@@ -183,7 +203,7 @@ export class SessionStream {
     }
     if (this.#offered !== undefined) return this.#replyWith(frame, this.#offered, busy);
     this.#state = "finishing";
-    const turn = this.#inTurn(() => this.#put(frame, true));
+    const turn = this.#store(frame, true);
     if (turn === undefined) this.end();
     else {
       this.#last = frame;
@@ -191,13 +211,21 @@ export class SessionStream {
         this.#last = undefined;
         this.end();
       });
+      if (this.#owner.sharedLog !== undefined)
+        this.#worked(turn).then((isWorked) => {
+          if (!isWorked) this.#answerUnstored();
+        });
     }
     return true;
   }
 
-  /** Ends the stream without a response to its requests. Only a client that resumes it elsewhere receives `frames`. */
+  /**
+   * Ends the stream without a response to its requests. Only a client that resumes it elsewhere receives `frames`, unless
+   * the log refuses what it would find there.
+   */
   abandon(frames: readonly string[]): void {
     this.#endLog(...frames);
+    if (this.#isRefused) for (const frame of frames) this.#write(frame, undefined);
     this.end();
   }
 
@@ -315,6 +343,35 @@ export class SessionStream {
     this.#owner.onDisconnected();
   }
 
+  /** Stores and writes a message after those before it. */
+  #store(frame: string, last: boolean, isWriter = false, life?: Life): void | Promise<void> {
+    const isLate = life?.aborted;
+    const work = () => (life?.aborted === isLate ? this.#put(frame, last, isWriter) : undefined);
+    if (this.#owner.sharedLog === undefined) return this.#inTurn(work);
+    this.#unstored.push({ frame, life, isLate });
+    const stored = () => void this.#unstored.shift();
+    const turn = this.#inTurn(work);
+    if (turn === undefined) stored();
+    else turn.then(stored);
+    return turn;
+  }
+
+  /**
+   * Writes all messages up to the response without waiting for the log, and ends the connection. They are stored when the
+   * log answers.
+   */
+  #answerUnstored(): void {
+    const connection = this.#connection;
+    if (connection === undefined) return;
+    this.#owner.report(
+      new Error(`A response was sent before it was stored: no answer of the event log in ${MAX_WAIT_MS} ms`),
+    );
+    for (const { frame, life, isLate } of this.#unstored)
+      if (life?.aborted === isLate) connection.write({ data: frame });
+    this.#disconnect();
+    connection.end();
+  }
+
   /** Stores and writes a message. If a log of this process fails, the message is still written. */
   #put(frame: string, last = false, isWriter = false): void | Promise<void> {
     const { log, sharedLog, sessionId } = this.#owner;
@@ -358,13 +415,34 @@ export class SessionStream {
 
   /**
    * Handles a message that is not in the log. A message that other processes may have to deliver is not written, with
-   * the exception of a response: its client needs nothing after it.
+   * the exception of a response: its client needs nothing after it. If the log refuses a message, the calls of the stream
+   * end with an error, which is written for the same reason.
    */
   #onLogFailure(frame: string, last: boolean, error: unknown): void {
-    if (this.#owner.sharedLog === undefined || (last && toUnavailable(error) !== undefined))
-      return this.#writeUnlogged(frame, error);
-    this.release();
+    const isTaken = isTakenAway(error);
+    if (this.#owner.sharedLog === undefined || (last && !isTaken)) return this.#writeUnlogged(frame, error);
+    this.#isRefused = !isTaken && this.#requests !== undefined;
+    if (!this.#isRefused) this.release();
     this.#owner.onLost(this, frame, error);
+  }
+
+  /**
+   * Resolves with true when the log has done its work, or with false if it does not answer for a while. A message waits
+   * until the log can store it, but a handler, and the client of a response, do not.
+   */
+  #worked(turn: Promise<unknown>): Promise<boolean> {
+    if (this.#isLate) return Promise.resolve(false);
+    const { clock } = this.#owner;
+    return new Promise((resolve) => {
+      const timer = clock.schedule(() => {
+        this.#isLate = this.#turn !== undefined;
+        resolve(false);
+      }, MAX_WAIT_MS);
+      turn.then(() => {
+        clock.cancel(timer);
+        resolve(true);
+      });
+    });
   }
 
   #writeUnlogged(frame: string, error: unknown): void {
@@ -377,7 +455,9 @@ export class SessionStream {
     const result = this.#turn === undefined ? work() : this.#turn.then(work);
     if (!(result instanceof Promise)) return result;
     const turn = result.then(ignore, ignore).then(() => {
-      if (this.#turn === turn) this.#turn = undefined;
+      if (this.#turn !== turn) return;
+      this.#turn = undefined;
+      this.#isLate = false;
     });
     this.#turn = turn;
     return result;

@@ -1,7 +1,8 @@
 import type { Clock } from "../../../../call/clock.js";
 import type { Cluster, LogEntry, LogOptions, Logs, Writer } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
-import { formatNotification } from "../../../../protocol/jsonrpc/format.js";
+import { INTERNAL_ERROR } from "../../../../protocol/jsonrpc/errors.js";
+import { formatFailure, formatNotification } from "../../../../protocol/jsonrpc/format.js";
 import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
 import type { LoggedEvent } from "../../../../store/event-log.js";
 import type { ServerLimits } from "../../../server-limits.js";
@@ -9,11 +10,10 @@ import { type SharedLog, STANDALONE } from "../shared-sessions.js";
 import { isLogMessage } from "./recent-frames.js";
 import { isUnknown, untilReached } from "./unknown-outcome.js";
 
-/**
- * Time for which the start and the response of a call wait for an engine that is away. After it, the call is refused, or
- * the response is sent before it is stored.
- */
+/** Time for which the start of a call waits for an engine that is away. After it, the call is refused. */
 const MAX_WAIT_MS = 5_000;
+/** Maximum number of operations that wait for an engine that is away. Above it, no call begins. */
+const MAX_PENDING = 10_000;
 /** Number of stored log messages, and of others, that are compared with those that arrive after a takeover. */
 const MAX_COMPARED = 64;
 /** Start of the first entry of a call's stream, which names the requests. Clients see an event without data. */
@@ -102,6 +102,7 @@ export class SessionLog implements SharedLog {
   }
 
   open(sessionId: string, streamId: string, requests: readonly RequestId[]): Promise<string> {
+    if (this.#pending.size >= MAX_PENDING) return Promise.reject(tooManyPending());
     const opened = this.claim(sessionId, streamId).then(() =>
       this.#within(this.append(sessionId, streamId, REQUESTS + JSON.stringify(requests))),
     );
@@ -117,8 +118,9 @@ export class SessionLog implements SharedLog {
     const appended =
       streamId === STANDALONE ? this.#appendAsHolder(sessionId, written, data) : this.#append(written, data, last);
     written.appended = appended;
-    this.#track(appended, last);
-    return last ? this.#within(appended) : appended;
+    if (last) this.#finish(sessionId, streamId, appended);
+    else this.#track(appended);
+    return appended;
   }
 
   end(sessionId: string, streamId: string, frames: readonly string[]): void {
@@ -126,11 +128,7 @@ export class SessionLog implements SharedLog {
     const written = this.#written.get(place);
     if (written === undefined) return;
     this.#written.delete(place);
-    const ended = this.#appendAll(written, frames);
-    this.#track(ended, true);
-    ended.catch((error: unknown) => {
-      if (!isOver(error)) this.#options.report(error);
-    });
+    this.#finish(sessionId, streamId, this.#appendAll(written, frames));
   }
 
   async find(sessionId: string, eventId: string): Promise<string | undefined> {
@@ -184,8 +182,12 @@ export class SessionLog implements SharedLog {
         );
       } catch (error) {
         if (isOver(error)) continue;
-        this.hasUnended = true;
-        throw error;
+        if (!isRefused(error)) {
+          this.hasUnended = true;
+          throw error;
+        }
+        // The others are ended all the same.
+        this.#trackEnd(this.#insist(log, stream, describe, error));
       }
     }
   }
@@ -221,12 +223,43 @@ export class SessionLog implements SharedLog {
     for (const [at, frame] of frames.entries()) await this.#append(written, frame, at === frames.length - 1);
   }
 
-  /** Appends an entry. Repeats it while the engine is away, so that no later entry can overtake it. */
+  /** Makes sure that a stream gets its end mark, even if the engine refuses its last entries. */
+  #finish(sessionId: string, streamId: string, appended: Promise<unknown>): void {
+    this.#trackEnd(
+      appended.catch((error: unknown) => {
+        if (!isRefused(error)) throw error;
+        return this.#insist(logOf(sessionId), streamId, describeRefusal, error);
+      }),
+    );
+  }
+
+  /** Ends a stream whose end the engine has refused. Tries until it succeeds, whatever the engine says. */
+  #insist(log: string, stream: string, describe: (id: RequestId) => string, refusal: unknown): Promise<void> {
+    this.#options.report(refusal);
+    const end = () => endStream(this.#cluster.logs, log, stream, describe);
+    return untilReached(this.#clock, this.#closing.signal, end, (error) => !isOver(error));
+  }
+
+  #trackEnd(ended: Promise<unknown>): void {
+    this.#track(
+      ended.catch((error: unknown) => {
+        if (isOver(error)) return;
+        this.hasUnended = true;
+        this.#options.report(error);
+      }),
+    );
+  }
+
+  /**
+   * Appends an entry. Repeats it while the engine is away, so that no later entry can overtake it. An entry that the engine
+   * refuses leaves its number to the next one.
+   */
   #append(written: Written, data: string, last: boolean): Promise<string> {
-    const seq = written.seq++;
+    const { seq } = written;
     return untilReached(this.#clock, this.#closing.signal, async () => {
       try {
         const id = await written.writer.append(seq, data, { last });
+        written.seq = seq + 1;
         written.isUncertain = false;
         return id;
       } catch (error) {
@@ -245,13 +278,10 @@ export class SessionLog implements SharedLog {
     });
   }
 
-  #track(work: Promise<unknown>, ends = false): void {
+  #track(work: Promise<unknown>): void {
     const done = () => this.#pending.delete(work);
     this.#pending.add(work);
-    work.then(done, (error: unknown) => {
-      done();
-      if (ends && !isOver(error)) this.hasUnended = true;
-    });
+    work.then(done, done);
   }
 }
 
@@ -304,9 +334,23 @@ function isFenced(error: unknown): boolean {
   return error instanceof ClusterError && error.failure === "fenced";
 }
 
-/** True if the stream has another writer, has ended, or is gone. */
+function isRefused(error: unknown): boolean {
+  return error instanceof ClusterError && error.failure === "refused";
+}
+
+/** True if the stream has another writer, or is gone. */
 function isOver(error: unknown): boolean {
-  return error instanceof ClusterError && ["fenced", "dropped", "refused"].includes(error.failure);
+  return isFenced(error) || (error instanceof ClusterError && error.failure === "dropped");
+}
+
+function tooManyPending(): ClusterError {
+  return new ClusterError("unavailable", `${MAX_PENDING} operations wait for the event log already`);
+}
+
+/** Writes the error of a request whose response is not in the log. */
+function describeRefusal(id: RequestId): string {
+  const message = "The event log refused the response of this request, which may have been carried out";
+  return formatFailure(id, { code: INTERNAL_ERROR, message });
 }
 
 function notWriter(streamId: string): ClusterError {
@@ -320,6 +364,7 @@ function notWriter(streamId: string): ClusterError {
 async function endStream(logs: Logs, log: string, stream: string, describe: (id: RequestId) => string): Promise<void> {
   const writer = await logs.claim(log, stream);
   const entries = (await logs.readAfter(log, stream)) ?? [];
+  if (entries.at(-1)?.last) return;
   const requests = requestsIn(entries);
   const frames = requests.length === 0 ? [""] : [...cancellationsIn(entries), ...requests.map(describe)];
   for (const [seq, frame] of frames.entries()) await writer.append(seq, frame, { last: seq === frames.length - 1 });

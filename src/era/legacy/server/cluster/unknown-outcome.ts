@@ -8,7 +8,7 @@ export function isUnknown(error: unknown): boolean {
   return error instanceof ClusterError && error.failure === "unknown_outcome";
 }
 
-/** True if an operation failed since the engine was away, so that it may succeed later. */
+/** True if an operation failed since the engine was away or full, so that it may succeed later. */
 function isPassing(error: unknown): boolean {
   return error instanceof ClusterError && (error.failure === "unavailable" || error.failure === "unknown_outcome");
 }
@@ -32,13 +32,18 @@ export async function putOnce(
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 
-/** Repeats an operation while the engine is away, until the signal fires. */
-export async function untilReached<T>(clock: Clock, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+/** Repeats an operation while the engine is away, until the signal fires. `mayPass` tells which failures are repeated. */
+export async function untilReached<T>(
+  clock: Clock,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+  mayPass = isPassing,
+): Promise<T> {
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
     try {
       return await work();
     } catch (error) {
-      if (!isPassing(error) || signal.aborted) throw error;
+      if (!mayPass(error) || signal.aborted) throw error;
       await pause(clock, pauseMs, signal);
     }
   }
