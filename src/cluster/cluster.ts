@@ -18,7 +18,7 @@ export interface Cluster {
   readonly leases: Leases;
   readonly queue: Queue;
   readonly buckets: ClusterBuckets;
-  /** True while the engine can be reached, as far as is known. */
+  /** True while the engine can be reached and can store, as far as is known. */
   readonly available: boolean;
   /** Connects the changes of a server with those of the servers of other processes. Called by servers. */
   connectChanges(local: LocalChanges, server: ChangingServer): LocalChanges;

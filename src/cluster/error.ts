@@ -2,7 +2,7 @@ import { McpError } from "../protocol/errors.js";
 
 /** Reason of a {@link ClusterError}. */
 export type ClusterFailure =
-  /** The engine cannot be reached, and did not carry out the operation. */
+  /** The engine cannot be reached, or cannot serve now, as when it is full. It did not carry out the operation. */
   | "unavailable"
   /** The connection failed during the operation. The engine may have carried it out. */
   | "unknown_outcome"
@@ -12,7 +12,7 @@ export type ClusterFailure =
   | "dropped"
   /** Entries of a stream are not kept any more. */
   | "missed"
-  /** The engine refused the operation. */
+  /** The engine refused the operation for good: it would refuse it again. */
   | "refused";
 
 /** Failure of the state that processes share. */

@@ -1,7 +1,7 @@
 import type { Clock } from "../call/clock.js";
 import { ClusterError } from "../cluster/error.js";
 import type { PostgresClient, Row, Value } from "./client.js";
-import { failureOf, isLoss } from "./failure.js";
+import { failureOf, isLoss, isShort } from "./failure.js";
 
 /** Statement with the name of its operation, for errors. */
 export interface Statement {
@@ -18,6 +18,8 @@ export class Engine {
   readonly #timeoutMs: number;
   readonly #running = new Set<AbortController>();
   readonly #failed = new Set<() => void>();
+  /** Called when the server could not store something. */
+  onShort: () => void = () => {};
   #isAway = false;
   #isClosed = false;
   /** First attempt to start, until it has ended. */
@@ -102,6 +104,7 @@ export class Engine {
       return await this.#client.query(text, values, stop.signal);
     } catch (thrown) {
       const error = failureOf(stop.signal.aborted ? reasonOf(thrown, stop.signal) : thrown, operation, isRead);
+      if (isShort(error)) this.onShort();
       if (isLoss(error) && !this.#isClosed) {
         this.#isAway = true;
         for (const tell of this.#failed) tell();

@@ -1,11 +1,14 @@
 import { ClusterError, type ClusterFailure } from "../cluster/error.js";
 import { NotSent } from "./client.js";
 
-/** SQLSTATEs of statements that the server did not carry out, because it starts, stops, is full or is a standby. */
-const AWAY = new Set(["57P03", "53300", "25006"]);
+/** SQLSTATEs of statements that the server did not carry out, because it starts, stops, has no connection left or is a standby. */
+const AWAY = new Set(["57P03", "53300", "25006", "08001", "08004"]);
+
+/** SQLSTATEs of statements that the server did not carry out, because it cannot write: the disk is full or fails, or it is read-only. */
+const SHORT = new Set(["53000", "53100", "58000", "58030", "25006"]);
 
 /** SQLSTATEs of statements that the server interrupted and did not carry out. They can be repeated. */
-const INTERRUPTED = new Set(["40001", "40P01", "53200", "55P03", "57014"]);
+const INTERRUPTED = new Set(["40001", "40P01", "53200", "53400", "55P03", "57014"]);
 
 /** SQLSTATEs that end a connection. The statement may have been carried out before. */
 const ENDED = new Set(["57P01", "57P02", "57P05", "08000", "08003", "08006", "08P01"]);
@@ -15,6 +18,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   "42P01": "A table is missing. Start postgresCluster again to create it.",
   "42883": "A function is missing. Start postgresCluster again to create it.",
   "3F000": "The schema is missing. Start postgresCluster again to create it.",
+  "53100": "The disk of the server is full. Nothing was done. It can be repeated when there is room.",
   "54000": "A key is too long for an index of PostgreSQL.",
 };
 
@@ -22,8 +26,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
 export function failureOf(error: unknown, operation: string, isRead: boolean): ClusterError {
   if (error instanceof ClusterError) return error;
   const cause = error instanceof NotSent ? error.cause : error;
-  const { code, message, severity } = (cause ?? {}) as { code?: unknown; message?: unknown; severity?: unknown };
-  const state = typeof code === "string" && typeof severity === "string" ? code : undefined;
+  const { code, message } = (cause ?? {}) as { code?: unknown; message?: unknown };
+  const state = stateOf(cause);
   const failure = kindOf(state, error instanceof NotSent || isConnect(cause), isRead);
   const remedy = (state !== undefined && REMEDIES[state]) || ADVICE[failure] || "";
   const told = typeof message === "string" && message !== "" ? message : String(code ?? cause);
@@ -38,16 +42,27 @@ const ADVICE: Partial<Record<ClusterFailure, string>> = {
 };
 
 function kindOf(state: string | undefined, isUnsent: boolean, isRead: boolean): ClusterFailure {
-  if (state !== undefined && (AWAY.has(state) || INTERRUPTED.has(state))) return "unavailable";
+  if (state !== undefined && (AWAY.has(state) || SHORT.has(state) || INTERRUPTED.has(state))) return "unavailable";
   if (state !== undefined && !ENDED.has(state)) return "refused";
   return isUnsent || isRead ? "unavailable" : "unknown_outcome";
 }
 
-/** True if the error tells that the server cannot be reached, and not only that a statement was interrupted. */
+/** True if the error tells that the server cannot be reached, and not only that it did not carry out a statement. */
 export function isLoss({ failure, cause }: ClusterError): boolean {
-  const { code, severity } = (cause ?? {}) as { code?: unknown; severity?: unknown };
-  const isInterrupted = typeof severity === "string" && INTERRUPTED.has(String(code));
-  return !isInterrupted && (failure === "unavailable" || failure === "unknown_outcome");
+  const state = stateOf(cause);
+  const isAnswer = state !== undefined && !AWAY.has(state) && (SHORT.has(state) || INTERRUPTED.has(state));
+  return !isAnswer && (failure === "unavailable" || failure === "unknown_outcome");
+}
+
+/** True if the server can be reached and cannot store anything now. */
+export function isShort({ cause }: ClusterError): boolean {
+  return SHORT.has(stateOf(cause) ?? "");
+}
+
+/** Returns the SQLSTATE of an error that the server sent. */
+function stateOf(error: unknown): string | undefined {
+  const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
+  return typeof code === "string" && typeof severity === "string" ? code : undefined;
 }
 
 /** True for an error of connecting, before anything was sent. */

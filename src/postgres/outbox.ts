@@ -43,7 +43,7 @@ export class Outbox {
   publish(topic: string, text: string): Promise<void> {
     if (this.#waiting.length >= MAX_WAITING)
       return Promise.reject(
-        new ClusterError("refused", `Bus, publish to ${topic}: ${MAX_WAITING} messages wait to be sent.`),
+        new ClusterError("unavailable", `Bus, publish to ${topic}: ${MAX_WAITING} messages wait to be sent.`),
       );
     return new Promise((done, failed) => {
       this.#waiting.push({ topic: toStored(topic), text: toStored(text), done, failed });

@@ -7,6 +7,7 @@ import type { EngineBuckets } from "../cluster/engine/buckets.js";
 import type { EngineLeases } from "../cluster/engine/leases.js";
 import type { EngineLogs } from "../cluster/engine/logs.js";
 import type { EngineQueue } from "../cluster/engine/queue.js";
+import { Shortage } from "../cluster/engine/shortage.js";
 import { Sweep } from "../cluster/engine/sweep.js";
 import { postgresBuckets } from "./buckets.js";
 import { PostgresBus } from "./bus.js";
@@ -92,6 +93,7 @@ class SharedByPostgres implements PostgresCluster {
   readonly buckets: EngineBuckets;
   readonly ready: Promise<void>;
   readonly #engine: Engine;
+  readonly #shortage: Shortage;
   readonly #names: Names;
   readonly #outbox: Outbox;
   readonly #sweep: Sweep;
@@ -121,6 +123,9 @@ class SharedByPostgres implements PostgresCluster {
     this.leases = postgresLeases(engine, names);
     this.queue = postgresQueue(engine, names, this.#outbox, signal);
     this.buckets = postgresBuckets(engine, names);
+    const { records } = this;
+    this.#shortage = new Shortage({ clock, node, records, closing: signal, onOver: () => this.bus.gap() });
+    engine.onShort = this.#shortage.note;
     const heard = (payload: string) => this.#heard(payload);
     const reopened = () => this.#reopened();
     const { channel } = names;
@@ -132,7 +137,7 @@ class SharedByPostgres implements PostgresCluster {
   }
 
   get available(): boolean {
-    return this.#engine.isAvailable;
+    return this.#engine.isAvailable && !this.#shortage.isOn;
   }
 
   connectChanges(local: LocalChanges, server: ChangingServer): LocalChanges {

@@ -9,11 +9,16 @@ import { readScript, type Script, script } from "./scripts.js";
 /** Life of the counter of a topic without messages. A counter that begins again looks like a hole, which is harmless. */
 const COUNTER_MS = 86_400_000;
 
-/** ARGV: channel, node, text. */
+/**
+ * A full server refuses INCR, but not in a script that has written before, so that a message needs no room.
+ * ARGV: channel, node, text.
+ */
 const PUBLISH = script(
   "publish a message",
-  `local n = text(redis.call('INCR', KEYS[1]))
-  redis.call('PEXPIRE', KEYS[1], ${COUNTER_MS})
+  `redis.call('PEXPIRE', KEYS[1], ${COUNTER_MS})
+  local n = redis.call('INCR', KEYS[1])
+  if n == 1 then redis.call('PEXPIRE', KEYS[1], ${COUNTER_MS}) end
+  n = text(n)
   redis.call('PUBLISH', ARGV[1], n .. ' ' .. ARGV[2] .. ' ' .. ARGV[3])
   return 1`,
 );
@@ -118,7 +123,7 @@ export class RedisBus implements Bus {
     const text = message.slice(number.length + from.length + 2);
     const isNext = topic.last === undefined || Number(number) === topic.last + 1;
     topic.last = Number(number);
-    if (!isNext) this.#tellGap();
+    if (!isNext) this.gap();
     for (const listener of [...topic.listeners]) ignoreErrors(() => listener(text, from));
   }
 
@@ -130,18 +135,19 @@ export class RedisBus implements Bus {
     const last = Number(text.slice(0, at));
     const isMissed = topic.last !== undefined && topic.last !== last;
     topic.last = last;
-    if (isMissed) this.#tellGap();
+    if (isMissed) this.gap();
   }
 
   /** Begins to count anew, since the engine may have lost its last numbers. */
   #onReturn(): void {
     this.#beats = 0;
     for (const topic of this.#topics.values()) topic.last = undefined;
-    this.#tellGap();
+    this.gap();
     this.#beatAll();
   }
 
-  #tellGap(): void {
+  /** Tells that messages may have been missed. */
+  gap(): void {
     this.#channels.tellMissed();
     for (const listener of [...this.#gaps]) ignoreErrors(listener);
   }
@@ -152,7 +158,7 @@ export class RedisBus implements Bus {
     this.#timer = clock.schedule(() => {
       if (closing.aborted) return;
       // Others may have taken a process that was stopped for lost.
-      if (clock.now() - due > Math.max(PAUSE_MS, MAX_BEATS * this.#heartbeatMs)) this.#tellGap();
+      if (clock.now() - due > Math.max(PAUSE_MS, MAX_BEATS * this.#heartbeatMs)) this.gap();
       this.#schedule();
       this.#beatAll();
     }, this.#heartbeatMs);

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from "../call/clock.js";
 import { ignoreErrors } from "../call/maybe-promise.js";
 import { ClusterChanges } from "../cluster/changes.js";
 import type { ChangingServer, Cluster, LocalChanges } from "../cluster/cluster.js";
+import { Shortage } from "../cluster/engine/shortage.js";
 import { RedisBuckets } from "./buckets.js";
 import { RedisBus } from "./bus.js";
 import { Channels } from "./channels.js";
@@ -63,6 +64,7 @@ class SharedByRedis implements RedisCluster {
   readonly ready: Promise<void>;
   readonly #engine: Engine;
   readonly #channels: Channels;
+  readonly #shortage: Shortage;
   readonly #warned = new Set<string>();
   #closed: Promise<void> | undefined;
 
@@ -93,12 +95,16 @@ class SharedByRedis implements RedisCluster {
     this.leases = new RedisLeases(engine);
     this.queue = new RedisQueue(engine, channels);
     this.buckets = new RedisBuckets(engine);
+    const { node, records } = this;
+    const { closing } = engine;
+    this.#shortage = new Shortage({ clock, node, records, closing, onOver: () => this.bus.gap() });
+    engine.onShort = this.#shortage.note;
     this.ready = Promise.all([engine.tried("start"), channels.tried("start")]).then(() => undefined);
     this.ready.catch(() => {});
   }
 
   get available(): boolean {
-    return this.#engine.isUp;
+    return this.#engine.isUp && !this.#shortage.isOn;
   }
 
   connectChanges(local: LocalChanges, server: ChangingServer): LocalChanges {

@@ -1,7 +1,8 @@
 import type { Clock } from "../call/clock.js";
 import { Link } from "../cluster/engine/link.js";
+import type { ClusterError } from "../cluster/error.js";
 import type { RedisClient, RedisConnection } from "./client.js";
-import { away, failureOf, isAnswer, isReply } from "./failure.js";
+import { away, failureOf, isAnswer, isReply, isShort } from "./failure.js";
 import { Keys } from "./keys.js";
 import type { Script } from "./scripts.js";
 
@@ -25,6 +26,8 @@ export class Engine {
   readonly timeoutMs: number;
   /** Fires when the cluster closes. */
   readonly closing: AbortSignal;
+  /** Called when the server could not store something. */
+  onShort: () => void = () => {};
   readonly #link: Link<RedisConnection>;
   readonly #closer = new AbortController();
   readonly #hashes = new Map<Script, string>();
@@ -45,8 +48,13 @@ export class Engine {
       );
     };
     const open = (onClose: () => void, signal: AbortSignal) => client.open({ onMessage: () => {}, onClose }, signal);
-    const options = { name: "commands", engine: "Redis", clock, timeoutMs, open, prepare, failureOf, isAnswer };
-    this.#link = new Link(options);
+    const toFailure = (error: unknown, what: string, isRead: boolean): ClusterError => {
+      const failure = failureOf(error, what, isRead);
+      if (isShort(failure)) this.onShort();
+      return failure;
+    };
+    const options = { name: "commands", engine: "Redis", clock, timeoutMs, open, prepare, isAnswer };
+    this.#link = new Link({ ...options, failureOf: toFailure });
   }
 
   get isUp(): boolean {

@@ -1,7 +1,11 @@
 import { ClusterError } from "../cluster/error.js";
 
-/** Replies by which the engine says that it cannot serve now. It did not carry out the command. */
-const AWAY = /\b(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|UNKILLABLE)\b/;
+/**
+ * Replies by which the engine says that it cannot serve now: it starts, is full, is a replica, or has too many clients. It
+ * did not carry out the command.
+ */
+const AWAY =
+  /\b(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|NOREPLICAS|UNKILLABLE|OOM)\b|max number of clients/;
 /** Replies of a server that is not the primary any more, or not yet. Another connection may reach the primary. */
 const MOVED = /\b(READONLY|MASTERDOWN|LOADING)\b/;
 const FORBIDDEN = /\b(NOPERM|NOAUTH|WRONGPASS)\b|can't (run|access)|ACL failure|no permissions/;
@@ -19,6 +23,11 @@ export function isAnswer(error: unknown): boolean {
   return isReply(error) && !MOVED.test(error.message);
 }
 
+/** True if the engine can be reached and cannot store anything now. */
+export function isShort({ failure, cause }: ClusterError): boolean {
+  return failure === "unavailable" && isAnswer(cause);
+}
+
 /** Returns the error of an operation. A read that failed has no outcome that could be unknown. */
 export function failureOf(error: unknown, what: string, isRead: boolean): ClusterError {
   if (error instanceof ClusterError) return error;
@@ -34,12 +43,11 @@ export function failureOf(error: unknown, what: string, isRead: boolean): Cluste
 
 /** Returns the error for the text of an error reply. */
 export function refusalOf(message: string, what: string, cause?: unknown): ClusterError {
-  if (AWAY.test(message)) return away(`${what}: Redis cannot serve it now: ${message}`, cause);
+  const room = FULL.test(message) ? "; raise maxmemory of the Redis server" : "";
+  if (AWAY.test(message)) return away(`${what}: Redis cannot serve it now: ${message}${room}`, cause);
   const remedy = FORBIDDEN.test(message)
     ? "; give the user of the connection the commands, keys and channels that docs/cluster.md lists"
-    : FULL.test(message)
-      ? "; raise maxmemory of the Redis server"
-      : "";
+    : "";
   return new ClusterError("refused", `${what}: Redis refused it: ${message}${remedy}`, { cause });
 }
 

@@ -68,13 +68,13 @@ local function trim(m)
 end
 `;
 
-/** ARGV: name of this creation, keepMs, maxEntries, maxBytes, maxStreams. */
+/** A full server refuses the first command. ARGV: name of this creation, keepMs, maxEntries, maxBytes, maxStreams. */
 export const CREATE = script(
   "create a log",
   `if redis.call('HEXISTS', KEYS[1], 'd') == 1 then return 'dropped' end
   if redis.call('EXISTS', KEYS[1]) == 1 then return 'ok' end
-  redis.call('DEL', KEYS[2], KEYS[3], KEYS[4])
   redis.call('HSET', KEYS[1], 'v', '1', 'g', ARGV[1], 'k', ARGV[2], 'c', ARGV[3], 'b', ARGV[4], 's', ARGV[5], 'n', '0', 'f', '1', 'z', '0')
+  redis.call('DEL', KEYS[2], KEYS[3], KEYS[4])
   return 'ok'`,
 );
 

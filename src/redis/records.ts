@@ -43,7 +43,10 @@ export class RedisRecords implements Records {
     }
     return this.#indexes.running(version, async () => {
       // The marks are sent first, so that there is no record whose index entries nobody completes.
-      const [, reply] = await Promise.all([this.#indexes.mark(names, version, key), put(1)]);
+      const [marked, stored] = await Promise.allSettled([this.#indexes.mark(names, version, key), put(1)]);
+      if (stored.status === "rejected") throw stored.reason;
+      const reply = stored.value;
+      if (marked.status === "rejected") throw reply[0] === "1" ? unmarked(key, marked.reason) : marked.reason;
       const [isStored, former = "", s = "", end = ""] = reply;
       if (isStored !== "1") {
         this.#indexes.unmark(names, version, key).catch(() => {});
@@ -86,6 +89,12 @@ export class RedisRecords implements Records {
   #keys(key: string): readonly string[] {
     return [recordKey(this.#engine, key)];
   }
+}
+
+/** Error of a put that was carried out although its marks were refused, as when a full engine gets room in between. */
+function unmarked(key: string, cause: unknown): ClusterError {
+  const message = `put a record: ${JSON.stringify(key)} was stored, and its index entries may be missing; put it again`;
+  return new ClusterError("unknown_outcome", message, { cause });
 }
 
 /** Waits until the indexes follow a record. If the engine fails, they are repaired when they are read. */

@@ -57,6 +57,12 @@ export class SqliteBus implements Bus {
     for (const tell of [...this.#gaps]) ignoreErrors(tell);
   }
 
+  /** Tells all processes that messages may have been missed, since some could not be stored. */
+  tellAll(): void {
+    this.gap();
+    this.#engine.run("skipMessage").catch(() => {});
+  }
+
   /** Forgets the numbers of messages, since another file may be open now. */
   reset(): void {
     for (const subscription of [...this.#topics.values()].flatMap((found) => [...found])) subscription.since = 0;

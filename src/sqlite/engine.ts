@@ -30,6 +30,8 @@ export interface EngineOptions {
   readonly news: (news: News) => void;
   /** Called when the file can be used again, after which everything that was missed is over. */
   readonly reopened: () => void;
+  /** Called when the file has no room for an operation. */
+  readonly onShort: () => void;
 }
 
 /**
@@ -82,7 +84,7 @@ export class Engine {
     if (this.#closing.signal.aborted) throw unavailable(`${name}: the cluster is closed`);
     if (this.#problem !== undefined) throw this.#refusal(name);
     if (this.#waiting.length >= MAX_WAITING)
-      throw new ClusterError("refused", `SQLite, ${name}: ${MAX_WAITING} operations wait for the file.`);
+      throw unavailable(`${name}: ${MAX_WAITING} operations wait for the file already; limit concurrent calls`);
     return (await this.#enqueue([name, args])) as ReturnType<Operations[N]>;
   }
 
@@ -135,6 +137,7 @@ export class Engine {
     this.#sent = [];
     let problem: ClusterError | undefined;
     for (const [at, outcome] of reply.outcomes.entries()) problem = settle(sent[at] as Waiting, outcome) ?? problem;
+    if (reply.outcomes.some((outcome) => "isShort" in outcome && outcome.isShort)) this.#options.onShort();
     if (problem === undefined) return this.#send();
     this.#away(problem);
   }
@@ -233,7 +236,7 @@ function settle({ done, failed }: Waiting, outcome: Outcome): ClusterError | und
   }
   const error = new ClusterError(outcome.failure, outcome.message);
   failed(error);
-  return error.failure === "refused" ? undefined : error;
+  return error.failure === "refused" || outcome.isShort ? undefined : error;
 }
 
 function unavailable(text: string): ClusterError {

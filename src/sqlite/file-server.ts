@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import type { Database, Session } from "./database.js";
-import { failureOf } from "./failure.js";
+import { failureOf, isShort } from "./failure.js";
 import { FileTime } from "./file-time.js";
 import type { Call, FileOptions, Outcome, Reply, Request } from "./messages.js";
 import { MAX_JOURNAL_BYTES, openFile } from "./open-file.js";
@@ -123,5 +123,5 @@ export class FileServer {
 
 function failed(error: unknown, operation: string, isCommit = false): Outcome {
   const { failure, message } = failureOf(error, operation, isCommit);
-  return { failure, message };
+  return { failure, message, isShort: isShort(error) };
 }

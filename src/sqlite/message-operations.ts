@@ -10,6 +10,10 @@ export function messageOperations(session: Session) {
     publish(sender: string, topic: string, text: string): void {
       insert.run(nextMessage(), sender, topic, text, session.now);
     },
+    /** Leaves a number out, which is a gap to all processes. */
+    skipMessage(): void {
+      nextMessage();
+    },
     /** Returns the number of the last message. */
     lastMessage: (): number => Number(last.get()?.value),
   };

@@ -16,7 +16,10 @@ export interface FileOptions {
 export type Call = readonly [name: OperationName, args: readonly unknown[]];
 
 /** Result of an operation, or its failure. */
-export type Outcome = { readonly value: unknown } | { readonly failure: ClusterFailure; readonly message: string };
+export type Outcome =
+  | { readonly value: unknown }
+  /** `isShort` is true if the file can be read, and has no room. */
+  | { readonly failure: ClusterFailure; readonly message: string; readonly isShort: boolean };
 
 /** Changes for which this process waits. */
 export interface Watched {

@@ -4,6 +4,7 @@ import { ClusterChanges } from "../cluster/changes.js";
 import type { ChangingServer, Cluster, LocalChanges } from "../cluster/cluster.js";
 import type { EngineBuckets } from "../cluster/engine/buckets.js";
 import type { EngineLeases } from "../cluster/engine/leases.js";
+import { Shortage } from "../cluster/engine/shortage.js";
 import { Sweep } from "../cluster/engine/sweep.js";
 import { DefinitionError } from "../protocol/errors.js";
 import { SqliteBus } from "./bus.js";
@@ -91,6 +92,7 @@ class SharedByFile implements SqliteCluster {
   readonly buckets: EngineBuckets;
   readonly ready: Promise<void>;
   readonly #engine: Engine;
+  readonly #shortage: Shortage;
   readonly #sweep: Sweep;
   readonly #heartbeatMs: number;
   readonly #stop = new AbortController();
@@ -109,6 +111,7 @@ class SharedByFile implements SqliteCluster {
       start,
       news: (news) => this.#tell(news),
       reopened: () => this.#reopened(),
+      onShort: () => this.#shortage.note(),
     });
     const watch = new Watch(engine);
     this.#engine = engine;
@@ -121,13 +124,15 @@ class SharedByFile implements SqliteCluster {
     this.leases = sqliteLeases(engine);
     this.queue = new SqliteQueue(engine, watch, signal);
     this.buckets = sqliteBuckets(engine);
+    const { node, records } = this;
+    this.#shortage = new Shortage({ clock, node, records, closing: signal, onOver: () => this.bus.tellAll() });
     this.ready = engine.start();
     this.ready.catch(() => {});
     this.#plan();
   }
 
   get available(): boolean {
-    return this.#engine.isAvailable;
+    return this.#engine.isAvailable && !this.#shortage.isOn;
   }
 
   connectChanges(local: LocalChanges, server: ChangingServer): LocalChanges {

@@ -11,6 +11,7 @@ import { textsContract } from "./texts.js";
 import { casesOf, type Open } from "./world.js";
 
 export { engineContract } from "./engine.js";
+export { fullContract } from "./full.js";
 export { lostReplyContract } from "./lost-replies.js";
 export type { Open } from "./world.js";
 

@@ -35,6 +35,10 @@ export interface Engine {
   kill(): MaybePromise<void>;
   /** Starts the engine again, with the state that it had stored. */
   start(): MaybePromise<void>;
+  /** Takes all room of the engine, so that it stores nothing more. The cases of `fullContract` require it. */
+  fill?(): MaybePromise<void>;
+  /** Gives the engine room again. */
+  free?(): MaybePromise<void>;
 }
 
 export type Open = (t: TestContext) => MaybePromise<World>;

@@ -40,7 +40,7 @@ export class RecordTable {
     const version = String(++this.#versions);
     const stored = { key, value, version };
     const more = old === undefined ? charsOf(stored) : value.length - old.stored.value.length;
-    if (more > 0) assertRecordedChars(this.#chars + more, this.maxChars, key);
+    if (more > 0) assertRecordedChars(this.#chars + more, this.maxChars, key, charsOf(stored));
     const row = old ?? this.#create(stored);
     row.stored = stored;
     this.#chars += more;

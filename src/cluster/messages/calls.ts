@@ -54,7 +54,9 @@ export class Calls {
     return new Promise((resolve, failed) => {
       if (!this.isAvailable) return failed(this.#away(name));
       if (this.#waiting.size >= MAX_WAITING)
-        return failed(new ClusterError("refused", `${name}: ${MAX_WAITING} operations wait for the primary process`));
+        return failed(
+          new ClusterError("unavailable", `${name}: ${MAX_WAITING} operations wait for the primary process`),
+        );
       const id = ++this.#ids;
       const done = (value: unknown) => resolve((value ?? undefined) as ReturnType<HostOperations[N]>);
       this.#waiting.set(id, { name, due: this.#clock.now() + ANSWER_MS, done, failed });

@@ -50,7 +50,20 @@ export function openOn(
       },
       loseTake: (node) => losing.get(node)?.(),
       crash: (node) => cuts.get(node)?.(),
-      engine: { kill: () => server().kill(), start: () => server().start() },
+      engine: {
+        kill: () => server().kill(),
+        start: () => server().start(),
+        fill: () => configure(server().url, "1"),
+        free: () => configure(server().url, "0"),
+      },
     };
   };
+}
+
+/** Sets the memory that a server may use. It is full at once with 1 byte, and never with 0. */
+async function configure(url: string, maxmemory: string): Promise<void> {
+  const client = createClient({ url });
+  await client.connect();
+  await client.sendCommand(["CONFIG", "SET", "maxmemory", maxmemory]);
+  client.destroy();
 }

@@ -12,10 +12,10 @@ import { FakeClock } from "../../support/fake-clock.js";
 
 const LOG = { keepMs: 60_000, maxEntries: 10, maxBytes: 1_000 };
 
-function refusal(limit: string) {
+function refusal(limit: string, failure = "unavailable") {
   return (error: unknown) => {
     ok(error instanceof ClusterError);
-    equal(error.failure, "refused");
+    equal(error.failure, failure);
     match(error.message, new RegExp(`raise limits\\.${limit} of memoryCluster`));
     return true;
   };
@@ -75,6 +75,7 @@ test("records have a maximum of characters together, which ended records leave t
   a.records.put("b", "x".repeat(9), { ttlMs: 1_000 });
   throws(() => a.records.put("c", ""), refusal("maxRecordedChars"));
   throws(() => a.records.put("a", "x".repeat(10)), refusal("maxRecordedChars"));
+  throws(() => a.records.put("too long", "x".repeat(20)), refusal("maxRecordedChars", "refused"));
   a.records.put("a", "y".repeat(9));
   a.records.put("a", "z");
   a.records.put("c", "x".repeat(7));

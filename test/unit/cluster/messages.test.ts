@@ -64,7 +64,7 @@ test("messages: operations beyond a limit are refused", async () => {
   const all = Array.from({ length: 10_001 }, (_, at) => failureOf(() => node.records.put(String(at), "")));
   deepEqual(
     (await Promise.all(all)).filter((failure) => failure !== undefined),
-    ["refused"],
+    ["unavailable"],
   );
 });
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { test } from "node:test";
-import { type Cluster, ClusterError, createMemoryState, type Lease, type Stored } from "bowline/cluster";
+import { type Cluster, ClusterError, createMemoryState, type Lease, type Records, type Stored } from "bowline/cluster";
 import type { SealKey } from "bowline/server";
 import { FakeClock } from "bowline/testing";
 import { until } from "../../support/census.js";
@@ -344,9 +344,15 @@ test("a server that closes releases its lease after its last round", async (t) =
 
 test("an outcome that the engine refuses is not kept, and its state stays used", async (t) => {
   const clock = new FakeClock();
-  const state = createMemoryState({ clock, limits: { maxRecords: 1 } });
+  const state = createMemoryState({ clock });
   const nodes = [state.node(), state.node()];
   for (const node of nodes) t.after(() => node.close());
+  const records = nodes[0]?.records as Records;
+  const put = records.put.bind(records);
+  records.put = (key, ...rest) => {
+    if (key.startsWith("outcome/")) throw new ClusterError("refused", `${key} is too long for the engine`);
+    return put(key, ...rest);
+  };
   const shop = new SharedShop(t, nodes, { clock });
   shop.release.open();
   const again = await shop.begin();
