@@ -1,5 +1,6 @@
 import { pause } from "../../call/abortable.js";
 import type { Cluster, Lease } from "../../cluster/cluster.js";
+import { ClusterError } from "../../cluster/error.js";
 import type { Call } from "../../era/server-era.js";
 import type { RpcError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
@@ -138,7 +139,11 @@ export class TaskService {
     const { host, cluster } = this.#options;
     const record = await toRecord(host.audience, call, tool, mode, timeOfDay(host.clock), realm);
     this.#assertSize(record);
-    const added = await this.#add(record);
+    const added = await this.#add(record).catch((error: unknown) => {
+      if (!(error instanceof ClusterError) || error.failure !== "unavailable") throw error;
+      host.report(error, { where: "task", id: record.id });
+      throw host.busy(503, "cluster", "The task was not created: the state of the cluster is not available");
+    });
     if (typeof added === "string") return added;
     await this.#enqueue(record, cluster);
     if (call.end.aborted) {

@@ -1,9 +1,11 @@
 import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
 import { type Cluster, ClusterError } from "bowline/cluster";
 import type { Context, McpServer } from "bowline/server";
+import { withoutRoom } from "../../support/full-cluster.js";
 import { aborted, gate } from "../../support/gate.js";
+import { modernRequest } from "../../support/modern-request.js";
 import { replaceParts } from "../../support/nodes-world.js";
-import { accept } from "../../support/task-client.js";
+import { accept, TASKS } from "../../support/task-client.js";
 import { TaskNodes } from "../../support/task-nodes.js";
 import { proves } from "../../support/verifies.js";
 
@@ -511,3 +513,44 @@ proves("tasks-ext:lifecycle:any-connection", {}, "a promoted task that has ended
   await node.client.get(taskId);
   equal(added.length, 1);
 });
+
+proves(
+  "tasks-ext:lifecycle:engine-full",
+  {},
+  "a full engine refuses new tasks for now, and a task that runs waits for room",
+  async (t) => {
+    const world = new TaskNodes(t);
+    let isFull = false;
+    const [reached, goOn] = [gate(), gate()];
+    let steps = 0;
+    const { server, client } = world.node(
+      (server) =>
+        void server.tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
+          reached.open();
+          await goOn.opened;
+          return `done in step ${await ctx.step("one", () => ++steps)}`;
+        }),
+      { wrap: (cluster) => withoutRoom(cluster, () => (isFull ? "unavailable" : undefined)) },
+    );
+    const taskId = await client.start("t");
+    await world.until("it runs", async () => (await client.get(taskId)).status === "working");
+    await reached.opened;
+    isFull = true;
+    const { headers, body } = modernRequest("tools/call", {
+      id: "new",
+      params: { name: "t", arguments: {} },
+      meta: { "io.modelcontextprotocol/clientCapabilities": { extensions: { [TASKS]: {} } } },
+    });
+    const init = { method: "POST", headers: headers as Record<string, string>, body: JSON.stringify(body) };
+    const refused = await server.fetch(new Request("http://localhost/mcp", init));
+    deepEqual([refused.status, refused.headers.get("retry-after")], [503, "1"]);
+    equal(((await refused.json()) as { error: { code: number } }).error.code, -32005);
+    goOn.open();
+    await world.pass(3_000);
+    equal((await client.get(taskId)).status, "working");
+    isFull = false;
+    await world.until("it ends", async () => (await client.get(taskId)).status !== "working");
+    equal(await client.text(taskId), "done in step 1");
+    equal(steps, 1);
+  },
+);
