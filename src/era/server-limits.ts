@@ -15,7 +15,7 @@ export interface ServerLimits {
    */
   readonly maxBodiesBytes: number;
   /**
-   * Maximum time between two pieces of a request body.
+   * Maximum time until the first piece of a request body, and between two pieces.
    * @default 30_000
    */
   readonly bodyTimeoutMs: number;

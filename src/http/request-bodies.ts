@@ -27,7 +27,7 @@ export class RequestBodies {
   bytes = 0;
   readonly limits: RequestBodiesLimits;
   readonly clock: Clock;
-  /** Bodies that wait for more bytes. */
+  /** Bodies that wait for bytes. */
   readonly #waiting: KeepAlive<IncomingBody>;
   #onNone: (() => void)[] = [];
 
@@ -37,12 +37,18 @@ export class RequestBodies {
     this.#waiting = new KeepAlive(clock, limits.bodyTimeoutMs);
   }
 
+  /** Begins to wait for a body, also for its first bytes. */
+  expect(body: IncomingBody): void {
+    this.open++;
+    body.spokeAt = this.clock.now();
+    this.#waiting.add(body);
+  }
+
   /** Counts a body with this number of bytes. Returns an error if the limit is exceeded. */
   count(body: IncomingBody, bytes: number): BodiesFull | undefined {
     const { maxBodiesBytes } = this.limits;
     const more = bytes - body.counted;
     if (this.bytes + more > maxBodiesBytes) return new BodiesFull(maxBodiesBytes);
-    if (body.counted === 0) this.#waiting.add(body);
     this.bytes += more;
     body.counted = bytes;
     body.spokeAt = this.clock.now();
@@ -57,15 +63,15 @@ export class RequestBodies {
   forget(body: IncomingBody): void {
     if (--this.open === 0) for (const resolve of this.#onNone.splice(0)) resolve();
     this.bytes -= body.counted;
-    if (body.counted === 0) return;
     this.#waiting.delete(body);
-    if (this.#waiting.size === 0) this.#waiting.stop();
+    // Most bodies arrive at once. For them the timer is left to lapse, so that not each of them starts one.
+    if (body.counted > 0 && this.#waiting.size === 0) this.#waiting.stop();
   }
 }
 
 /**
- * Request body that is being received. `declared` is its Content-Length, or NaN. `onFailure` is called if no more bytes
- * arrive for `bodyTimeoutMs`.
+ * Request body that is being received. `declared` is its Content-Length, or NaN. `onFailure` is called if no bytes arrive
+ * for `bodyTimeoutMs`.
  */
 export class IncomingBody implements Quiet {
   /** Time at which the last bytes arrived. */
@@ -86,7 +92,7 @@ export class IncomingBody implements Quiet {
     this.#limit = limit;
     this.#declared = declared;
     this.#onFailure = onFailure;
-    bodies.open++;
+    bodies.expect(this);
   }
 
   /** Adds a piece. Returns an error if the body is refused. A piece with the whole declared length is not counted. */

@@ -147,6 +147,28 @@ for (const [name, host] of [
       deepEqual(bodiesOf(server), [0, 0]);
     });
 
+    test(`a body that never begins is given up [${how}]`, async (t) => {
+      const clock = new FakeClock();
+      const { server, sizes } = createServer(t, { clock, limits: { bodyTimeoutMs: 5_000 } });
+      const open = await host(server, t);
+      const { headers, body } = callOf(3_000);
+      const slow = open(headers, framed ? body.length : undefined);
+      await until(() => server.stats().bodies === 1);
+      clock.advance(4_000);
+      deepEqual(bodiesOf(server), [1, 0]);
+      clock.advance(2_000);
+      const [status, , text] = await slow.answer;
+      equal(status, 408);
+      match(text, /No data of the request body arrived for 5000 ms \(limits\.bodyTimeoutMs\)/);
+      deepEqual([bodiesOf(server), sizes], [[0, 0], []]);
+      // The timer is shared, and lapses when nothing waits.
+      const quick = open(headers, framed ? body.length : undefined);
+      quick.send(body);
+      equal((await quick.answer)[0], 200);
+      clock.advance(30_000);
+      equal(clock.pending, 0);
+    });
+
     test(`a body that stops coming is given up [${how}]`, async (t) => {
       const clock = new FakeClock();
       const { server, sizes } = createServer(t, { clock, limits: { bodyTimeoutMs: 5_000 } });
