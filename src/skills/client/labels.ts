@@ -6,7 +6,7 @@ export interface ServerSkill {
   readonly entry: Skill;
 }
 
-/** Skills of the same name. */
+/** Skills of the same name, or of names that look the same. */
 export interface SkillCollision {
   readonly name: string;
   /** True if the host has a skill of this name itself. */
@@ -41,9 +41,44 @@ export function labelSkills(
   return { labels, collisions };
 }
 
-/** Returns the same text for names that look the same. */
+/**
+ * Letters of other scripts, and digits, that look like a Latin letter in most fonts. The list is short on purpose: a
+ * letter that only resembles one would make honest names collide.
+ */
+const LOOKALIKES: readonly (readonly [latin: string, others: string])[] = [
+  ["a", "\u0251\u0430\u03b1"],
+  ["c", "\u0441"],
+  ["d", "\u0501"],
+  ["e", "\u0435"],
+  ["g", "\u0261\u0581"],
+  ["h", "\u04bb\u0570"],
+  ["i", "\u0131\u0269\u0456\u03b9"],
+  ["j", "\u0458\u0575"],
+  ["k", "\u043a\u03ba"],
+  ["l", "1\u01c0\u04cf"],
+  ["n", "\u03b7\u0578"],
+  ["o", "0\u043e\u03bf\u03c3\u0585"],
+  ["p", "\u0440\u03c1"],
+  ["q", "\u051b\u0566"],
+  ["s", "\u0455"],
+  ["u", "\u03c5\u057d"],
+  ["v", "\u0475\u03bd"],
+  ["w", "\u051d\u03c9"],
+  ["x", "\u0445\u03c7"],
+  ["y", "\u0443\u04af\u03b3"],
+];
+
+const LATIN: ReadonlyMap<string, string> = new Map(
+  LOOKALIKES.flatMap(([latin, others]) => [...others].map((other) => [other, latin] as const)),
+);
+
+/** Returns the same text for names that look the same, also if their letters are of other scripts or invisible. */
 function alike(name: string): string {
-  return name.normalize("NFKC").toLowerCase();
+  const letters = name
+    .normalize("NFKC")
+    .toLowerCase()
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, "");
+  return [...letters].map((letter) => LATIN.get(letter) ?? letter).join("");
 }
 
 function inServer(name: string, server: string): string {
