@@ -50,8 +50,9 @@ export function findQuestionProblem(request: Pick<InputRequest, "method" | "para
   const { method, params } = request;
   if (method === "sampling/createMessage") return findSamplingProblem(params as CreateMessageParams);
   if (method !== "elicitation/create" || (params as ElicitUrlParams).mode !== "url") return undefined;
-  const isGood = isWebUrl((params as ElicitUrlParams).url);
-  return isGood ? undefined : { path: "/url", expected: "an absolute http or https URL" };
+  const { url } = params as ElicitUrlParams;
+  if (!isWebUrl(url)) return { path: "/url", expected: "an absolute http or https URL" };
+  return hasCredentials(url) ? { path: "/url", expected: "a URL without user name and password" } : undefined;
 }
 
 /** Returns the problem of an input response whose shape is valid. */
@@ -72,6 +73,12 @@ export function findAnswerProblem(
 /** True for an absolute http or https URL. */
 function isWebUrl(url: string): boolean {
   return /^https?:\/\//i.test(url) && URL.canParse(url);
+}
+
+/** True if a user name or password comes before the host. Such a URL discloses a secret, or hides its real host. */
+function hasCredentials(url: string): boolean {
+  const { username, password } = new URL(url);
+  return username !== "" || password !== "";
 }
 
 /**

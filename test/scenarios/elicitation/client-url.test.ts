@@ -23,7 +23,7 @@ verifies(
         return { action: "accept" };
       },
     });
-    const urls = ["https://User:p%40ss@EXAMPLE.test:443/A%2fb/../c?q=%C3%A9#Frag", "http://localhost/%7Ea"];
+    const urls = ["https://EXAMPLE.test:443/A%2fb/../c?q=%C3%A9#Frag", "http://localhost/%7Ea"];
     for (const url of urls) deepEqual((await server.ask("elicitation/create", page(url))).answer, { action: "accept" });
     deepEqual(seen, urls);
   },
@@ -43,6 +43,25 @@ verifies("elicitation:url:client-scheme-check", askingServers, async (server) =>
     if (server.era === "legacy") equal(reply.code, -32602);
   }
   equal(ran, 0);
+});
+
+verifies("elicitation:url:no-credentials", askingServers, async (server) => {
+  let ran = 0;
+  await server.connect({
+    onElicitUrl: () => {
+      ran++;
+      return { action: "accept" };
+    },
+  });
+  for (const user of ["user:password@", "user@", ":password@", "www.bank.example%2flogin@"]) {
+    const reply = await server.ask("elicitation/create", page(`https://${user}example.test/`));
+    match(reply.message ?? "", /\/url must be a URL without user name and password/);
+    equal(reply.message?.includes("password@"), false);
+    if (server.era === "legacy") equal(reply.code, -32602);
+  }
+  equal(ran, 0);
+  await server.ask("elicitation/create", page("https://example.test/@user:a?b@c"));
+  equal(ran, 1);
 });
 
 verifies("elicitation:url:no-prefetch", eachWire, async ({ connect, era }: World, t) => {

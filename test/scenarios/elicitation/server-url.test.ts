@@ -14,7 +14,7 @@ function sending(url: string, options: { elicitationId?: string } = {}) {
 }
 
 verifies("elicitation:url:basic", "mode, message and address as given", channelWires, async (world) => {
-  const url = "https://User:p%40ss@EXAMPLE.test/A%2fb?q=%C3%A9#Frag";
+  const url = "https://EXAMPLE.test/A%2fb?q=%C3%A9#Frag";
   const client = await AskedClient.open(world, sending(url), {
     capabilities: URL_MODE,
     answer: () => ({ action: "accept" }),
@@ -40,6 +40,29 @@ verifies("elicitation:url:valid-url", eachWire, async ({ connect }) => {
   });
   equal((await client.callTool("go")).text, "done");
   deepEqual([refused, asked], [bad.length, 0]);
+});
+
+verifies("elicitation:url:no-credentials", "nor from a server", eachWire, async ({ connect }) => {
+  const url = "https://user:password@example.test/";
+  const told: unknown[] = [];
+  const server = new McpServer(me, { onError: (error) => told.push(error) })
+    .tool("ask", {}, async (_, ctx) => (await ctx.elicitUrl("m", url)).action)
+    .tool("require", {}, () => {
+      throw new UrlElicitationRequiredError([{ message: "m", url, elicitationId: "e" }]);
+    });
+  let asked = 0;
+  const client = await connect(server, {
+    onElicitUrl: () => {
+      asked++;
+      return { action: "accept" };
+    },
+  });
+  for (const name of ["ask", "require"]) {
+    const outcome = await client.callTool(name).catch((error: Error) => error);
+    equal("isError" in outcome ? outcome.isError : true, true, name);
+  }
+  equal(asked, 0);
+  ok(told.some((error) => /\/url must be a URL without user name and password/.test(String(error))));
 });
 
 verifies("elicitation:url:https", eachWire, async ({ connect }) => {
