@@ -4,6 +4,7 @@ import type { CallLifetime } from "../call/lifetime.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { Deprecation } from "../protocol/deprecations.js";
 import type { RpcError } from "../protocol/errors.js";
+import type { Problem } from "../protocol/json.js";
 import type { Params, RequestId, RpcErrorObject, RpcNotification } from "../protocol/jsonrpc/message.js";
 import type {
   ClientCapabilities,
@@ -153,6 +154,8 @@ export interface Connection {
    * response.
    */
   call(call: ConnectionCall, lifetime: CallLifetime): Promise<ClientResult>;
+  /** Returns the problem of a result that was not received on this connection, such as one of a cache, or undefined. */
+  problemOf?(method: string, result: ClientResult): Problem | undefined;
   notify(method: string, params: Params | undefined): void | Promise<void>;
   setLogLevel(level: LoggingLevel, lifetime: CallLifetime): Promise<void>;
   /** Pings the server until the connection ends. Legacy only. */

@@ -6,6 +6,7 @@ import type { ClientResult, Connection, ConnectionCall } from "../../era/client-
 import type { ClientLimits } from "../../era/client-limits.js";
 import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
+import { mustBe } from "../../protocol/text.js";
 import type { Change } from "../../store/change-bus.js";
 import { GuardedStore } from "./guarded-store.js";
 import { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "./store.js";
@@ -177,14 +178,24 @@ export class ClientCache {
   }
 
   async #find(slot: Slot): Promise<Found> {
-    const own = partOf(await this.#store.get(slot.own), slot.part);
+    const findProblem = (record: CacheRecord) => this.#problemOf(slot, record);
+    const own = partOf(await this.#store.get(slot.own, findProblem), slot.part);
     const kept =
       own === undefined && this.#options.sharePublic === true
-        ? partOf(await this.#store.get(slot.shared), slot.part)
+        ? partOf(await this.#store.get(slot.shared, findProblem), slot.part)
         : own;
     if (kept === undefined) return undefined;
     const age = this.#client.now() - kept.storedAt;
     return { kept, fresh: age >= 0 && age < kept.ttlMs };
+  }
+
+  /** Checks a result from a store of the author as one of the server is checked. Other programs may write there. */
+  #problemOf({ method, part }: Slot, record: CacheRecord): string | undefined {
+    const result = this.#options.store === undefined ? undefined : partOf(record, part)?.result;
+    if (result === undefined) return undefined;
+    if ((result.resultType ?? "complete") !== "complete") return `${method}: resultType must be "complete"`;
+    const problem = this.#client.connection.problemOf?.(method, result);
+    return problem && `${method}: ${mustBe(problem)}`;
   }
 
   async #keep(slot: Slot, result: ClientResult): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Clock } from "../../call/clock.js";
+import { isObject } from "../../protocol/json.js";
 import { messageOf } from "../../protocol/text.js";
 import type { CacheRecord, CacheStore } from "./store.js";
 
@@ -11,7 +12,7 @@ const NO_STORE: CacheStore = { get: nothing, set: nothing, delete: nothing };
 
 /**
  * Protects calls from a store that fails. A failed or slow operation counts as a miss and is reported once, until an
- * operation succeeds. Deleted results are never returned, even if the store fails to delete them.
+ * operation succeeds. So does a malformed record, of which the first is reported. Deleted results are never returned, even if the store fails to delete them.
  */
 export class GuardedStore {
   #store: CacheStore;
@@ -20,6 +21,8 @@ export class GuardedStore {
   /** Keys whose deletion is pending. */
   readonly #gone = new Set<string>();
   #failing = false;
+  /** True if an invalid record was reported. */
+  #isTold = false;
 
   constructor(store: CacheStore, clock: Clock, onProblem: (problem: Error) => void) {
     this.#store = store;
@@ -27,8 +30,17 @@ export class GuardedStore {
     this.#onProblem = onProblem;
   }
 
-  get(key: string): CacheRecord | undefined | Promise<CacheRecord | undefined> {
-    return this.#gone.has(key) ? undefined : this.#attempt("read", () => this.#store.get(key));
+  /** Reads a record. `findProblem` returns the problem of a well-formed record that is not to be used. */
+  get(
+    key: string,
+    findProblem: (record: CacheRecord) => string | undefined = () => undefined,
+  ): CacheRecord | undefined | Promise<CacheRecord | undefined> {
+    if (this.#gone.has(key)) return undefined;
+    const read = (given: unknown) => this.#toRecord(given, findProblem);
+    return this.#attempt("read", () => {
+      const given: unknown = this.#store.get(key);
+      return given instanceof Promise ? given.then(read) : read(given);
+    });
   }
 
   set(key: string, record: CacheRecord, kind: "list" | "read"): void | Promise<void> {
@@ -77,8 +89,29 @@ export class GuardedStore {
     }
   }
 
+  /** Returns what the store has returned if it can be used. A store of JSON returns null if it has no record. */
+  #toRecord(given: unknown, findProblem: (record: CacheRecord) => string | undefined): CacheRecord | undefined {
+    if (given === undefined || given === null) return undefined;
+    const problem = isRecord(given) ? findProblem(given) : "it is not a list of pages as they were stored";
+    if (problem === undefined) return given as CacheRecord;
+    if (!this.#isTold)
+      this.#onProblem(new Error(`The cache store returned an invalid record, which is ignored: ${problem}`));
+    this.#isTold = true;
+    return undefined;
+  }
+
   #failed(what: string, cause: unknown): undefined {
     if (!this.#failing) this.#onProblem(new Error(`The cache store failed to ${what}: ${messageOf(cause)}`, { cause }));
     this.#failing = true;
   }
+}
+
+function isRecord(given: unknown): given is CacheRecord {
+  return Array.isArray(given) && given.every((entry) => Array.isArray(entry) && isKept(entry));
+}
+
+function isKept([part, kept]: readonly unknown[]): boolean {
+  if (typeof part !== "string" || !isObject(kept)) return false;
+  const { result, storedAt, ttlMs } = kept;
+  return isObject(result) && Number.isFinite(storedAt) && typeof ttlMs === "number" && !Number.isNaN(ttlMs);
 }

@@ -1,12 +1,14 @@
 import type { PingOptions } from "../../call/ping-loop.js";
 import type {
   ClientEra,
+  ClientResult,
   ClientRuntime,
   Connection,
   PriorKnowledge,
   SavedSession,
   ServerDescription,
 } from "../../era/client-era.js";
+import type { Problem } from "../../protocol/json.js";
 
 /** Base of connections that wrap another connection and may replace it. */
 export abstract class WrappedConnection {
@@ -32,6 +34,10 @@ export abstract class WrappedConnection {
 
   get session(): SavedSession | undefined {
     return this.connection.session;
+  }
+
+  problemOf(method: string, result: ClientResult): Problem | undefined {
+    return this.connection.problemOf?.(method, result);
   }
 
   keepPinging(options: PingOptions): void {

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { type CacheStore, type ClientCacheOptions, connect, MemoryCacheStore } from "bowline/client";
 import { McpServer, type ServerOptions } from "bowline/server";
 import { FakeClock } from "bowline/testing";
@@ -137,6 +137,48 @@ verifies("caching:client:store-failure", modernWires, async (world) => {
     equal(problems.length, 1);
     ok(problems[0]?.message.includes("cache store"));
   }
+});
+
+verifies("caching:client:store-malformed", eachWire, async ({ connect }) => {
+  const kept = (result: unknown, more: object = {}) => [["", { result, storedAt: Date.now(), ttlMs: 60_000, ...more }]];
+  const tools = [{ name: "stored", inputSchema: { type: "object" } }];
+  for (const record of [
+    "text",
+    7,
+    {},
+    [null],
+    [["", null]],
+    [[1, { result: { tools }, storedAt: 0, ttlMs: 1 }]],
+    kept("text"),
+    kept([]),
+    kept({ tools }, { storedAt: "now" }),
+    kept({ tools }, { ttlMs: null }),
+    kept({ tools: "none" }),
+    kept({ tools: [{ name: 7, inputSchema: { type: "object" } }] }),
+    kept({ tools, nextCursor: 5 }),
+    kept({ tools, resultType: "input_required" }),
+  ]) {
+    for (const isAsync of [false, true]) {
+      const problems: string[] = [];
+      const get = () => (isAsync ? Promise.resolve(record) : record);
+      const store = { get, set: () => {}, delete: () => {} } as unknown as CacheStore;
+      const { server, seen } = counting();
+      const cache = { store, partition: "p", defaultTtlMs: 1_000 };
+      const client = await connect(server, { cache, onError: ({ message }) => problems.push(message) });
+      for (let n = 1; n <= 2; n++) {
+        ok((await client.listTools()).tools.every(({ name }) => name !== "stored"));
+        equal(seen.lists, n, JSON.stringify(record));
+      }
+      equal(problems.length, 1);
+      match(problems[0] ?? "", /cache store returned an invalid record/);
+    }
+  }
+  const absent = { get: () => null, set: () => {}, delete: () => {} } as unknown as CacheStore;
+  const problems: Error[] = [];
+  const { server } = counting();
+  const options = { cache: { store: absent, partition: "p" }, onError: (error: Error) => problems.push(error) };
+  await (await connect(server, options)).listTools();
+  deepEqual(problems, []);
 });
 
 /** Lets time pass, as long as it takes, whenever something waits for the store. */

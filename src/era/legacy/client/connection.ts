@@ -2,7 +2,7 @@ import { untilAborted } from "../../../call/abortable.js";
 import { CallLifetime } from "../../../call/lifetime.js";
 import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
 import { ConnectionError, McpError, ProtocolError, RpcError } from "../../../protocol/errors.js";
-import { isObject } from "../../../protocol/json.js";
+import { isObject, type Problem } from "../../../protocol/json.js";
 import { fromErrorObject, INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import { NO_BATCHES } from "../../../protocol/jsonrpc/peer.js";
@@ -133,6 +133,10 @@ export class LegacyConnection implements Connection {
       );
     }
     return this.#transport.notify(method, params);
+  }
+
+  problemOf(method: string, result: ClientResult): Problem | undefined {
+    return legacyResults.get(method)?.(result);
   }
 
   async setLogLevel(level: LoggingLevel, lifetime: CallLifetime): Promise<void> {

@@ -1,6 +1,6 @@
 import type { CallLifetime } from "../../../call/lifetime.js";
 import { McpError, ProtocolError } from "../../../protocol/errors.js";
-import type { Check } from "../../../protocol/json.js";
+import type { Check, Problem } from "../../../protocol/json.js";
 import type { JsonText } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcFailure, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import { inputRequiredResult } from "../../../protocol/shapes/input.js";
@@ -234,6 +234,10 @@ export class ModernConnection implements Connection {
   #otherVersion(response: RpcResponse): string | undefined {
     const supported = "error" in response ? supportedIn(response.error) : undefined;
     return supported && this.#versions.find((version) => supported.includes(version));
+  }
+
+  problemOf(method: string, result: ClientResult): Problem | undefined {
+    return modernResults.get(method)?.(result);
   }
 
   #decode(call: ConnectionCall, result: ClientResult): ClientResult {
