@@ -50,6 +50,23 @@ proves(
   },
 );
 
+proves("client-transport:http:resume-utf8-id", wire, "an id is sent as its UTF-8 bytes", async (t) => {
+  for (const id of ["\u00e9", "ids/\u{1f4a1} \u65e5\u672c", "plain"]) {
+    const clock = new FakeClock();
+    const { script, call } = await sessionWorld(t, { clock });
+    (await script.next("GET")).status(405);
+    const answered = call();
+    const received = await script.next("tools/call");
+    received.stream().raw(`id: ${id}\nretry: 5\ndata:\n\n`).end();
+    await clock.started(1);
+    clock.advance(500);
+    const resumed = await script.next("GET");
+    equal(Buffer.from(String(resumed.headers["last-event-id"]), "latin1").toString("utf8"), id);
+    resumed.stream().event({ jsonrpc: "2.0", id: received.message.id, result: {} }).end();
+    await answered;
+  }
+});
+
 proves("client-transport:http:reconnect-post-priming", wire, "a stream without event ids is not read on", async (t) => {
   const clock = new FakeClock();
   const { script, call } = await sessionWorld(t, { clock });
@@ -320,7 +337,7 @@ proves(
     const { progressToken } = received.message.params._meta;
     received.stream().notify("notifications/progress", { progressToken, progress: 1 }, "e1").end();
     await clock.started(1);
-    clock.advance(60_000);
+    clock.advance(500);
     const resumed = await script.next("GET");
     const second = new Promise<void>((resolve) => {
       heard = resolve;

@@ -7,6 +7,7 @@ import type { Clock } from "../../../call/clock.js";
 import { fetchFailed } from "../../../http/client/failures.js";
 import { readEvents, type StreamTrace } from "../../../http/client/read.js";
 import { discard, type HeaderRecord, type Reply } from "../../../http/client/send.js";
+import { toEventIdHeader } from "../../../http/event-id.js";
 import { isEventStream } from "../../../http/media-type.js";
 import { AuthError } from "../../../protocol/auth-error.js";
 import { ConnectionError, toError } from "../../../protocol/errors.js";
@@ -219,7 +220,7 @@ async function openStream(
   end: AbortSwitch,
 ): Promise<Opened> {
   const headers = { ...wire.headers.get, ...sessionHeaders };
-  if (lastEventId !== "") headers["last-event-id"] = lastEventId;
+  if (lastEventId !== "") headers["last-event-id"] = toEventIdHeader(lastEventId);
   let response: Reply;
   try {
     response = await wire.send("GET", headers, null, end);

@@ -1,4 +1,5 @@
 import { attempt, type MaybePromise } from "../../../call/maybe-promise.js";
+import { fromEventIdHeader } from "../../../http/event-id.js";
 import type { HttpExchange, HttpHeaders } from "../../../http/exchange.js";
 import { rememberLast } from "../../../http/guard.js";
 import { accepts } from "../../../http/media-type.js";
@@ -244,7 +245,8 @@ class LegacyBinding implements HttpBinding {
   #listen(exchange: HttpExchange, session: HttpSession): void {
     if (!accepts(exchange.header("accept"), "text/event-stream")) return this.#refuse(exchange, notAcceptableStream);
     this.#table.touch(session);
-    session.listen(exchange, exchange.header("last-event-id"));
+    const lastEventId = exchange.header("last-event-id");
+    session.listen(exchange, lastEventId === undefined ? undefined : fromEventIdHeader(lastEventId));
   }
 
   #delete(exchange: HttpExchange, session: HttpSession): void {
