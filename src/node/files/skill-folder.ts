@@ -1,5 +1,5 @@
-import { constants, type FSWatcher, watch as watchPath } from "node:fs";
-import { open, readdir, realpath } from "node:fs/promises";
+import { type BigIntStats, constants, type FSWatcher, watch as watchPath } from "node:fs";
+import { type FileHandle, lstat, open, readdir, realpath } from "node:fs/promises";
 import nodePath from "node:path";
 import { fileURLToPath } from "node:url";
 import { McpError, toError } from "../../protocol/errors.js";
@@ -39,6 +39,9 @@ export const SKILL_FOLDER_LIMITS: SkillFolderLimits = { maxFolderFiles: 50_000, 
 
 /** Number of files that are read at a time. */
 const AT_ONCE = 16;
+
+/** Number of times that a file is opened if it is replaced meanwhile. */
+const TRIES = 3;
 
 /**
  * Returns a folder as a source of skills, for `skills()` of `bowline/skills/server`. Each folder in it with a SKILL.md is
@@ -85,7 +88,7 @@ interface KnownFile {
 class FolderWalk {
   readonly known = new Map<string, KnownFile>();
   readonly emptyDirectories: string[] = [];
-  readonly refused: SkillProblem[] = [];
+  refused: SkillProblem[] = [];
   readonly #root: string;
   readonly #ignore: (path: string) => boolean;
   readonly #limits: SkillFolderLimits;
@@ -115,6 +118,7 @@ class FolderWalk {
     // A directory may become a link after the one that contains it was read.
     if (!(await this.#isReal(directory))) {
       for (const path of files) this.known.delete(path);
+      this.refused = this.refused.filter(({ path }) => !files.includes(path));
       return this.#refuse(directory, IS_LINK);
     }
     if (entries.length === 0 && directory !== "") this.emptyDirectories.push(directory);
@@ -146,20 +150,46 @@ class FolderWalk {
     return (await realpath(path).catch(() => path)) === path;
   }
 
+  /** Reads a file. Opens it again if it is replaced meanwhile, as programs do when they save. */
   async #read(path: string): Promise<void> {
-    const file = await open(this.#absolute(path), FLAGS).catch((cause: unknown) => this.#refuseUnread(path, cause));
-    if (file === undefined) return;
-    try {
-      const stats = await file.stat({ bigint: true });
-      if (!stats.isFile()) return this.#refuse(path, "is not a regular file");
-      this.#count(Number(stats.size));
-      const stamp = [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(" ");
-      const before = this.#before.get(path);
-      const bytes = before?.stamp === stamp ? before.bytes : new Uint8Array(await file.readFile());
-      this.known.set(path, { stamp, bytes });
-    } finally {
-      await file.close();
+    for (let tries = 1; tries <= TRIES; tries++) {
+      const file = await open(this.#absolute(path), FLAGS).catch((cause: unknown) => this.#refuseUnread(path, cause));
+      if (file === undefined) return;
+      try {
+        if (await this.#readOpen(path, file)) return;
+      } finally {
+        await file.close();
+      }
     }
+    this.#refuse(path, "is replaced while it is read, or is behind a symbolic link");
+  }
+
+  /** Reads an open file, or refuses it. Returns false if it is not the file at this path. */
+  async #readOpen(path: string, file: FileHandle): Promise<boolean> {
+    const stats = await file.stat({ bigint: true });
+    // A directory above may have been a link when the file was opened.
+    if (!(await this.#isAt(path, stats))) return false;
+    if (!stats.isFile()) {
+      this.#refuse(path, "is not a regular file");
+      return true;
+    }
+    this.#count(Number(stats.size));
+    const stamp = [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(" ");
+    const before = this.#before.get(path);
+    const bytes = before?.stamp === stamp ? before.bytes : new Uint8Array(await file.readFile());
+    this.known.set(path, { stamp, bytes });
+    return true;
+  }
+
+  /** True if the file with these properties is at this path, without a link above it. */
+  async #isAt(path: string, { dev, ino }: BigIntStats): Promise<boolean> {
+    const absolute = this.#absolute(path);
+    const [real, found] = await Promise.all([
+      realpath(absolute).catch(() => undefined),
+      lstat(absolute, { bigint: true }).catch(() => undefined),
+    ]);
+    // Windows names the device of an open file otherwise.
+    return real === absolute && found?.ino === ino && (found.dev === dev || process.platform === "win32");
   }
 
   #count(bytes: number): void {

@@ -2,6 +2,8 @@ import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import fs from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -70,6 +72,59 @@ test("links and special files are not read, and their skill is not served", asyn
     "linked-dir/SKILL.md: the skill is not served because of linked-dir/dir: is a symbolic link, and links are not followed",
     "pipe/SKILL.md: the skill is not served because of pipe/socket: is not a regular file",
   ]);
+});
+
+/** Replaces what opens files: `around` runs in its place and gets the real function. */
+function onOpen(t: TestContext, around: (path: string, open: () => Promise<fs.FileHandle>) => Promise<fs.FileHandle>) {
+  const { open } = fs;
+  t.mock.method(fs, "open", (path: string, flags: number) => around(path, () => open(path, flags)));
+  syncBuiltinESMExports();
+  t.after(() => {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
+}
+
+test("a directory that is a link only while a file in it is opened is not followed", async (t) => {
+  const outside = folder(t, { "SKILL.md": "secret", "z.md": "secret" });
+  const root = folder(t, { "a/SKILL.md": text("a"), "b/SKILL.md": text("b"), "b/z.md": "ours" });
+  const [place, aside] = [join(root, "b"), join(root, ".aside")];
+  let attacks = 0;
+  let most = Number.POSITIVE_INFINITY;
+  onOpen(t, async (path, open) => {
+    if (path !== join(place, "z.md") || attacks >= most) return open();
+    attacks++;
+    renameSync(place, aside);
+    symlinkSync(outside, place);
+    try {
+      return await open();
+    } finally {
+      rmSync(place);
+      renameSync(aside, place);
+    }
+  });
+  const source = skillFolder(root, { watch: false });
+  const { files, refused } = await source.read();
+  deepEqual([...files.keys()].sort(), ["a/SKILL.md", "b/SKILL.md"]);
+  equal(Buffer.from(files.get("b/SKILL.md") ?? []).toString(), text("b"));
+  deepEqual(refused, [{ path: "b/z.md", message: "is replaced while it is read, or is behind a symbolic link" }]);
+  equal(attacks, 3);
+  // Once it stays away from the folder, the file is read.
+  [attacks, most] = [0, 1];
+  equal(Buffer.from((await source.read()).files.get("b/z.md") ?? []).toString(), "ours");
+});
+
+test("a file that is saved while it is opened is read as it was saved", async (t) => {
+  const root = folder(t, { "a/SKILL.md": text("a"), "new": text("a", "new") });
+  let saves = 0;
+  onOpen(t, async (path, open) => {
+    const file = await open();
+    if (path.endsWith("SKILL.md") && saves++ === 0) renameSync(join(root, "new"), path);
+    return file;
+  });
+  const { files, refused } = await skillFolder(root, { watch: false }).read();
+  equal(Buffer.from(files.get("a/SKILL.md") ?? []).toString(), text("a", "new"));
+  deepEqual(refused, []);
 });
 
 test("a directory that becomes a link while the folder is read is not followed", async (t) => {
