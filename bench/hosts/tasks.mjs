@@ -13,7 +13,13 @@ const atOnce = 8;
 /** Number of tasks that may be created before the earlier ones wait for their answers. */
 const ahead = 64;
 const most = 1_000_000;
-const limits = { maxTasks: most, maxTasksPerPrincipal: most, maxKeptPerPrincipal: most, maxRunningPerPrincipal: 64 };
+const limits = {
+  maxTasks: most,
+  maxTasksPerPrincipal: most,
+  maxKeptPerPrincipal: most,
+  maxKeptAnonymous: most,
+  maxRunningPerPrincipal: 64,
+};
 const capabilities = { elicitation: {}, extensions: { "io.modelcontextprotocol/tasks": {} } };
 const meta = { ...envelope, "io.modelcontextprotocol/clientCapabilities": capabilities };
 
@@ -49,7 +55,7 @@ async function start() {
   const cluster = engine === "memory" ? memoryCluster({ clock }) : shared();
   await cluster.ready;
   work = tasks({ cluster, limits });
-  server = new McpServer({ name: "bench", version: "1.0.0" }, { clock })
+  server = new McpServer({ name: "bench", version: "1.0.0" }, { clock, limits: { anonymousShare: 1 } })
     .extend(work)
     .tool("plain", {}, () => "done")
     .tool("prompt", { task: { promoteAfterMs: 60_000 } }, () => "done")

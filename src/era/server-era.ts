@@ -87,6 +87,8 @@ export interface CallOrigin {
   /** Returns a header of the HTTP request by its lower-case name. */
   header?(name: string): string | undefined;
   readonly sessionId?: string | undefined;
+  /** Address by which callers without a principal are told apart in limits, if the host knows one. */
+  readonly remote?: string | undefined;
 }
 
 /** Properties that a {@link Call} has from its start. */
@@ -201,8 +203,19 @@ export interface SessionSettings {
   readonly clientMayListen?: boolean | undefined;
 }
 
+/** Request of a caller without a principal. */
+export interface UnnamedRequest {
+  /** Path and query. */
+  readonly url: string;
+  /** Address of the connection, if it is known and public. */
+  readonly remote: string | undefined;
+  /** Returns a header by its lower-case name. */
+  header(name: string): string | undefined;
+}
+
 /** Options of a server that concern eras. */
 export interface RuntimeOptions {
+  readonly http?: { readonly remoteOf?: ((request: UnnamedRequest) => string | undefined) | undefined } | undefined;
   readonly instructions?: string | undefined;
   /** Ping settings. Without them clients are not pinged. */
   readonly pings?: PingOptions | undefined;

@@ -102,6 +102,12 @@ export interface ServerLimits {
    */
   readonly maxSubscriptionsPerPrincipal: number;
   /**
+   * Part of `maxSubscriptions`, and of `maxTasks` and `maxRunning` of tasks, that all callers without a principal may use
+   * together. The rest is left to callers that a gate names. 1 leaves nothing to them.
+   * @default 0.75
+   */
+  readonly anonymousShare: number;
+  /**
    * Lifetime of a subscription, and of the GET stream of a session.
    * @default Infinity
    */
@@ -193,6 +199,7 @@ export const SERVER_LIMITS: ServerLimits = {
   maxWaitingNotifications: 1_000,
   maxSubscriptions: 10_000,
   maxSubscriptionsPerPrincipal: 1_000,
+  anonymousShare: 0.75,
   maxSubscriptionMs: Number.POSITIVE_INFINITY,
   maxWaitingChanges: 1024,
   maxLoggedEventsPerSession: 1_000,

@@ -24,6 +24,10 @@ export class ForwardingExchange implements HttpExchange {
     return this.#inner.url;
   }
 
+  get remote(): string | undefined {
+    return this.#inner.remote;
+  }
+
   get answered(): boolean {
     return this.#inner.answered;
   }

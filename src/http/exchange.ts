@@ -67,6 +67,11 @@ export interface HttpExchange {
    * Maximum time that the client may leave the rest of a finished response unread. Set by the endpoint.
    */
   stallMs?: number;
+  /**
+   * Address by which callers without a principal are told apart in limits. Undefined if the host does not know it, or if
+   * many callers may share it, as that of a proxy.
+   */
+  readonly remote?: string | undefined;
   /** Information about the caller from the authorization gate. Handlers read it as `ctx.auth`. */
   readonly auth?: unknown;
   /** Identifier of the caller from the gate. It is the same for all requests of the caller. */

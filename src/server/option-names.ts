@@ -40,6 +40,7 @@ export const HTTP: Known<HttpServerOptions> = {
   allowedOrigins: 1,
   cors: "boolean",
   gate: "function",
+  remoteOf: "function",
   sessions: 1,
   preferJson: "boolean",
   responseMode: "string",

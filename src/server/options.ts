@@ -2,7 +2,14 @@ import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { Cluster } from "../cluster/cluster.js";
-import type { Call, ClientDescription, HandlerResult, ReportContext, SessionOptions } from "../era/server-era.js";
+import type {
+  Call,
+  ClientDescription,
+  HandlerResult,
+  ReportContext,
+  SessionOptions,
+  UnnamedRequest,
+} from "../era/server-era.js";
 import type { ServerLimits } from "../era/server-limits.js";
 import type { SsePaths } from "../era/sse-paths.js";
 import type { HttpGate } from "../http/gate.js";
@@ -34,6 +41,12 @@ export interface HttpServerOptions extends GuardOptions {
   readonly cors?: boolean;
   /** Authenticates each request. Without a gate callers have no identity, whatever their headers say. */
   readonly gate?: HttpGate;
+  /**
+   * Returns the address by which callers without a principal are told apart in limits, for example from a header that
+   * your proxy sets. Undefined if it is unknown.
+   * @default the address of the connection, unless it is private
+   */
+  readonly remoteOf?: (request: UnnamedRequest) => string | undefined;
   /** Options of sessions (legacy only). `false` disables sessions, so that each request stands alone. */
   readonly sessions?: SessionOptions;
   /**

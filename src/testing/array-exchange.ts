@@ -11,6 +11,8 @@ export interface ArrayExchangeInit {
   readonly body?: unknown;
   readonly auth?: unknown;
   readonly principal?: string | undefined;
+  /** Address of the caller, by which callers without a principal are told apart. */
+  readonly remote?: string | undefined;
 }
 
 /** Exchange in memory that exposes the response. */
@@ -44,6 +46,7 @@ class MemoryExchange implements ArrayExchange {
   readonly url: string;
   readonly auth: unknown;
   readonly principal: string | undefined;
+  readonly remote: string | undefined;
   readonly chunks: string[] = [];
   readonly done: Promise<void>;
   status: number | undefined;
@@ -62,6 +65,7 @@ class MemoryExchange implements ArrayExchange {
     this.url = init.url ?? "/mcp";
     this.auth = init.auth;
     this.principal = init.principal;
+    this.remote = init.remote;
     this.#requestHeaders = { host: "localhost", ...init.headers };
     this.#requestBody = init.body === undefined ? "" : toBodyText(init.body);
     this.done = new Promise((resolve) => {

@@ -4,6 +4,7 @@ import { LONGEST_DELAY } from "../../call/clock.js";
 import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge } from "../../http/body-failure.js";
 import { BODILESS, type HttpExchange, type HttpHeaders, type HttpStream, toBodyText } from "../../http/exchange.js";
 import { IncomingBody, RequestBodies } from "../../http/request-bodies.js";
+import { networkOf } from "./network.js";
 
 /** Options of an exchange over `node:http`. */
 export interface NodeExchangeOptions {
@@ -50,6 +51,10 @@ class NodeExchange implements HttpExchange {
     this.auth = options?.auth;
     this.principal = options?.principal;
     this.#body = options?.body;
+  }
+
+  get remote(): string | undefined {
+    return networkOf(this.#req.socket.remoteAddress);
   }
 
   get answered(): boolean {

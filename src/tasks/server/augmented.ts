@@ -1,3 +1,4 @@
+import { anonymousPart } from "../../era/caller.js";
 import { readAgain } from "../../era/request-shapes.js";
 import type { Call, HandlerResult, Result } from "../../era/server-era.js";
 import { AUGMENTING_VERSION } from "../../era/versions.js";
@@ -14,10 +15,10 @@ import type { ExtensionHost } from "../../server/extensions/extension.js";
 import { CANCEL_TASK, GET_TASK, LIST_TASKS, TASK_RESULT } from "../types.js";
 import { type AugmentedTask, fromCursor, related, toAugmented, toCursor } from "./augmented-task.js";
 import type { TaskMode } from "./options.js";
+import { ANONYMOUS, type Counted, countedFor, ownerOf, ownersOf } from "./owner.js";
 import { hasEnded, type TaskRecord } from "./record.js";
 import { tooManyTasks } from "./room.js";
 import type { TaskOwner, TaskService } from "./service.js";
-import { ownerOf } from "./store.js";
 import { TaskWait } from "./task-wait.js";
 
 type Next = (call: Call) => Promise<HandlerResult>;
@@ -119,7 +120,7 @@ export class AugmentedTasks {
     const { host, service } = this.#options;
     const owner = await ownerOfCall(call);
     const { id } = await service.find(call.params.taskId, owner);
-    const leave = this.#enter(await ownerOf(owner.principal, owner.realm));
+    const leave = this.#enter(await countedFor(call, host));
     try {
       return await call.era.runHandler(call, host, async (asking) => {
         const show = (record: TaskRecord) => this.#show(record);
@@ -131,22 +132,27 @@ export class AugmentedTasks {
   }
 
   /** Counts a call that waits, which is refused beyond the part of the calls that may. Returns the end of the count. */
-  #enter(owner: string): () => void {
+  #enter(caller: Counted): () => void {
     const { host } = this.#options;
     const { maxCalls, maxCallsPerPrincipal } = host.limits;
-    const own = this.#waitingOf.get(owner) ?? 0;
-    if (this.#waiting >= maxCalls * WAITING_PART)
+    const owners = ownersOf(caller);
+    const isFull = (owner: string, most: number) =>
+      owners.includes(owner) && (this.#waitingOf.get(owner) ?? 0) >= most * WAITING_PART;
+    if (this.#waiting >= maxCalls * WAITING_PART || isFull(ANONYMOUS, anonymousPart(host.limits, maxCalls)))
       throw host.busy(503, "maxCalls", "Too many calls wait for tasks: poll them by tasks/get");
-    if (own >= maxCallsPerPrincipal * WAITING_PART)
+    if (isFull(caller.owner, maxCallsPerPrincipal))
       throw host.busy(429, "maxCallsPerPrincipal", "Too many calls wait for tasks: poll them by tasks/get");
-    this.#waiting++;
-    this.#waitingOf.set(owner, own + 1);
-    return () => {
-      this.#waiting--;
-      const left = (this.#waitingOf.get(owner) ?? 1) - 1;
+    this.#count(owners, 1);
+    return () => this.#count(owners, -1);
+  }
+
+  #count(owners: readonly string[], change: 1 | -1): void {
+    this.#waiting += change;
+    for (const owner of owners) {
+      const left = (this.#waitingOf.get(owner) ?? 0) + change;
       if (left === 0) this.#waitingOf.delete(owner);
       else this.#waitingOf.set(owner, left);
-    };
+    }
   }
 
   #show(record: TaskRecord): AugmentedTask {

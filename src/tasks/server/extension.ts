@@ -55,7 +55,7 @@ export class TasksExtension extends ServerExtension {
     super(TASKS_EXTENSION, { results: { task: "tools/call" } });
     assertOptions("tasks", options, TASKS_OPTIONS);
     assertTtl("tasks", options.ttlMs);
-    const { pollIntervalMs = POLL_MS, whenFull = "refuse" } = options;
+    const { pollIntervalMs = POLL_MS, whenFull = "run" } = options;
     if (whenFull !== "refuse" && whenFull !== "run")
       throw new DefinitionError(`tasks: whenFull must be "refuse" or "run", got ${JSON.stringify(whenFull)}`);
     if (!(Number.isSafeInteger(pollIntervalMs) && pollIntervalMs > 0))
@@ -188,7 +188,7 @@ export class TasksExtension extends ServerExtension {
     if (isLaterRound(call, mode)) return next(call);
     const created = await service.create(call, name as string, mode);
     if (typeof created !== "string") return this.#created(created);
-    if (this.#options.whenFull === "run" && mode.support === "optional") return next(call);
+    if (this.#options.whenFull !== "refuse" && mode.support === "optional") return next(call);
     throw tooManyTasks(host, created);
   }
 

@@ -1,24 +1,30 @@
-import type { Call } from "../../era/server-era.js";
+import type { Call, ServerRuntime } from "../../era/server-era.js";
 import { isObject } from "../../protocol/json.js";
 import type { JsonObject } from "../../protocol/types/index.js";
 import type { TaskMode } from "./options.js";
+import { countedFor, ownerOf } from "./owner.js";
 import { NO_JOURNAL, type TaskCaller, type TaskRecord } from "./record.js";
-import { ownerOf } from "./store.js";
+
+export interface NewTaskOptions {
+  /** Time of day. */
+  readonly createdAt: number;
+  readonly runtime: Pick<ServerRuntime, "audience" | "options">;
+  readonly realm?: string | undefined;
+}
 
 /** Returns the task of a call, before it runs. */
 export async function toRecord(
-  server: string,
   call: Call,
   tool: string,
   mode: TaskMode,
-  createdAt: number,
-  realm?: string,
+  { createdAt, runtime, realm }: NewTaskOptions,
 ): Promise<TaskRecord> {
+  const { audience: server } = runtime;
   return {
     format: 1,
     id: crypto.randomUUID(),
     server,
-    owner: await ownerOf(call.origin.principal),
+    ...(await countedFor(call, runtime)),
     listedFor: realm === undefined ? undefined : await ownerOf(call.origin.principal, realm, server),
     tool,
     arguments: call.params.arguments as JsonObject | undefined,

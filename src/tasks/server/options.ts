@@ -23,15 +23,15 @@ export interface TasksOptions {
    */
   readonly pollIntervalMs?: number;
   /**
-   * Life of a task from its creation, if its tool sets none. Null keeps tasks without end, up to
-   * `limits.maxKeptPerPrincipal`. Beyond it, the task that ended first gives way to a new one.
+   * Life of a task from its creation, if its tool sets none. Null keeps tasks without end. Beyond
+   * `limits.maxKeptPerPrincipal`, the task that ended first gives way to a new one, whatever its life.
    * @default 86_400_000
    */
   readonly ttlMs?: number | null;
   /**
-   * Answer to a call that would create a task beyond `maxTasks`, `maxTasksPerPrincipal` or `maxKeptPerPrincipal`: an
-   * error, or the ordinary result after the tool has run.
-   * @default "refuse"
+   * Answer to a call that would create a task beyond the limits of their number, if its tool may run without one: the
+   * ordinary result after the tool has run in its request, or an error.
+   * @default "run"
    */
   readonly whenFull?: "refuse" | "run";
   /**
@@ -45,12 +45,13 @@ export interface TasksOptions {
 /** Limits of tasks. */
 export interface TasksLimits {
   /**
-   * Maximum number of tasks that have not ended, in all processes.
+   * Maximum number of tasks that have not ended, in all processes. `anonymousShare` of the server is a part of it.
    * @default 100_000
    */
   readonly maxTasks: number;
   /**
-   * Maximum number of tasks of a principal that have not ended, in all processes.
+   * Maximum number of tasks of a principal that have not ended, in all processes. A caller without a principal is told
+   * by its address, or else by its session or connection.
    * @default 1_000
    */
   readonly maxTasksPerPrincipal: number;
@@ -59,6 +60,11 @@ export interface TasksLimits {
    * @default 10_000
    */
   readonly maxKeptPerPrincipal: number;
+  /**
+   * Maximum number of tasks of all callers without a principal that are kept, ended ones included.
+   * @default 100_000
+   */
+  readonly maxKeptAnonymous: number;
   /**
    * Maximum number of tasks that run in this process at a time. Further ones wait in the queue.
    * @default 64
@@ -106,6 +112,7 @@ export const TASKS_LIMITS: TasksLimits = {
   maxTasks: 100_000,
   maxTasksPerPrincipal: 1_000,
   maxKeptPerPrincipal: 10_000,
+  maxKeptAnonymous: 100_000,
   maxRunning: 64,
   maxRunningPerPrincipal: 16,
   maxTaskChars: 256 * 1024,

@@ -50,8 +50,10 @@ export interface TaskRecord {
   readonly id: string;
   /** Server that created the task. For others that share the cluster it does not exist. */
   readonly server: string;
-  /** Digest of the principal, whose tasks are limited together. */
+  /** Digest of the caller, whose tasks are limited together. */
   readonly owner: string;
+  /** True if the caller has no principal. The tasks of all such callers are limited together as well. */
+  readonly anonymous?: true | undefined;
   /** Digest of the principal, realm and server, for `tasks/list`. Undefined without a realm. */
   readonly listedFor?: string | undefined;
   readonly tool: string;

@@ -1,6 +1,7 @@
 import { pause } from "../../call/abortable.js";
 import type { Cluster, Lease } from "../../cluster/cluster.js";
 import { ClusterError } from "../../cluster/error.js";
+import { anonymousPart } from "../../era/caller.js";
 import type { Call } from "../../era/server-era.js";
 import type { RpcError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
@@ -76,9 +77,11 @@ export class TaskService {
       retry: (key, error, work) => this.#retry(key, error, work),
     });
     const onChange = (record: TaskRecord) => this.#publish(record);
-    this.#room = new TaskRoom(this.#store, options.limits);
+    const { maxTasks, maxRunning, maxRunningPerPrincipal: each } = options.limits;
+    const anonymous = (most: number) => anonymousPart(host.limits, most);
+    this.#room = new TaskRoom(this.#store, { ...options.limits, anonymousShare: anonymous(maxTasks) });
     this.#running = new RunningTasks(host.clock);
-    this.#slots = new OwnerSlots(options.limits.maxRunningPerPrincipal, host.clock);
+    this.#slots = new OwnerSlots({ each, anonymous: anonymous(maxRunning) }, host.clock);
     const seek = (task: SoughtTask) => this.#messages.tell(`seek ${task.id}`, task);
     const [store, running, slots] = [this.#store, this.#running, this.#slots];
     this.workers = new TaskWorkers({ ...options, store, running, slots, onChange, seek });
@@ -137,7 +140,7 @@ export class TaskService {
   /** Creates a task for a call. Returns the limit that is reached if there are too many. */
   async create(call: Call, tool: string, mode: TaskMode, realm?: string): Promise<TaskRecord | RoomLimit> {
     const { host, cluster } = this.#options;
-    const record = await toRecord(host.audience, call, tool, mode, timeOfDay(host.clock), realm);
+    const record = await toRecord(call, tool, mode, { createdAt: timeOfDay(host.clock), runtime: host, realm });
     this.#assertSize(record);
     const added = await this.#add(record).catch((error: unknown) => {
       if (!(error instanceof ClusterError) || error.failure !== "unavailable") throw error;
@@ -156,7 +159,7 @@ export class TaskService {
   /** Stores a task, or returns the limit that is reached. If it fails, no task stays as far as is possible. */
   async #add(record: TaskRecord): Promise<StoredTask | RoomLimit> {
     try {
-      return await this.#room.add(record.owner, () => this.#store.add(record));
+      return await this.#room.add(record, () => this.#store.add(record));
     } catch (error) {
       await this.#store.discard(record.id).catch(() => {});
       throw error;
@@ -208,9 +211,9 @@ export class TaskService {
     };
     let task: Omit<PromotedTask, "leave"> | undefined;
     try {
-      const record = await toRecord(host.audience, call, tool, mode, timeOfDay(host.clock));
-      if (!this.#slots.enterNow(record.owner)) return undefined;
-      ends.push(() => this.#slots.leave(record.owner));
+      const record = await toRecord(call, tool, mode, { createdAt: timeOfDay(host.clock), runtime: host });
+      if (!this.#slots.enterNow(record)) return undefined;
+      ends.push(() => this.#slots.leave(record));
       task = await this.#keepPromoted({ ...record, ...begun, stage: "running", promoted: true, fence: 1 });
     } finally {
       if (task === undefined) leave();

@@ -2,14 +2,18 @@ import type { Clock } from "../../call/clock.js";
 import type { Cluster, IndexEntry } from "../../cluster/cluster.js";
 import { ClusterError } from "../../cluster/error.js";
 import { timeOfDay } from "./options.js";
+import { ownersOf } from "./owner.js";
 import { hasEnded, type TaskRecord } from "./record.js";
 
-/** Indexes of tasks. Those of a principal have its digest in their names. */
-const LIVE = "tasks:live";
-const liveOf = (owner: string) => `tasks:live:${owner}`;
-const keptOf = (owner: string) => `tasks:of:${owner}`;
-/** Tasks that have ended and whose life has no end, in the order of their ends. */
-const endlessOf = (owner: string) => `tasks:endless:${owner}`;
+/** Tasks that have not ended, of callers with and without a principal. */
+const LIVE_NAMED = "tasks:live:named";
+const LIVE_ANONYMOUS = "tasks:live:anonymous";
+/** Tasks of an owner that have not ended. */
+const liveOf = (owner: string) => `tasks:live of ${owner}`;
+/** Tasks of an owner that have ended, in the order of their ends. */
+const endedOf = (owner: string) => `tasks:ended of ${owner}`;
+/** Tasks in a listing. */
+const listedAs = (owner: string) => `tasks:listed for ${owner}`;
 
 /** Maximum number of attempts to change a task that others change at the same time. */
 const MAX_CONFLICTS = 100;
@@ -79,12 +83,20 @@ export class TaskStore {
     return undefined;
   }
 
-  /** Returns the numbers of tasks: all and those of an owner that have not ended, and those of the owner that are kept. */
-  async count(owner: string): Promise<{ readonly live: number; readonly own: number; readonly kept: number }> {
-    const [live, own, kept] = await Promise.all(
-      [LIVE, liveOf(owner), keptOf(owner)].map((index) => this.#count(index)),
-    );
-    return { live: live as number, own: own as number, kept: kept as number };
+  /** Returns the numbers of all tasks that have not ended: of callers with and without a principal. */
+  async countLive(): Promise<{ readonly named: number; readonly anonymous: number }> {
+    const [named, anonymous] = await Promise.all([this.#count(LIVE_NAMED), this.#count(LIVE_ANONYMOUS)]);
+    return { named, anonymous };
+  }
+
+  /** Returns the numbers of an owner's tasks that have not ended, and that have ended. */
+  async count(owner: string): Promise<{ readonly live: number; readonly ended: number }> {
+    const [live, ended] = await Promise.all([this.#count(liveOf(owner)), this.countEnded(owner)]);
+    return { live, ended };
+  }
+
+  countEnded(owner: string): Promise<number> {
+    return this.#count(endedOf(owner));
   }
 
   /** Counts an index. Calls that come while it is counted share the next count, which begins after them. */
@@ -104,10 +116,10 @@ export class TaskStore {
     });
   }
 
-  /** Deletes the task of an owner that ended first, of those without an end of their life. Returns false if there is none. */
+  /** Deletes the task of an owner that ended first. Returns false if none has ended. */
   async dropOldest(owner: string): Promise<boolean> {
     const { records } = this.#cluster;
-    const [oldest] = await records.list(endlessOf(owner), { limit: 1 });
+    const [oldest] = await records.list(endedOf(owner), { limit: 1 });
     if (oldest !== undefined) await records.delete(oldest.key);
     return oldest !== undefined;
   }
@@ -120,14 +132,19 @@ export class TaskStore {
   ): Promise<readonly TaskRecord[]> {
     const place = after && { score: after.createdAt, key: keyOf(after.id) };
     const options = place === undefined ? { limit } : { after: place, limit };
-    const listed = await this.#cluster.records.list(keptOf(owner), options);
+    const listed = await this.#cluster.records.list(listedAs(owner), options);
     return listed.map(({ value }) => JSON.parse(value) as TaskRecord);
   }
 
   /** Yields all tasks that have not ended. */
   async *live(limit = 100): AsyncIterable<TaskRecord> {
+    yield* this.#all(LIVE_NAMED, limit);
+    yield* this.#all(LIVE_ANONYMOUS, limit);
+  }
+
+  async *#all(index: string, limit: number): AsyncIterable<TaskRecord> {
     for (let after: { score: number; key: string } | undefined; ; ) {
-      const page = await this.#cluster.records.list(LIVE, after === undefined ? { limit } : { after, limit });
+      const page = await this.#cluster.records.list(index, after === undefined ? { limit } : { after, limit });
       for (const { value } of page) yield JSON.parse(value) as TaskRecord;
       const last = page.at(-1);
       if (last === undefined || page.length < limit) return;
@@ -153,20 +170,9 @@ export class TaskStore {
 const keyOf = (id: string) => `task:${id}`;
 
 function indexOf(record: TaskRecord): readonly IndexEntry[] {
-  const { owner, listedFor, createdAt: score } = record;
-  const kept = [{ index: keptOf(owner), score }];
-  if (listedFor !== undefined) kept.push({ index: keptOf(listedFor), score });
-  if (!hasEnded(record)) return [...kept, { index: LIVE, score }, { index: liveOf(owner), score }];
-  return record.ttlMs === null ? [...kept, { index: endlessOf(owner), score: record.updatedAt }] : kept;
-}
-
-/**
- * Returns a digest of the principal, realm and server, which may be long or secret. Callers without a name share one. JSON
- * has no lone surrogates, which UTF-8 would replace.
- */
-export async function ownerOf(principal: string | undefined, realm?: string, server?: string): Promise<string> {
-  if (principal === undefined && realm === undefined) return "";
-  const text = JSON.stringify([realm ?? null, principal ?? null, server ?? null]);
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return Array.from(new Uint8Array(digest, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const { owner, listedFor, createdAt, updatedAt, anonymous } = record;
+  const places = hasEnded(record)
+    ? ownersOf(record).map((one) => ({ index: endedOf(one), score: updatedAt }))
+    : [anonymous === true ? LIVE_ANONYMOUS : LIVE_NAMED, liveOf(owner)].map((index) => ({ index, score: createdAt }));
+  return listedFor === undefined ? places : [...places, { index: listedAs(listedFor), score: createdAt }];
 }

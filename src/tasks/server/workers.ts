@@ -172,13 +172,13 @@ export class TaskWorkers {
     const problem = record.stage === "running" ? lossProblem(record, mode) : undefined;
     if (problem !== undefined) return this.#fail(record, "worker_lost", problem);
     if (!this.#isAdmitted(record)) return RETRY_MS;
-    const crowdedMs = slots.enter(record.owner);
+    const crowdedMs = slots.enter(record);
     if (crowdedMs !== undefined) return crowdedMs;
     try {
       const held = await this.#hold(stored, job);
       return held === undefined ? undefined : await this.#run(held, mode, era, job);
     } finally {
-      slots.leave(record.owner);
+      slots.leave(record);
     }
   }
 

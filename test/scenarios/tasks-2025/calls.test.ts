@@ -206,23 +206,40 @@ verifies(ID, "tasks belong to the session, or to the principal", legacyHttp, asy
   deepEqual((await again.result("tasks/result", { taskId: hers.taskId })).content, [{ type: "text", text: "done" }]);
 });
 
-verifies(ID, "sessions without a name have the limits of one principal", legacyHttp, async (world, t) => {
-  for (const limits of [{ maxKeptPerPrincipal: 2 }, { maxTasksPerPrincipal: 2 }]) {
-    const { server } = createShop({}, { limits });
+verifies(
+  [ID, "tasks-ext:limits:anonymous"],
+  "a session without a name has limits of its own",
+  legacyHttp,
+  async (world, t) => {
+    for (const limits of [{ maxKeptPerPrincipal: 2 }, { maxTasksPerPrincipal: 2 }]) {
+      const { server } = createShop({}, { limits });
+      const open = async () => (await AugmentedClient.open(world, server, t)).client;
+      const [one, other] = [await open(), await open()];
+      const ids = [(await one.start("wait")).taskId, (await one.start("wait")).taskId];
+      const { error } = await one.ask("tools/call", { name: "wait", task: {} });
+      deepEqual([error?.code, (error?.data as Message | undefined)?.limit], [-32005, Object.keys(limits)[0]]);
+      await other.start("wait");
+      const { tasks: listed } = await one.result("tasks/list");
+      deepEqual(
+        (listed as Message[]).map((task) => task.taskId),
+        ids,
+      );
+    }
+  },
+);
+
+verifies(
+  [ID, "tasks-ext:limits:anonymous"],
+  "all sessions without a name have a limit together",
+  legacyHttp,
+  async (world, t) => {
+    const { server } = createShop({ limits: { anonymousShare: 0.5 } }, { limits: { maxTasks: 4 } });
     const open = async () => (await AugmentedClient.open(world, server, t)).client;
-    const [one, other] = [await open(), await open()];
-    const { taskId } = await one.start("wait");
-    await other.start("wait");
-    const { error } = await one.ask("tools/call", { name: "wait", task: {} });
-    deepEqual([error?.code, (error?.data as Message | undefined)?.limit], [-32005, Object.keys(limits)[0]]);
-    equal(await (await open()).code("tools/call", { name: "wait", task: {} }), -32005);
-    const { tasks: listed } = await one.result("tasks/list");
-    deepEqual(
-      (listed as Message[]).map((task) => task.taskId),
-      [taskId],
-    );
-  }
-});
+    for (const client of [await open(), await open()]) await client.start("wait");
+    const { error } = await (await open()).ask("tools/call", { name: "wait", task: {} });
+    deepEqual([error?.code, (error?.data as Message | undefined)?.limit], [-32005, "anonymousShare"]);
+  },
+);
 
 proves(ID, { wire: "legacy-http" }, "callers that cannot be told apart have no list", async (t) => {
   const { server } = createShop({ http: { sessions: false } });

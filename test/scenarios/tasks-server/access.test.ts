@@ -83,7 +83,8 @@ verifies("tasks-ext:auth:context-isolation", guardedModern, async (world, t) => 
   const auth = seen[0]?.auth as Message;
   equal(auth.subject, "ada");
   equal("token" in auth, false, "the token is not kept");
-  const kept = await state.node().records.list("tasks:live", { limit: 10 });
+  const kept = await state.node().records.list("tasks:live:named", { limit: 10 });
+  equal(kept.length, 1);
   equal(JSON.stringify(kept).includes("Bearer"), false);
   await ada.cancel(taskId);
   equal((await ada.get(taskId)).status, "cancelled");
@@ -140,10 +141,10 @@ verifies(
   },
 );
 
-verifies("tasks-ext:limits:concurrent", "refuses by default", modernWires, async (world, t) => {
+verifies("tasks-ext:limits:concurrent", "refuses a tool that runs as a task only", modernWires, async (world, t) => {
   const open = gate();
   const server = new McpServer(me)
-    .tool("t", { task: "optional" }, async () => {
+    .tool("t", { task: "required" }, async () => {
       await open.opened;
       return "x";
     })
@@ -162,11 +163,12 @@ verifies("tasks-ext:limits:concurrent", "calls that arrive together", modernWire
   for (const [limit, remedy] of [
     ["maxTasks", /wait until some have ended/],
     ["maxTasksPerPrincipal", /wait until some have ended, or cancel some/],
-    ["maxKeptPerPrincipal", /wait until some have expired/],
+    ["maxKeptPerPrincipal", /none has ended: wait until some have/],
+    ["maxKeptAnonymous", /none has ended: wait until some have/],
   ] as const) {
     const server = new McpServer(me)
       .tool("blocks", { task: "optional" }, (_: unknown, ctx: Context) => aborted(ctx.signal))
-      .extend(tasks({ limits: { [limit]: 2 } }));
+      .extend(tasks({ whenFull: "refuse", limits: { [limit]: 2 } }));
     const client = await taskClient(world, server, t);
     const answers = await Promise.all(Array.from({ length: 8 }, () => client.call("blocks")));
     equal(answers.filter(({ result }) => result?.resultType === "task").length, 2, limit);
@@ -179,7 +181,7 @@ verifies("tasks-ext:limits:concurrent", "calls that arrive together", modernWire
   }
 });
 
-verifies("tasks-ext:limits:concurrent", "runs the tool by option", modernWires, async (world, t) => {
+verifies("tasks-ext:limits:concurrent", "runs the tool in its request by default", modernWires, async (world, t) => {
   const open = gate();
   let runs = 0;
   const handler = async () => {
@@ -190,7 +192,7 @@ verifies("tasks-ext:limits:concurrent", "runs the tool by option", modernWires, 
   const server = new McpServer(me)
     .tool("t", { task: "optional" }, handler)
     .tool("only", { task: "required" }, handler)
-    .extend(tasks({ whenFull: "run", limits: { maxTasksPerPrincipal: 2 } }));
+    .extend(tasks({ limits: { maxTasksPerPrincipal: 2 } }));
   const client = await taskClient(world, server, t);
   const ids = [await client.start("t"), await client.start("t")];
   await until("both run", () => runs === 2);
@@ -208,7 +210,7 @@ verifies("tasks-ext:limits:concurrent", "per principal", guardedModern, async (w
   const limits = { maxTasksPerPrincipal: 1, maxKeptPerPrincipal: 2 };
   const define = (server: Server<ToolTypes>) =>
     void server
-      .tool("blocks", { task: "optional" }, (_: unknown, ctx: Context) => aborted(ctx.signal))
+      .tool("blocks", { task: "required" }, (_: unknown, ctx: Context) => aborted(ctx.signal))
       .extend(tasks({ limits }));
   const guarded = await world.guard({ define });
   const [ada, bob] = [as(guarded, "ada"), as(guarded, "bob")];
@@ -218,8 +220,10 @@ verifies("tasks-ext:limits:concurrent", "per principal", guardedModern, async (w
   await ada.cancel(first);
   const second = await ada.start("blocks");
   await ada.cancel(second);
-  equal((await ada.call("blocks")).error?.code, -32005, "two ended tasks are kept");
   equal((await ada.get(first)).status, "cancelled");
+  await ada.start("blocks");
+  equal((await ada.request("tasks/get", { taskId: first })).error?.code, -32602, "the first gives way");
+  equal((await ada.get(second)).status, "cancelled");
 });
 
 /** Server whose tool takes a text. */
@@ -396,31 +400,35 @@ verifies("tasks-ext:limits:concurrent", "limits.maxRunning holds further tasks b
 });
 
 verifies(
-  "tasks-ext:limits:concurrent",
-  "of tasks that are kept without end, the one that ended first gives way",
+  ["tasks-ext:limits:concurrent", "tasks-ext:limits:kept"],
+  "of tasks that have ended, the one that ended first gives way, whatever its life",
   modernWires,
   async (world, t) => {
-    const server = new McpServer(me)
-      .tool("blocks", { task: "optional" }, (_: unknown, ctx: Context) => aborted(ctx.signal))
-      .tool("ends", { task: "optional" }, () => "x")
-      .tool("day", { task: { ttlMs: 86_400_000 } }, () => "x")
-      .extend(tasks({ ttlMs: null, limits: { maxKeptPerPrincipal: 3 } }));
+    const clock = new FakeClock();
+    const server = new McpServer(me, { clock })
+      .tool("blocks", { task: "required" }, (_: unknown, ctx: Context) => aborted(ctx.signal))
+      .tool("ends", { task: { support: "required", ttlMs: null } }, () => "x")
+      .tool("day", { task: { support: "required", ttlMs: 86_400_000 } }, () => "x")
+      .extend(tasks({ limits: { maxKeptPerPrincipal: 3 } }));
     const client = await taskClient(world, server, t);
     const start = async (name: string) => {
       const taskId = await client.start(name);
       if (name !== "blocks") await client.text(taskId);
+      clock.advance(1);
       return taskId;
     };
     const isKept = async (taskId: string) => (await client.request("tasks/get", { taskId })).error === undefined;
     const blocks = await start("blocks");
-    const [day, first, second] = [await start("day"), await start("ends"), await start("ends")];
-    deepEqual(await Promise.all([blocks, day, first, second].map(isKept)), [true, true, false, true]);
+    const [day, endless, second] = [await start("day"), await start("ends"), await start("ends")];
+    deepEqual(await Promise.all([blocks, day, endless, second].map(isKept)), [true, false, true, true]);
     await start("day");
-    equal(await isKept(second), false);
-    equal((await client.call("ends")).error?.code, -32005, "the other tasks are kept");
+    deepEqual(await Promise.all([blocks, endless, second].map(isKept)), [true, false, true]);
+    const more = [await start("blocks"), await start("blocks")];
+    deepEqual(await Promise.all([blocks, ...more].map(isKept)), [true, true, true]);
+    equal((await client.call("ends")).error?.code, -32005, "tasks that have not ended are kept");
     await client.cancel(blocks);
     await start("ends");
-    deepEqual(await Promise.all([blocks, day].map(isKept)), [false, true]);
+    deepEqual(await Promise.all([blocks, ...more].map(isKept)), [false, true, true]);
   },
 );
 

@@ -135,7 +135,7 @@ verifies("tasks-ext:create:durable", "nothing runs if the store fails", modernWi
   equal((await client.call("t")).error?.code, -32603);
   failing.clear();
   equal(await client.text(await client.start("t")), "1");
-  equal(await cluster.records.count("tasks:live"), 0, "no task stays without its job");
+  equal(await cluster.records.count("tasks:live:anonymous"), 0, "no task stays without its job");
   await until("all is done", () => ran === 1);
 });
 

@@ -108,7 +108,7 @@ proves("tasks-ext:lifecycle:steps-once", {}, "of a round that ran since there we
           const { content } = await ctx.elicit("Where?", FORM, { key: "where" });
           return `${receipt} ${content?.city}`;
         }),
-    { server: options, tasks: { whenFull: "run", limits: { maxTasks: 1 } } },
+    { server: options, tasks: { limits: { maxTasks: 1 } } },
   );
   const long = await node.client.start("long");
   const { result: first } = await node.client.call("pay");

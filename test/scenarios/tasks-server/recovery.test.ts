@@ -150,7 +150,9 @@ for (const way of ["get", "the sweep of a starting node"])
     void one.client.call("t").catch(() => {});
     void one.client.call("slow").catch(() => {});
     await world.pass(500);
-    const ids = (await world.state.node().records.list("tasks:live", { limit: 10 })).map(({ key }) => key.slice(5));
+    const ids = (await world.state.node().records.list("tasks:live:anonymous", { limit: 10 })).map(({ key }) =>
+      key.slice(5),
+    );
     equal(ids.length, 2);
     world.state.cut(one.cluster);
     isBroken = false;
@@ -158,8 +160,9 @@ for (const way of ["get", "the sweep of a starting node"])
     const worker = two ?? world.node(define);
     const statuses = async () => {
       if (way === "get") return (await Promise.all(ids.map((id) => worker.client.get(id)))).map(({ status }) => status);
-      const kept = await world.state.node().records.list("tasks:of:", { limit: 10 });
-      return kept.map(({ value }) => (JSON.parse(value) as { stage: string }).stage);
+      const { records } = world.state.node();
+      const kept = await Promise.all(ids.map(async (id) => (await records.get(`task:${id}`))?.value ?? "{}"));
+      return kept.map((value) => (JSON.parse(value) as { stage?: string }).stage);
     };
     await world.until("both have ended", async () => (await statuses()).every((status) => status === "completed"));
     deepEqual((await Promise.all(ids.map((id) => worker.client.text(id)))).toSorted(), ["slow", "x"]);

@@ -385,6 +385,10 @@ class SessionOrigin implements CallOrigin {
     return this.#exchange.url;
   }
 
+  get remote(): string | undefined {
+    return this.#exchange.remote;
+  }
+
   header(name: string): string | undefined {
     return this.#exchange.header(name);
   }

@@ -36,6 +36,6 @@ function pick(from: object, names: readonly string[]): object {
 }
 
 /** Copies the data that outlives a request. Its headers and body are not kept. */
-export function keepOrigin({ auth, principal, endsAt, judge, url, sessionId }: CallOrigin): CallOrigin {
-  return { auth, principal, endsAt, judge, sessionId, ...(url !== undefined && { url }) };
+export function keepOrigin({ auth, principal, endsAt, judge, url, sessionId, remote }: CallOrigin): CallOrigin {
+  return { auth, principal, endsAt, judge, sessionId, remote, ...(url !== undefined && { url }) };
 }

@@ -4,11 +4,12 @@ import { ClusterError, memoryCluster } from "bowline/cluster";
 import { tasks } from "bowline/tasks/server";
 import { AbortSwitch } from "#src/call/abort-switch.js";
 import { TaskWatchers } from "#src/tasks/server/changes/watchers.js";
+import { ownerOf } from "#src/tasks/server/owner.js";
 import { OwnerSlots } from "#src/tasks/server/owner-slots.js";
 import { ended, NO_JOURNAL, type TaskRecord } from "#src/tasks/server/record.js";
 import { RunningTasks } from "#src/tasks/server/running-tasks.js";
 import { StatusMessages } from "#src/tasks/server/status-messages.js";
-import { ownerOf, TaskStore } from "#src/tasks/server/store.js";
+import { TaskStore } from "#src/tasks/server/store.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { gate } from "../../../support/gate.js";
 import { replaceParts } from "../../../support/nodes-world.js";
@@ -122,15 +123,27 @@ test("status messages: errors are told", async () => {
 
 test("slots: the jobs of a principal without a slot come back one after the other", () => {
   const clock = new FakeClock();
-  const slots = new OwnerSlots(2, clock);
-  equal(slots.enter("a"), undefined);
-  equal(slots.enter("a"), undefined);
-  deepEqual([slots.enter("a"), slots.enter("a"), slots.enter("a")], [200, 220, 240]);
-  equal(slots.enter("b"), undefined);
-  slots.leave("a");
-  equal(slots.enter("a"), undefined);
+  const slots = new OwnerSlots({ each: 2, anonymous: 9 }, clock);
+  const [a, b] = [{ owner: "a" }, { owner: "b" }];
+  equal(slots.enter(a), undefined);
+  equal(slots.enter(a), undefined);
+  deepEqual([slots.enter(a), slots.enter(a), slots.enter(a)], [200, 220, 240]);
+  equal(slots.enter(b), undefined);
+  slots.leave(a);
+  equal(slots.enter(a), undefined);
   clock.advance(1_000);
-  equal(slots.enter("a"), 200);
+  equal(slots.enter(a), 200);
+});
+
+test("slots: callers without a principal leave some to the others, however many they are", () => {
+  const slots = new OwnerSlots({ each: 2, anonymous: 3 }, new FakeClock());
+  const nameless = (owner: string) => ({ owner, anonymous: true as const });
+  for (const owner of ["a", "b", "c"]) equal(slots.enter(nameless(owner)), undefined);
+  equal(slots.enter(nameless("d")), 200);
+  equal(slots.enterNow(nameless("e")), false);
+  equal(slots.enter({ owner: "ada" }), undefined);
+  slots.leave(nameless("a"));
+  equal(slots.enterNow(nameless("e")), true);
 });
 
 test("running tasks: expire, stop and become idle", async () => {
@@ -221,19 +234,20 @@ test("store: counts live and kept tasks of an owner, and forgets them at their e
   const clock = new FakeClock();
   const store = new TaskStore(memoryCluster({ clock }), clock);
   const owner = await ownerOf("ada");
-  await store.add(record("a", { owner }));
-  await store.add(record("b", { owner, createdAt: 1_800_000_000_001 }));
+  await store.add(record("a", { owner, listedFor: owner }));
+  await store.add(record("b", { owner, listedFor: owner, createdAt: 1_800_000_000_001 }));
   await store.add(record("c", { ttlMs: null }));
-  deepEqual(await store.count(owner), { live: 3, own: 2, kept: 2 });
+  const count = async () => ({ all: (await store.countLive()).named, ...(await store.count(owner)) });
+  deepEqual(await count(), { all: 3, live: 2, ended: 0 });
   await store.change("a", (task) => ({ ...task, stage: "completed" }));
-  deepEqual(await store.count(owner), { live: 2, own: 1, kept: 2 });
+  deepEqual(await count(), { all: 2, live: 1, ended: 1 });
   const listed = await store.list(owner, undefined, 1);
   deepEqual([listed.map(({ id }) => id), (await store.list(owner, listed[0], 5)).map(({ id }) => id)], [["a"], ["b"]]);
   const live: string[] = [];
   for await (const { id } of store.live(1)) live.push(id);
   deepEqual(live, ["c", "b"]);
   clock.advance(60_001);
-  deepEqual(await store.count(owner), { live: 1, own: 0, kept: 0 });
+  deepEqual(await count(), { all: 1, live: 0, ended: 0 });
   equal(await store.read("a"), undefined);
 });
 

@@ -1,0 +1,45 @@
+import { addressOf } from "../../era/caller.js";
+import type { Call, EraSession, ServerRuntime } from "../../era/server-era.js";
+import type { TaskRecord } from "./record.js";
+
+/** Caller for which tasks are counted: a principal, or what tells a caller without one from others. */
+export type Counted = Pick<TaskRecord, "owner" | "anonymous">;
+
+/** Owner of the tasks of all callers without a principal, beside the owner of each. */
+export const ANONYMOUS = "anonymous";
+
+/** Names of connections that are no HTTP sessions. */
+const connections = new WeakMap<EraSession, string>();
+
+/** Returns the caller for which the tasks of a call are counted. */
+export async function countedFor(call: Call, runtime: Pick<ServerRuntime, "options">): Promise<Counted> {
+  const { principal } = call.origin;
+  if (principal !== undefined) return { owner: await ownerOf(principal) };
+  return { owner: await ownerOf(undefined, sourceOf(call, runtime)), anonymous: true };
+}
+
+/** Returns the owners for which a task is counted. */
+export function ownersOf({ owner, anonymous }: Counted): readonly string[] {
+  return anonymous === true ? [owner, ANONYMOUS] : [owner];
+}
+
+/**
+ * Returns a digest of the principal, realm and server, which may be long or secret. JSON has no lone surrogates, which
+ * UTF-8 would replace.
+ */
+export async function ownerOf(principal: string | undefined, realm?: string, server?: string): Promise<string> {
+  const text = JSON.stringify([realm ?? null, principal ?? null, server ?? null]);
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(digest, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Returns what tells a caller without a principal from others. HTTP requests of which nothing is known share it. */
+function sourceOf({ origin, session, wire }: Call, runtime: Pick<ServerRuntime, "options">): string {
+  const address = addressOf(runtime, origin);
+  if (address !== undefined) return `address ${address}`;
+  if (origin.sessionId !== undefined) return `session ${origin.sessionId}`;
+  if (!wire.shared || session === undefined) return "unknown";
+  const name = connections.get(session) ?? crypto.randomUUID();
+  connections.set(session, name);
+  return `connection ${name}`;
+}
