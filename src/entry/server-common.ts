@@ -29,6 +29,7 @@ export type { GateAdmission, GateRefusal, HttpExchange, HttpHeaders, HttpStream,
 export type { GateVerdict, HttpGate } from "../http/gate.js";
 export type { GuardOptions } from "../http/guard.js";
 export type { Problem } from "../protocol/json.js";
+export { resourceNotFound } from "../protocol/jsonrpc/errors.js";
 export { type AnySchema, withJsonSchema } from "../schema/compile.js";
 export type { RequestedSchema } from "../schema/elicitation-answer.js";
 export type { FormSchema } from "../schema/elicitation-form.js";
@@ -48,13 +49,12 @@ export type {
 } from "../server/definitions/custom-method.js";
 export type { PromptArguments, PromptHandler, PromptOptions, PromptReturn } from "../server/definitions/prompt.js";
 export type { PromptChanges, ResourceChanges, ToolChanges } from "../server/definitions/registry.js";
-export {
-  type EnumeratedResource,
-  type ResourceHandler,
-  type ResourceOptions,
-  type ResourcePart,
-  type ResourceReturn,
-  resourceNotFound,
+export type {
+  EnumeratedResource,
+  ResourceHandler,
+  ResourceOptions,
+  ResourcePart,
+  ResourceReturn,
 } from "../server/definitions/resource.js";
 export type {
   AnyToolHandler,

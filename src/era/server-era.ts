@@ -238,7 +238,9 @@ export interface RuntimeOptions {
 /** Open subscriptions of a server in all eras. Each watched resource counts as one. */
 export interface OpenSubscriptions {
   open: number;
-  /** Count by principal, or by connection if no gate names a principal. */
+  /** Count of callers without a principal. */
+  anonymous: number;
+  /** Count by principal, or by address or connection if no gate names a principal. */
   readonly byOwner: Map<unknown, number>;
 }
 
@@ -301,6 +303,8 @@ export interface ServerRuntime {
   onSessionEnd?: ((ended: string | EraSession) => void) | undefined;
   /** Calls the listener for log messages outside calls. Returns a function that removes the listener. */
   onLog(listener: (message: LogMessage) => void): () => void;
+  /** True if a resource exists for the caller: in the definitions, or perhaps in a handler of the author's own. */
+  hasResource(call: Call, uri: string): MaybePromise<boolean>;
   /** Calls `tell` if the caller may see the resource: at once if all callers may, otherwise after the check. */
   ifSeen(call: Call, uri: string, tell: () => void): void;
   /** Number of subscribers by resource URI. */

@@ -28,7 +28,7 @@ import { createReceiver } from "./notifications.js";
 import { SERVER } from "./option-names.js";
 import type { ServerInterceptor, ServerOptions } from "./options.js";
 import { createRateLimit } from "./rate-limit.js";
-import { createRoutes, createServe, type Route, sees } from "./serve-call.js";
+import { createRoutes, createServe, hasResource, type Route, sees } from "./serve-call.js";
 import { assertSealOptions } from "./state/options.js";
 
 /** Server as its eras see it: definitions, options, limits, and the function that serves a call. */
@@ -42,7 +42,7 @@ export class ServerCore implements ServerRuntime {
   readonly #logListeners = new Set<(message: LogMessage) => void>();
   #droppedLog = false;
   declare plainStamp: string | undefined;
-  readonly subscriptions: OpenSubscriptions = { open: 0, byOwner: new Map() };
+  readonly subscriptions: OpenSubscriptions = { open: 0, anonymous: 0, byOwner: new Map() };
   declare readonly versions: readonly string[];
   readonly registry: Registry;
   declare readonly eras: readonly OfferedEra[];
@@ -203,6 +203,10 @@ export class ServerCore implements ServerRuntime {
   beginClosing(isOver = false): Promise<unknown> {
     this.draining = true;
     return Promise.all([...this.#closing].map((listener) => listener(isOver)));
+  }
+
+  hasResource(call: Call, uri: string): MaybePromise<boolean> {
+    return hasResource(this, call, uri);
   }
 
   ifSeen(call: Call, uri: string, tell: () => void): void {

@@ -13,7 +13,13 @@ import { unknownItem } from "./definitions/catalogue.js";
 import { completeArgument } from "./definitions/complete.js";
 import { getPrompt } from "./definitions/prompts.js";
 import type { Kind, Registry } from "./definitions/registry.js";
-import { listResources, readResource, seesResource, type VisibilityRuntime } from "./definitions/resources.js";
+import {
+  definesResource,
+  listResources,
+  readResource,
+  seesResource,
+  type VisibilityRuntime,
+} from "./definitions/resources.js";
 import { runCustom } from "./definitions/run-custom.js";
 import type { RegisteredTool } from "./definitions/tool.js";
 import type { ServerInterceptor } from "./options.js";
@@ -171,6 +177,13 @@ const SERVE: readonly (readonly [method: string, serve: Serve])[] = [
 /** Returns the methods of the specification that work the same in each era. */
 export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
   return new Map(SERVE.map(([method, serve]) => [method, (call, ctx) => serve(registry, call, ctx)]));
+}
+
+/** True if a resource exists for the caller. A handler of the author's own may know of resources without a definition. */
+export function hasResource(runtime: VisibilityRuntime, call: Call, uri: string): MaybePromise<boolean> {
+  const { registry } = runtime;
+  if (registry.methods.has("resources/read")) return true;
+  return definesResource(registry, uri) && sees(runtime, call, uri);
 }
 
 /** True if the caller may know of a resource. */

@@ -32,7 +32,7 @@ export class FakeServerHost implements ServerRuntime {
   readonly admission = new Admission(this);
   readonly urlElicitations: UrlElicitations = new Map();
   readonly watched = new Map<string, number>();
-  readonly subscriptions = { open: 0, byOwner: new Map<unknown, number>() };
+  readonly subscriptions = { open: 0, anonymous: 0, byOwner: new Map<unknown, number>() };
   readonly draining = false;
   readonly busy = (status: 429 | 503, limit: string, message: string) => new Busy(status, limit, message);
   versions: readonly string[] = ["2026-07-28", "2025-11-25"];
@@ -122,6 +122,10 @@ export class FakeServerHost implements ServerRuntime {
 
   beginClosing(): void {
     for (const listener of [...this.#closing]) listener(false);
+  }
+
+  hasResource(): boolean {
+    return true;
   }
 
   ifSeen(_call: Call, _uri: string, tell: () => void): void {

@@ -26,6 +26,8 @@ export interface SseBlock {
 export interface Sender {
   readonly session?: string | undefined;
   readonly principal?: string | undefined;
+  /** Address of the caller. */
+  readonly remote?: string | undefined;
   readonly headers?: Record<string, string | undefined>;
 }
 
@@ -55,7 +57,7 @@ export class LegacyEndpoint {
       ...(from.session === undefined ? undefined : { "mcp-session-id": from.session }),
       ...from.headers,
     };
-    const exchange = createArrayExchange({ method, headers, body, principal: from.principal });
+    const exchange = createArrayExchange({ method, headers, body, principal: from.principal, remote: from.remote });
     this.server.handle(exchange);
     return exchange;
   }

@@ -1,6 +1,6 @@
 import { readFile, realpath } from "node:fs/promises";
 import nodePath, { type PlatformPath } from "node:path";
-import { resourceNotFound } from "../../server/definitions/resource.js";
+import { resourceNotFound } from "../../protocol/jsonrpc/errors.js";
 
 /** Options of {@link fileResource}. */
 export interface FileResourceOptions {

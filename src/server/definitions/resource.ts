@@ -1,8 +1,7 @@
-import { DefinitionError, RpcError } from "../../protocol/errors.js";
+import { DefinitionError } from "../../protocol/errors.js";
 import { defined } from "../../protocol/json.js";
 import { annotations } from "../../protocol/shapes/common.js";
 import { isUri } from "../../protocol/shapes/kit.js";
-import { oneLine } from "../../protocol/text.js";
 import type {
   Annotations,
   CacheScope,
@@ -115,14 +114,6 @@ export class RegisteredResource {
   get names(): readonly string[] {
     return this.template?.variables ?? [];
   }
-}
-
-/**
- * Creates the error of a missing resource. Its code is that of older protocol versions. An era with another code
- * replaces it.
- */
-export function resourceNotFound(uri: string): RpcError {
-  return new RpcError(-32002, "Resource not found", { uri: oneLine(uri, 2_000) });
 }
 
 function staticProblem(uri: string): string | undefined {

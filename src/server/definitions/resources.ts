@@ -3,13 +3,13 @@ import type { ClientRequestsOpener } from "../../era/request-strategy.js";
 import { type Call, type HandlerResult, PreparedResult, type ServerRuntime } from "../../era/server-era.js";
 import { toBase64 } from "../../protocol/base64.js";
 import { McpError, RpcError } from "../../protocol/errors.js";
-import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js";
+import { INVALID_PARAMS, methodNotFound, resourceNotFound } from "../../protocol/jsonrpc/errors.js";
 import { readResourceResult } from "../../protocol/shapes/content.js";
 import { describeIssues, mustBe } from "../../protocol/text.js";
 import type { InputRequiredResult, Resource, ResourceContents, ResourceTemplate } from "../../protocol/types/index.js";
 import { Context } from "../context.js";
 import type { Registry } from "./registry.js";
-import { type RegisteredResource, type ResourcePart, type ResourceReturn, resourceNotFound } from "./resource.js";
+import type { RegisteredResource, ResourcePart, ResourceReturn } from "./resource.js";
 import { isInputRequired } from "./tool-result.js";
 import { matchUri } from "./uri-match.js";
 
@@ -70,6 +70,12 @@ export async function findResource(
     if (visible) return registry.allowsUnsafePaths || isSafe(resource, variables) ? { resource, variables } : undefined;
   }
   return undefined;
+}
+
+/** True if a resource or a family of resources has this URI. */
+export function definesResource({ resources, templates }: Registry, uri: string): boolean {
+  if (resources.get(uri) !== undefined) return true;
+  return templates.values().some(({ template }) => template !== undefined && matchUri(template, uri) !== undefined);
 }
 
 /** True if the caller may know of a resource. A URI without a definition is visible to everyone. */

@@ -95,11 +95,8 @@ verifies(
     // Equal changes count once while they wait, so it takes many different ones.
     const uris = Array.from({ length: 30 }, (_, index) => `note://${index}${"x".repeat(100_000)}`);
     const clock = new FakeClock();
-    const server = defineServer({ clock, limits: { maxWaitingChanges: 20, maxUriChars: 200_000 } }).resource(
-      "note://{id}",
-      { name: "note" },
-      () => "text",
-    );
+    const server = defineServer({ clock, limits: { maxWaitingChanges: 20, maxUriChars: 200_000 } });
+    for (const uri of uris) server.resource(uri, { name: "note" }, () => "text");
     const send = await serve(server);
     const stalled = await send(watch({ resourceSubscriptions: uris }, "stalled"));
     const healthy = readMessages(await send(watch({ resourceSubscriptions: uris }, "healthy")));

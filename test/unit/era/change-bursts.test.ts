@@ -15,7 +15,7 @@ for (const [era, count, times] of [
   test(`${era}: a subscriber that reads stays through ${count * times} updates of one turn`, async (t) => {
     const server = new McpServer(
       { name: "s", version: "1" },
-      { limits: { maxSubscriptionsPerPrincipal: count, maxWaitingChanges: 100 } },
+      { http: { remoteOf: () => "one" }, limits: { maxSubscriptionsPerPrincipal: count, maxWaitingChanges: 100 } },
     ).resource("note://{id}", { name: "note" }, () => "");
     const running = await serveHttp(server, { port: 0 });
     t.after(() => running.close());

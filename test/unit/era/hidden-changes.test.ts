@@ -4,6 +4,7 @@ import type { HttpExchange } from "#src/http/exchange.js";
 import type { GateVerdict } from "#src/http/gate.js";
 import { LegacyEndpoint, messages, status, until } from "../../support/legacy-endpoint.js";
 import { modernRequest, sseMessages } from "../../support/modern-request.js";
+import { proves } from "../../support/verifies.js";
 
 const OPEN = "note://open";
 const SECRET = "note://secret";
@@ -28,24 +29,32 @@ function openHarbour(visible: (user: unknown) => boolean | Promise<boolean> = (u
   return { endpoint, publish };
 }
 
-const uris = [OPEN, SECRET, MEMBER, UNKNOWN];
+const ALL = [OPEN, SECRET, MEMBER];
+const uris = [...ALL, UNKNOWN];
 const updatedIn = (heard: readonly { method?: unknown; params?: unknown }[]) =>
   heard
     .filter(({ method }) => method === "notifications/resources/updated")
     .map(({ params }) => (params as { uri: string }).uri);
 
-async function subscriber(endpoint: LegacyEndpoint, user: string) {
+async function subscriber(endpoint: LegacyEndpoint, user: string, seen: readonly string[]) {
   const client = await endpoint.open("2025-11-25", {}, { headers: { "x-user": user }, principal: user });
   const stream = client.get(undefined, { "x-user": user });
   await until(() => stream.status === 200);
   for (const [id, uri] of uris.entries()) {
     const answered = await status(client.request(id, "resources/subscribe", { uri }), 200);
-    assert.deepEqual(messages(answered).at(-1)?.result, {}, "what is hidden is answered as what is not known");
+    const { result, error } = messages(answered).at(-1) ?? {};
+    if (seen.includes(uri)) assert.deepEqual(result, {});
+    else
+      assert.deepEqual(
+        error,
+        { code: -32002, message: "Resource not found", data: { uri } },
+        "what is hidden is answered as what is not known",
+      );
   }
   return () => updatedIn(messages(stream));
 }
 
-async function listener(endpoint: LegacyEndpoint, user: string) {
+async function listener(endpoint: LegacyEndpoint, user: string, seen: readonly string[]) {
   const { body, headers } = modernRequest("subscriptions/listen", {
     params: { notifications: { resourceSubscriptions: uris } },
     headers: { "x-user": user },
@@ -56,45 +65,49 @@ async function listener(endpoint: LegacyEndpoint, user: string) {
   const params = acknowledged?.params as { readonly notifications: object } | undefined;
   assert.deepEqual(
     params?.notifications,
-    { resourceSubscriptions: uris },
-    "what is hidden is honoured as what is not known",
+    { resourceSubscriptions: seen },
+    "what is hidden is left out as what is not known",
   );
   return () => updatedIn(sseMessages(stream.body()));
 }
 
-for (const [era, join] of [
-  ["a session", subscriber],
-  ["a subscription", listener],
+for (const [era, join, id] of [
+  ["a session", subscriber, "resources:subscribe:exists"],
+  ["a subscription", listener, "resources:listen:exists"],
 ] as const) {
-  test(`${era} hears nothing of resources that its caller cannot see`, async () => {
+  proves(id, { wire: "http" }, `${era} hears nothing of resources that its caller cannot see`, async () => {
     const { endpoint, publish } = openHarbour();
-    const [ada, bob] = [await join(endpoint, "ada"), await join(endpoint, "bob")];
+    const [ada, bob] = [await join(endpoint, "ada", ALL), await join(endpoint, "bob", [OPEN])];
     publish();
-    await until(() => ada().length === 4 && bob().length === 2);
-    assert.deepEqual(ada().sort(), [...uris].sort());
-    assert.deepEqual(bob().sort(), [UNKNOWN, OPEN].sort());
+    await until(() => ada().length === 3 && bob().length === 1);
+    assert.deepEqual(ada().sort(), [...ALL].sort());
+    assert.deepEqual(bob(), [OPEN]);
     await endpoint.server.close();
   });
 
   test(`${era} is asked at each change whether its caller may see`, async () => {
-    const allowed = new Set<unknown>();
+    const allowed = new Set<unknown>(["bob"]);
     const { endpoint, publish } = openHarbour(async (user) => allowed.has(user));
-    const bob = await join(endpoint, "bob");
+    const bob = await join(endpoint, "bob", ALL);
+    allowed.delete("bob");
     publish();
-    await until(() => bob().length === 2);
+    await until(() => bob().length === 1);
     allowed.add("bob");
     publish();
-    await until(() => bob().length === 6);
+    await until(() => bob().length === 4);
     await endpoint.server.close();
   });
 
   test(`${era} hears nothing where the question fails, and the author does`, async () => {
+    let knows = true;
     const { endpoint, publish } = openHarbour(() => {
+      if (knows) return true;
       throw new Error("no idea");
     });
-    const bob = await join(endpoint, "bob");
+    const bob = await join(endpoint, "bob", ALL);
+    knows = false;
     publish();
-    await until(() => bob().length === 2 && endpoint.reports.length === 2);
+    await until(() => bob().length === 1 && endpoint.reports.length === 2);
     assert.deepEqual(
       endpoint.reports.map(({ error, where }) => [(error as Error).message, where]),
       [

@@ -3,7 +3,14 @@
 import type { Params } from "../../../protocol/jsonrpc/message.js";
 import type { Change } from "../../../store/change-bus.js";
 import { ChangeOutbox } from "../../change-outbox.js";
-import { assertMayOpen, countOpen, ownerOf, release, retain } from "../../open-subscriptions.js";
+import {
+  assertMayOpen,
+  countOpen,
+  ownerOf,
+  release,
+  retain,
+  type SubscriptionOwner,
+} from "../../open-subscriptions.js";
 import type { Call, CallOrigin, ServerRuntime } from "../../server-era.js";
 import { keepOrigin } from "./kept-client.js";
 
@@ -14,12 +21,18 @@ export interface SubscribingSession {
   callOf(method: string, params: Params, origin: CallOrigin): Call;
 }
 
+interface Watched {
+  /** Caller for which the subscription is counted. */
+  readonly owner: SubscriptionOwner;
+  /** Origin of the last subscribe request. Undefined if another process served that request. */
+  readonly origin: CallOrigin | undefined;
+}
+
 /** Resources that the client of a session watches, and the changes that wait for it. */
 export class SessionSubscriptions {
   readonly #runtime: ServerRuntime;
   readonly #session: SubscribingSession;
-  /** Origin of the last subscribe request, by URI. It is undefined if another process served that request. */
-  readonly #watched = new Map<string, CallOrigin | undefined>();
+  readonly #watched = new Map<string, Watched>();
   readonly #outbox: ChangeOutbox;
   /** Origin of the request that listens in this process. Access to resources that have no other origin is checked with it. */
   listener: CallOrigin = {};
@@ -46,26 +59,28 @@ export class SessionSubscriptions {
     for (const uri of this.uris) if (!uris.includes(uri)) this.remove(uri);
     for (const uri of uris) {
       if (this.#watched.has(uri)) continue;
-      countOpen(this.#runtime, ownerOf(this.listener, this), 1);
-      this.#watched.set(uri, undefined);
+      const owner = this.#ownerOf(this.listener);
+      countOpen(this.#runtime, owner, 1);
+      this.#watched.set(uri, { owner, origin: undefined });
       retain(this.#runtime, uri);
     }
   }
 
   /** Subscribes to a resource. Access is checked with the origin of the last request. */
   add(uri: string, origin: CallOrigin): void {
-    const isNew = !this.#watched.has(uri);
-    const owner = ownerOf(origin, this);
-    if (isNew) assertMayOpen(this.#runtime, owner, 1, [uri]);
-    else countOpen(this.#runtime, this.#ownerOf(uri), -1);
+    const before = this.#watched.get(uri);
+    const owner = this.#ownerOf(origin);
+    if (before === undefined) assertMayOpen(this.#runtime, owner, 1, [uri]);
+    else countOpen(this.#runtime, before.owner, -1);
     countOpen(this.#runtime, owner, 1);
-    this.#watched.set(uri, keepOrigin(origin));
-    if (isNew) retain(this.#runtime, uri);
+    this.#watched.set(uri, { owner, origin: keepOrigin(origin) });
+    if (before === undefined) retain(this.#runtime, uri);
   }
 
   remove(uri: string): void {
-    if (!this.#watched.has(uri)) return;
-    countOpen(this.#runtime, this.#ownerOf(uri), -1);
+    const watched = this.#watched.get(uri);
+    if (watched === undefined) return;
+    countOpen(this.#runtime, watched.owner, -1);
     this.#watched.delete(uri);
     release(this.#runtime, uri);
   }
@@ -74,13 +89,14 @@ export class SessionSubscriptions {
   send(change: Change): void {
     if (change.kind !== "resource") return this.#outbox.add(change);
     const { uri } = change;
-    if (!this.#watched.has(uri)) return;
-    const call = this.#session.callOf("resources/subscribe", { uri }, this.#watched.get(uri) ?? this.listener);
+    const watched = this.#watched.get(uri);
+    if (watched === undefined) return;
+    const call = this.#session.callOf("resources/subscribe", { uri }, watched.origin ?? this.listener);
     this.#runtime.ifSeen(call, uri, () => this.#outbox.add(change));
   }
 
-  #ownerOf(uri: string): unknown {
-    return ownerOf(this.#watched.get(uri) ?? this.listener, this);
+  #ownerOf(origin: CallOrigin): SubscriptionOwner {
+    return ownerOf(this.#runtime, origin, this, origin.sessionId !== undefined);
   }
 
   close(): void {

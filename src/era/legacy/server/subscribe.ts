@@ -1,7 +1,7 @@
 // The modern era has no file of this name: `listen.ts` serves subscriptions there.
 
-import type { MaybePromise } from "../../../call/maybe-promise.js";
-import { methodNotFound } from "../../../protocol/jsonrpc/errors.js";
+import { andThen, type MaybePromise } from "../../../call/maybe-promise.js";
+import { methodNotFound, resourceNotFound } from "../../../protocol/jsonrpc/errors.js";
 import type { LoggingLevel } from "../../../protocol/types/index.js";
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { toUnavailable } from "./refusals.js";
@@ -12,8 +12,11 @@ export function subscribe(call: Call, runtime: ServerRuntime): MaybePromise<Resu
   const session = LegacySession.of(call);
   if (session.mute || runtime.capabilities.resources?.subscribe !== true) throw methodNotFound(call.method);
   const watch = call.params.uri as string;
-  session.subscriptions.add(watch, call.origin);
-  return share(call, runtime, { watch });
+  return andThen(runtime.hasResource(call, watch), (exists) => {
+    if (!exists) throw resourceNotFound(watch);
+    session.subscriptions.add(watch, call.origin);
+    return share(call, runtime, { watch });
+  });
 }
 
 export function unsubscribe(call: Call, runtime: ServerRuntime): MaybePromise<Result> {

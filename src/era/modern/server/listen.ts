@@ -1,6 +1,7 @@
 // The legacy era has no file of this name: `subscribe.ts` serves subscriptions there, and the session sends changes.
 
 import { timeLeft } from "../../../call/clock.js";
+import { andThen, type MaybePromise } from "../../../call/maybe-promise.js";
 import { ConnectionError } from "../../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../../protocol/jsonrpc/errors.js";
 import type { Params } from "../../../protocol/jsonrpc/message.js";
@@ -12,8 +13,10 @@ import {
   assertMayOpen,
   assertWithin,
   countOpen,
+  existing,
   ownerOf,
   retain,
+  type SubscriptionOwner,
   release as stopWatching,
 } from "../../open-subscriptions.js";
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
@@ -24,16 +27,35 @@ import { SUBSCRIPTION_KEY } from "../envelope.js";
  * or does not read, the server closes, or the lifetime of the subscription or of the authorization ends. It ends at
  * once if the honoured filter is empty.
  */
-export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
+export function listen(call: Call, runtime: ServerRuntime): MaybePromise<Result> {
   const { limits } = runtime;
   const asked = call.params.notifications as SubscriptionFilter;
-  const owner = ownerOf(call.origin, call.session ?? call);
-  const count = asked.resourceSubscriptions?.length || 1;
-  assertMayOpen(runtime, owner, count, asked.resourceSubscriptions ?? []);
+  const uris = [...new Set(asked.resourceSubscriptions)];
+  const owner = ownerOf(runtime, call.origin, call.session ?? call, call.session === undefined);
+  assertMayOpen(runtime, owner, uris.length || 1, uris);
   // The request is kept as long as its subscription, so its size without the URIs is limited.
   const rest = JSON.stringify({ ...call.params, notifications: { ...asked, resourceSubscriptions: undefined } });
   assertWithin(limits, "maxClientChars", rest.length, INVALID_PARAMS, "characters beside the URIs");
-  const filter: SubscriptionFilter = { ...honouredFilter(asked, runtime.capabilities), ...call.topics?.honoured };
+  const { resourceSubscriptions: wanted = [], ...honoured } = honouredFilter(asked, runtime.capabilities);
+  return andThen(existing(runtime, call, wanted), (found) => {
+    const filter = { ...honoured, ...(found.length > 0 && { resourceSubscriptions: found }), ...call.topics?.honoured };
+    const count = found.length || 1;
+    // Others may have subscribed while the resources were looked up.
+    assertMayOpen(runtime, owner, count, []);
+    return open(call, runtime, { filter, owner, count });
+  });
+}
+
+interface Subscription {
+  /** Honoured filter. */
+  readonly filter: SubscriptionFilter;
+  readonly owner: SubscriptionOwner;
+  /** Number of subscriptions that it counts as. */
+  readonly count: number;
+}
+
+function open(call: Call, runtime: ServerRuntime, { filter, owner, count }: Subscription): Promise<Result> {
+  const { limits } = runtime;
   const tag = { [SUBSCRIPTION_KEY]: call.id };
   const uris = new Set(filter.resourceSubscriptions);
 
