@@ -1,6 +1,5 @@
 package interop;
 
-import io.modelcontextprotocol.json.McpJsonDefaults;
 import io.modelcontextprotocol.server.McpServer;
 import io.modelcontextprotocol.server.McpServerFeatures.SyncCompletionSpecification;
 import io.modelcontextprotocol.server.McpServerFeatures.SyncPromptSpecification;
@@ -10,7 +9,6 @@ import io.modelcontextprotocol.server.McpServerFeatures.SyncToolSpecification;
 import io.modelcontextprotocol.server.McpSyncServer;
 import io.modelcontextprotocol.server.McpSyncServerExchange;
 import io.modelcontextprotocol.server.transport.HttpServletStreamableServerTransportProvider;
-import io.modelcontextprotocol.server.transport.StdioServerTransportProvider;
 import io.modelcontextprotocol.spec.McpError;
 import io.modelcontextprotocol.spec.McpSchema;
 import io.modelcontextprotocol.spec.McpSchema.CallToolRequest;
@@ -60,7 +58,7 @@ final class Server {
 	private void serveStdio() throws InterruptedException {
 		CountDownLatch ended = new CountDownLatch(1);
 		InputStream input = new WatchedInput(System.in, ended);
-		server = define(McpServer.sync(new StdioServerTransportProvider(McpJsonDefaults.getMapper(), input, System.out)));
+		server = define(McpServer.sync(new OrderlyStdio(input)));
 		ended.await();
 		System.exit(0);
 	}
