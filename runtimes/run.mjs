@@ -26,18 +26,15 @@ for (const runtime of chosen) {
 }
 report();
 
+/** Installs the runtimes that Debian has and that are not there. */
 async function installMissing() {
-  const absent = await Promise.all(chosen.map((runtime) => isAbsent(runtime)));
-  const problem = await install(chosen.filter((_, index) => absent[index]).map(({ debian }) => debian));
+  const missing = [];
+  for (const runtime of chosen.filter(({ debian }) => debian !== undefined)) {
+    await programOf(runtime).catch(() => missing.push(runtime.debian));
+  }
+  const problem = await install(missing);
   if (problem !== undefined && !json) console.log(problem);
 }
-
-const isAbsent = async (runtime) =>
-  runtime.debian !== undefined &&
-  (await programOf(runtime).then(
-    () => false,
-    () => true,
-  ));
 
 async function run(runtime) {
   const { name } = runtime;

@@ -128,10 +128,11 @@ async function toDocument(response: Response, run: AuthRun, signal: AbortSignal)
 
 /**
  * True if a failure may be a rejected CORS preflight, which looks like a network failure in a browser. A request
- * without the additional headers needs no preflight.
+ * without the additional headers needs no preflight. Workers of a browser have no document; other workers have no
+ * location.
  */
 function isPreflightFailure(cause: unknown): boolean {
-  return cause instanceof TypeError && ("document" in globalThis || "WorkerGlobalScope" in globalThis);
+  return cause instanceof TypeError && ("document" in globalThis || globalThis.location !== undefined);
 }
 
 function notAsked(url: URL, why: string, { tried }: AuthRun): AuthError {
