@@ -11,6 +11,9 @@ const legacyChannels = channelWires.filter(({ name }) => name.startsWith("legacy
 
 const me = { name: "scenario", version: "1.0.0" };
 
+const nulls = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`null${at}`, null]));
+const strings = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`text${at}`, ""]));
+
 function createServer() {
   return new McpServer(me)
     .tool("show", { input: { type: "object" } }, (args) => JSON.stringify(args))
@@ -29,6 +32,7 @@ verifies("protocol:params:null-absent", channelWires, async (world) => {
     ["tools/call", { name: "show", arguments: { a: null } }, { content: [{ type: "text", text: '{"a":null}' }] }],
     ["prompts/get", { name: "greet", arguments: null }, {}],
     ["prompts/get", { name: "greet", arguments: { name: null } }, {}],
+    ["prompts/get", { name: "greet", arguments: { ...nulls(16), ...strings(48) } }, {}],
     ["completion/complete", { ref, argument, context: null }, {}],
     ["completion/complete", { ref, argument, context: { arguments: null } }, {}],
   ] as const) {
@@ -40,6 +44,9 @@ verifies("protocol:params:null-absent", channelWires, async (world) => {
     ["tools/call", { name: "show", arguments: "null" }],
     ["prompts/get", { name: "greet", arguments: { name: 1 } }],
     ["completion/complete", { ref: null, argument }],
+    // What is copied to leave a member out is bounded.
+    ["prompts/get", { name: "greet", arguments: nulls(17) }],
+    ["prompts/get", { name: "greet", arguments: { ...nulls(1), ...strings(64) } }],
   ] as const) {
     equal((await client.request(method, params)).error?.code, -32602, JSON.stringify(params));
   }
