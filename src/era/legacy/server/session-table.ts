@@ -10,7 +10,8 @@ import type { Sessions } from "./shared-sessions.js";
 
 /**
  * Sessions of an endpoint, with their number, owners and idle times. If there is no place for a new session, an idle
- * one ends: first one whose client has sent nothing since its handshake, then the one unused longest. A session with a
+ * one ends, of callers without a principal first: one whose client has sent nothing since its handshake, then the one
+ * unused longest. A session with a
  * running call or an open stream is never ended for this.
  */
 export class SessionTable implements Sessions<HttpSession> {
@@ -44,7 +45,7 @@ export class SessionTable implements Sessions<HttpSession> {
     const own = principal === undefined ? 0 : (this.#placesOf.get(principal) ?? 0);
     if (own >= maxSessionsPerPrincipal && !this.#endIdle((session) => session.principal === principal))
       return tooManySessions(`${maxSessionsPerPrincipal} sessions of this caller`, "maxSessionsPerPrincipal");
-    if (this.#places >= maxSessions && !this.#endIdle(() => true))
+    if (this.#places >= maxSessions && !this.#makeRoom(principal))
       return tooManySessions(`${maxSessions} sessions`, "maxSessions");
     this.#count(principal, 1);
     return undefined;
@@ -96,6 +97,15 @@ export class SessionTable implements Sessions<HttpSession> {
   #onDue(session: HttpSession): void {
     if (session.busy) session.idlePlace = this.#used.add(session);
     else this.end(session, sessionClosed);
+  }
+
+  /**
+   * Ends an idle session for a new one: first one of a caller without a principal. Such a caller ends no session of one
+   * with a principal.
+   */
+  #makeRoom(principal: string | undefined): boolean {
+    if (this.#endIdle((session) => session.principal === undefined)) return true;
+    return principal !== undefined && this.#endIdle(() => true);
   }
 
   /** Ends the first idle session that fits. Returns false if there is none. */

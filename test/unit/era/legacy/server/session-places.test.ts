@@ -224,3 +224,21 @@ test("a handshake that is under way keeps its place, whenever another comes", as
     match(`${await first} ${await second}`, /^200 (?:200|503)$|^503 200$/);
   }
 });
+
+test("sessions of strangers end no session of a caller with a name", async (t) => {
+  const { ended, endpoint, open, alive } = createWorld(t, { maxSessions: 3 });
+  const ada = await open("ada");
+  const strangers = [await open(), await open()];
+  for (let more = 0; more < 5; more++) strangers.push(await open());
+  equal(await alive(ada), true);
+  deepEqual(
+    ended,
+    strangers.slice(0, 5).map(({ id }) => id),
+  );
+  await open("bob");
+  await open("bob");
+  equal(await alive(ada), true, "a caller with a name ends sessions of strangers first");
+  const refused = endpoint.initialize();
+  await status(refused, 503);
+  match(messages(refused)[0]?.error?.message ?? "", /limits\.maxSessions\)/);
+});
