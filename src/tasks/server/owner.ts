@@ -13,9 +13,12 @@ const connections = new WeakMap<EraSession, string>();
 
 /** Returns the caller for which the tasks of a call are counted. */
 export async function countedFor(call: Call, runtime: Pick<ServerRuntime, "options">): Promise<Counted> {
-  const { principal } = call.origin;
+  const { principal, sessionId } = call.origin;
   if (principal !== undefined) return { owner: await ownerOf(principal) };
-  return { owner: await ownerOf(undefined, sourceOf(call, runtime)), anonymous: true };
+  const address = addressOf(runtime, call.origin);
+  if (address !== undefined) return { owner: await ownerOf(undefined, `address ${address}`), anonymous: true };
+  if (sessionId !== undefined) return { owner: await ownerOf(undefined, `session ${sessionId}`), anonymous: true };
+  return { owner: connectionOf(call), anonymous: true };
 }
 
 /** Returns the owners for which a task is counted. */
@@ -33,13 +36,10 @@ export async function ownerOf(principal: string | undefined, realm?: string, ser
   return Array.from(new Uint8Array(digest, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Returns what tells a caller without a principal from others. HTTP requests of which nothing is known share it. */
-function sourceOf({ origin, session, wire }: Call, runtime: Pick<ServerRuntime, "options">): string {
-  const address = addressOf(runtime, origin);
-  if (address !== undefined) return `address ${address}`;
-  if (origin.sessionId !== undefined) return `session ${origin.sessionId}`;
+/** Returns the name of the connection of a call. HTTP requests of which nothing is known share one. */
+function connectionOf({ session, wire }: Call): string {
   if (!wire.shared || session === undefined) return "unknown";
-  const name = connections.get(session) ?? crypto.randomUUID();
+  const name = connections.get(session) ?? `connection ${crypto.randomUUID()}`;
   connections.set(session, name);
-  return `connection ${name}`;
+  return name;
 }
