@@ -10,6 +10,7 @@ export type { Interceptor } from "../call/interceptor.js";
 export type { MaybePromise } from "../call/maybe-promise.js";
 export type { PingOptions } from "../call/ping-loop.js";
 export type { Cluster } from "../cluster/cluster.js";
+export { resourceNotFound } from "../era/missing-resource.js";
 export type { AskOptions, ElicitAnswer, RecordedProgress, RequestStrategy } from "../era/request-strategy.js";
 export type {
   Call,
@@ -29,7 +30,6 @@ export type { GateAdmission, GateRefusal, HttpExchange, HttpHeaders, HttpStream,
 export type { GateVerdict, HttpGate } from "../http/gate.js";
 export type { GuardOptions } from "../http/guard.js";
 export type { Problem } from "../protocol/json.js";
-export { resourceNotFound } from "../protocol/jsonrpc/errors.js";
 export { type AnySchema, withJsonSchema } from "../schema/compile.js";
 export type { RequestedSchema } from "../schema/elicitation-answer.js";
 export type { FormSchema } from "../schema/elicitation-form.js";

@@ -1,6 +1,6 @@
 import { readFile, realpath } from "node:fs/promises";
 import nodePath, { type PlatformPath } from "node:path";
-import { resourceNotFound } from "../../protocol/jsonrpc/errors.js";
+import { resourceNotFound } from "../../era/missing-resource.js";
 
 /** Options of {@link fileResource}. */
 export interface FileResourceOptions {

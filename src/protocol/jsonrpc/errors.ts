@@ -40,14 +40,6 @@ export function invalidParams(method: string, problem: Problem): Refusal {
   return new Refusal(INVALID_PARAMS, `Invalid params for ${oneLine(method)}: ${mustBe(problem)}`);
 }
 
-/**
- * Creates the error of a missing resource. Its code is that of older protocol versions. An era with another code
- * replaces it.
- */
-export function resourceNotFound(uri: string): RpcError {
-  return new RpcError(-32002, "Resource not found", { uri: oneLine(uri, 2_000) });
-}
-
 export function toErrorObject(error: RpcError): RpcErrorObject {
   return error.data === undefined
     ? { code: error.rpcCode, message: error.message }

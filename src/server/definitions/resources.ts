@@ -1,9 +1,10 @@
 import type { MaybePromise } from "../../call/maybe-promise.js";
+import { resourceNotFound } from "../../era/missing-resource.js";
 import type { ClientRequestsOpener } from "../../era/request-strategy.js";
 import { type Call, type HandlerResult, PreparedResult, type ServerRuntime } from "../../era/server-era.js";
 import { toBase64 } from "../../protocol/base64.js";
 import { McpError, RpcError } from "../../protocol/errors.js";
-import { INVALID_PARAMS, methodNotFound, resourceNotFound } from "../../protocol/jsonrpc/errors.js";
+import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js";
 import { readResourceResult } from "../../protocol/shapes/content.js";
 import { describeIssues, mustBe } from "../../protocol/text.js";
 import type { InputRequiredResult, Resource, ResourceContents, ResourceTemplate } from "../../protocol/types/index.js";

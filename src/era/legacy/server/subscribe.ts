@@ -1,8 +1,9 @@
 // The modern era has no file of this name: `listen.ts` serves subscriptions there.
 
 import { andThen, type MaybePromise } from "../../../call/maybe-promise.js";
-import { methodNotFound, resourceNotFound } from "../../../protocol/jsonrpc/errors.js";
+import { methodNotFound } from "../../../protocol/jsonrpc/errors.js";
 import type { LoggingLevel } from "../../../protocol/types/index.js";
+import { resourceNotFound } from "../../missing-resource.js";
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { toUnavailable } from "./refusals.js";
 import { LegacySession } from "./session.js";
