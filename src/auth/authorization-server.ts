@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import type { Fetch } from "../http/client/send.js";
 import { AuthError, type AuthStep } from "../protocol/auth-error.js";
+import type { Known } from "../protocol/known-options.js";
 import { quoted } from "../protocol/text.js";
 import { type AuthRun, type Document, OAuthHttp } from "./http.js";
 import { parseWebAddress } from "./web-address.js";
@@ -92,6 +93,12 @@ export interface AuthorizationServerOptions {
   /** Returns the current time in milliseconds since 1970. For tests. */
   readonly now?: () => number;
 }
+
+export const AUTHORIZATION_SERVER_OPTIONS: Known<AuthorizationServerOptions> = {
+  fetch: "function",
+  allowInsecure: "boolean",
+  now: "function",
+};
 
 /** Limits of requests to an authorization server. */
 export interface RequestLimits {

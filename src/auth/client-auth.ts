@@ -1,5 +1,6 @@
 import type { AuthorizationServer, ClientAuth } from "oauth4webapi";
 import { AuthError } from "../protocol/auth-error.js";
+import type { Known } from "../protocol/known-options.js";
 import { oneLine, quoted } from "../protocol/text.js";
 import { formEncoded } from "./errors.js";
 
@@ -38,6 +39,23 @@ export interface KnownClient {
    */
   readonly redirectUris?: readonly string[];
 }
+
+/** Description of the options that sign or contain a client assertion. */
+export const CLIENT_CREDENTIALS: Known<Pick<KnownClient, "key" | "keyId" | "alg" | "assertion">> = {
+  key: "any",
+  keyId: "string",
+  alg: "string",
+  assertion: [{ string: "any", function: "any" }],
+};
+
+export const KNOWN_CLIENT: Known<KnownClient> = {
+  ...CLIENT_CREDENTIALS,
+  id: [{ string: "any" }, "required"],
+  secret: "string",
+  issuer: "string",
+  method: "string",
+  redirectUris: [{ array: "string" }],
+};
 
 /** Client with the issuer at which it is registered. */
 export type BoundClient = KnownClient & { readonly issuer: string };

@@ -9,7 +9,9 @@ import {
 } from "jose";
 import { AuthError } from "../protocol/auth-error.js";
 import { DefinitionError } from "../protocol/errors.js";
+import type { Known } from "../protocol/known-options.js";
 import {
+  AUTHORIZATION_SERVER_OPTIONS,
   AuthorizationServerClient,
   type AuthorizationServerOptions,
   REQUEST_LIMITS,
@@ -164,6 +166,14 @@ export interface IssuerKeyOptions extends AuthorizationServerOptions {
    */
   readonly algorithms?: readonly string[];
 }
+
+export const ISSUER_KEY_OPTIONS: Known<IssuerKeyOptions> = {
+  ...AUTHORIZATION_SERVER_OPTIONS,
+  issuer: "string",
+  jwksUri: "string",
+  keys: [{ object: "any" }],
+  algorithms: [{ array: "string" }],
+};
 
 /** Source of an issuer's keys. */
 interface KeySource {

@@ -1,3 +1,4 @@
+import { assertOptions, type Known } from "../protocol/known-options.js";
 import { type Clock, systemClock } from "./clock.js";
 import type { MaybePromise } from "./maybe-promise.js";
 
@@ -31,6 +32,8 @@ export interface MemoryBucketsOptions {
   readonly clock?: Clock;
 }
 
+const OPTIONS: Known<MemoryBucketsOptions> = { maxKeys: "number", clock: "object" };
+
 /** Number of least recently used keys that are compared when one must be evicted. */
 const CANDIDATES = 16;
 /** Error of sums of intervals that are no whole numbers. */
@@ -48,6 +51,7 @@ export class MemoryBuckets implements Buckets {
   readonly #fullAt = new Map<string, number>();
 
   constructor(options: MemoryBucketsOptions = {}) {
+    assertOptions("MemoryBuckets", options, OPTIONS);
     this.#options = options;
   }
 

@@ -1,14 +1,7 @@
 import { ConnectionError, TimeoutError } from "../protocol/errors.js";
 import { type Clock, unref } from "./clock.js";
 import { CallLifetime } from "./lifetime.js";
-
-/** Options of a {@link PingLoop}. */
-export interface PingOptions {
-  /** Time from the response to a ping, or from its timeout, to the next ping. */
-  readonly intervalMs: number;
-  /** Maximum time until the response. */
-  readonly timeoutMs: number;
-}
+import type { PingOptions } from "./ping-options.js";
 
 /** Pings the peer repeatedly, one ping at a time. Reports each ping that times out. */
 export class PingLoop {

@@ -12,8 +12,7 @@ import type { ClientCache } from "./cache/cache.js";
 import { capabilityRefusal, missingMethod } from "./capabilities.js";
 import type { ExtensionClient, Extensions } from "./extensions.js";
 import { answerInput } from "./input-rounds.js";
-import { assertCallOptions } from "./option-names.js";
-import type { CallOptions, ClientCall } from "./options.js";
+import { assertCallOptions, type CallOptions, type ClientCall } from "./options.js";
 
 /** Converts a result to the value that the caller gets. */
 export type ReadResult<T> = (result: ClientResult) => MaybePromise<T>;

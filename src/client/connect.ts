@@ -8,6 +8,7 @@ import { withSchemeAdvice } from "../http/client/failures.js";
 import { type Send, sendBy } from "../http/client/send.js";
 import { DefinitionError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
+import { assertOptions } from "../protocol/known-options.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { Client } from "./client.js";
 import { RestartingConnection, type RestartLimits } from "./connections/restarting.js";
@@ -15,8 +16,14 @@ import { UnverifiedConnection } from "./connections/unverified.js";
 import { Extensions } from "./extensions.js";
 import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from "./negotiate.js";
 import { openChannel } from "./open-channel.js";
-import { assertClientOptions } from "./option-names.js";
-import { type ClientOptions, type CommandTarget, type Target, unknownTarget } from "./options.js";
+import {
+  assertClientOptions,
+  type ClientOptions,
+  COMMAND_TARGET,
+  type CommandTarget,
+  type Target,
+  unknownTarget,
+} from "./options.js";
 import { ClientCore } from "./runtime.js";
 import type { AnyServer } from "./server-types.js";
 import { startUpkeep, warnOfDeprecatedUse } from "./upkeep.js";
@@ -40,6 +47,7 @@ export async function connectWith<S extends AnyServer>(
   options: ClientOptions,
 ): Promise<Client<S>> {
   assertClientOptions("connect", options);
+  if ("command" in Object(target)) assertOptions("connect target", target, COMMAND_TARGET);
   const clock = options.clock ?? systemClock;
   const origin = originOf(target);
   const plan = planNegotiation(dialer.eras, options, origin === undefined ? undefined : dialer.memory.get(origin));

@@ -1,5 +1,6 @@
 import { followSameOrigin } from "../http/client/send.js";
 import { McpError } from "../protocol/errors.js";
+import { assertOptions, type Known } from "../protocol/known-options.js";
 import { quoted } from "../protocol/text.js";
 import type { Icon } from "../protocol/types/index.js";
 
@@ -23,6 +24,15 @@ export interface IconOptions {
   /** Replacement for `fetch`. It gets no credentials and must add none. */
   readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
 }
+
+const OPTIONS: Known<IconOptions> = {
+  server: "any",
+  allowOrigins: [{ array: "string" }],
+  allowSvg: "boolean",
+  maxBytes: "number",
+  signal: "object",
+  fetch: "function",
+};
 
 /** Icon with its content. */
 export interface LoadedIcon {
@@ -48,6 +58,7 @@ export function isSafeIcon(src: string): boolean {
  * without credentials, with a limited size, and only if the content is an image.
  */
 export async function loadIcon(icon: Icon, options: IconOptions = {}): Promise<LoadedIcon> {
+  assertOptions("loadIcon", options, OPTIONS);
   if (!isSafeIcon(icon.src))
     throw refused(
       `its src must be an https: URL without credentials, or a data: URI of an image, got ${quoted(icon.src, 60)}`,

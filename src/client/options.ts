@@ -1,6 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
-import type { PingOptions } from "../call/ping-loop.js";
+import { PING_OPTIONS, type PingOptions } from "../call/ping-options.js";
 import type { CallProgress } from "../call/progress.js";
 import type {
   ClientResult,
@@ -10,11 +10,12 @@ import type {
   SavedSession,
   ServerDescription,
 } from "../era/client-era.js";
-import type { ClientLimits } from "../era/client-limits.js";
-import type { ReconnectOptions } from "../era/transport.js";
+import { CLIENT_LIMITS, type ClientLimits } from "../era/client-limits.js";
+import { RECONNECT_OPTIONS, type ReconnectOptions } from "../era/transport.js";
 import { McpError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
+import { assertNames, assertOptions, type Known } from "../protocol/known-options.js";
 import type {
   ClientCapabilities,
   CreateMessageParams,
@@ -30,9 +31,9 @@ import type {
 } from "../protocol/types/index.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { StandardSchema } from "../schema/standard-schema.js";
-import type { CacheMode, ClientCacheOptions } from "./cache/cache.js";
-import type { RestartLimits } from "./connections/restarting.js";
-import type { ListListeners } from "./subscriptions/list-refresh.js";
+import { CACHE_OPTIONS, type CacheMode, type ClientCacheOptions } from "./cache/cache.js";
+import { RESTART_LIMITS, type RestartLimits } from "./connections/restarting.js";
+import { LIST_LISTENERS, type ListListeners } from "./subscriptions/list-refresh.js";
 
 /** Second argument of handlers for requests of the server. */
 export interface AnswerContext {
@@ -126,6 +127,24 @@ export interface TypedCallOptions<Output extends StandardSchema> extends ToolCal
   readonly output: Output;
 }
 
+const CALL_OPTIONS: Known<TypedCallOptions<StandardSchema> & { readonly result: StandardSchema }> = {
+  signal: "any",
+  timeoutMs: "any",
+  deadlineMs: "any",
+  onProgress: "any",
+  id: "any",
+  meta: "any",
+  capabilities: "any",
+  logLevel: "any",
+  input: "any",
+  cache: "any",
+  onResumable: "any",
+  resume: "any",
+  tool: "any",
+  output: "any",
+  result: "any",
+};
+
 /** Second argument of an extension's `resolve`. */
 export interface ExtensionContext {
   /** Method and params of the call that got the result. */
@@ -169,6 +188,18 @@ export interface ClientExtension {
    */
   readonly notifications?: { readonly [method: string]: (params: Params | undefined) => void | Promise<void> };
 }
+
+/** Options of an extension, and members of the extensions of this package. */
+const EXTENSION: Known<ClientExtension & { readonly intercept: () => void; readonly receiver: unknown }> = {
+  settings: "object",
+  serverSettings: "any",
+  results: [{ map: { method: "any", resolve: "function" } }],
+  methods: [{ array: "string" }],
+  names: [{ map: "string" }],
+  notifications: [{ map: "function" }],
+  intercept: "function",
+  receiver: "any",
+};
 
 /** Options for requests of the server. */
 export type AnswerOptions = Pick<
@@ -340,6 +371,79 @@ export interface ClientOptions {
   readonly clock?: Clock;
 }
 
+export const ANSWER_OPTIONS: Known<AnswerOptions> = {
+  onElicit: "function",
+  onElicitUrl: "function",
+  onSample: "function",
+  samplingTools: "boolean",
+  roots: [{ array: "any", function: "any" }],
+  methods: [{ map: "function" }],
+  capabilities: { experimental: "object", extensions: "object" },
+};
+
+/** Options of `connect`, and members of the object that `createOAuth` returns, which may be passed as it is. */
+export const CLIENT_OPTIONS: Known<ClientOptions & { readonly finish: () => void; readonly logout: () => void }> = {
+  ...ANSWER_OPTIONS,
+  info: [{ object: "any" }],
+  identify: "boolean",
+  era: "string",
+  version: "string",
+  versions: [{ array: "string" }],
+  prior: "any",
+  session: "any",
+  signal: "object",
+  timeoutMs: "number",
+  deadlineMs: "number",
+  pings: PING_OPTIONS,
+  probeTimeoutMs: "number",
+  samplingContext: "boolean",
+  applyDefaults: "boolean",
+  rootsListChanged: "boolean",
+  notifications: [{ map: "function" }],
+  onNotification: "function",
+  extensions: [{ map: EXTENSION }],
+  strictCapabilities: "boolean",
+  logLevel: "string",
+  showRequiredUrls: "boolean",
+  cache: [{ boolean: "any", object: CACHE_OPTIONS }],
+  onListChanged: LIST_LISTENERS,
+  validator: "object",
+  interceptors: "array",
+  logger: [{ object: "any" }],
+  warnDeprecated: "boolean",
+  onError: "function",
+  onOpen: "function",
+  onClose: "function",
+  input: [{ string: ["auto", "manual"] }],
+  headers: "any",
+  fetch: "function",
+  limits: CLIENT_LIMITS,
+  reconnect: RECONNECT_OPTIONS,
+  answerDuringCallsOnly: "boolean",
+  sse: [{ boolean: "any", string: ["any-4xx"] }],
+  clock: "object",
+  finish: "function",
+  logout: "function",
+};
+
+/** Names of options in the official SDK and in earlier versions, and what declares a capability. */
+const OTHER_NAMES = {
+  maxTotalTimeout: "deadlineMs",
+  resetTimeoutOnProgress: "timeoutMs",
+  maxEntries: "limits.maxCacheEntries",
+  elicitation: "onElicit or onElicitUrl",
+};
+
+/** Throws for invalid options of a client, or of something that contains them. */
+export function assertClientOptions(owner: string, options: unknown, known: object = CLIENT_OPTIONS): void {
+  assertOptions(owner, options, known, OTHER_NAMES);
+}
+
+/** Throws for an option that calls do not have. */
+export function assertCallOptions(method: string, options: object): void {
+  assertNames(method, options, CALL_OPTIONS, OTHER_NAMES);
+}
+
 /** Server process to start. */
 export interface CommandTarget {
   readonly command: string;
@@ -392,6 +496,25 @@ export interface CommandTarget {
    */
   readonly restart?: boolean | RestartLimits;
 }
+
+export const PROCESS_OPTIONS: Known<Omit<CommandTarget, "command" | "args" | "env" | "cwd">> = {
+  stderr: [{ string: ["inherit", "pipe", "ignore"], function: "any" }],
+  maxLineBytes: "number",
+  maxBehindBytes: "number",
+  maxStderrLines: "number",
+  maxStderrChars: "number",
+  maxUnreadStderrBytes: "number",
+  shutdown: { stdinMs: "number", termMs: "number" },
+  restart: [{ boolean: "any", object: RESTART_LIMITS }],
+};
+
+export const COMMAND_TARGET: Known<CommandTarget> = {
+  ...PROCESS_OPTIONS,
+  command: [{ string: "any" }, "required"],
+  args: [{ array: "string" }],
+  env: [{ map: "string" }],
+  cwd: "string",
+};
 
 /** Server in this process. */
 export interface LocalTarget {

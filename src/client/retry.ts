@@ -3,6 +3,7 @@ import { type Clock, systemClock } from "../call/clock.js";
 import type { ClientResult } from "../era/client-era.js";
 import { afterFirstAnswer, ConnectionError, RpcError } from "../protocol/errors.js";
 import { PROCESS_GONE } from "../protocol/jsonrpc/errors.js";
+import { assertOptions, type Known } from "../protocol/known-options.js";
 import type { Tool } from "../protocol/types/index.js";
 import type { ClientCall, ClientInterceptor } from "./options.js";
 
@@ -25,6 +26,13 @@ export interface RetryOptions {
   readonly maxRetryAfterMs?: number;
   readonly clock?: Clock;
 }
+
+const OPTIONS: Known<RetryOptions> = {
+  attempts: "number",
+  delayMs: "number",
+  maxRetryAfterMs: "number",
+  clock: "object",
+};
 
 /** Methods that only read. */
 const READS: ReadonlySet<string> = new Set([
@@ -49,6 +57,7 @@ const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
  * The next attempt waits for the delay of the options, or longer if `Retry-After` says so.
  */
 export function retry(options: RetryOptions = {}): ClientInterceptor {
+  assertOptions("retry", options, OPTIONS);
   const { attempts = 3, delayMs = 200, maxRetryAfterMs = 30_000, clock = systemClock } = options;
   const harmless = new Set<string>();
   const mayRepeat = (call: ClientCall, error: unknown): error is Passing =>

@@ -10,7 +10,7 @@ import { type Deprecation, warnByProcess, warnOnce } from "../protocol/deprecati
 import { McpError, notConnected, RpcError, toError, UrlElicitationRequiredError } from "../protocol/errors.js";
 import { INVALID_PARAMS } from "../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification } from "../protocol/jsonrpc/message.js";
-import { resolveLimits } from "../protocol/known-options.js";
+import { withDefaults } from "../protocol/known-options.js";
 import { assertExtensionIds } from "../protocol/meta.js";
 import type { ClientCapabilities, Implementation, Root, SubscriptionFilter, Tool } from "../protocol/types/index.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -21,7 +21,14 @@ import { capabilitiesOf, missingMethod } from "./capabilities.js";
 import type { Extensions } from "./extensions.js";
 import { tooManyQuestions } from "./input-rounds.js";
 import { KnownTools } from "./known-tools.js";
-import type { AnswerContext, AnswerOptions, CallOptions, ClientOptions } from "./options.js";
+import {
+  ANSWER_OPTIONS,
+  type AnswerContext,
+  type AnswerOptions,
+  assertClientOptions,
+  type CallOptions,
+  type ClientOptions,
+} from "./options.js";
 import { answerServerRequest, presentUrlElicitations } from "./server-requests.js";
 import type { Listening } from "./subscriptions/resilient.js";
 import { UrlElicitationWaits } from "./url-elicitations.js";
@@ -67,7 +74,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
     this.capabilities = capabilitiesOf(options);
     this.clock = clock;
     this.timeoutMs = options.timeoutMs ?? CLIENT_TIMES.timeoutMs;
-    this.limits = resolveLimits("connect", options.limits, defaults);
+    this.limits = withDefaults(options.limits, defaults);
     this.#urlElicitations = new UrlElicitationWaits(this.limits.maxUrlElicitations);
     this.options = options;
     if (options.cache) assertCacheOptions(options.cache);
@@ -110,6 +117,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
    * handshake declared.
    */
   answerWith(handlers: AnswerOptions): void {
+    assertClientOptions("answerWith", handlers, ANSWER_OPTIONS);
     assertExtensionIds("answerWith", handlers.capabilities?.extensions);
     const options = { ...this.options, ...handlers };
     const capabilities = capabilitiesOf(options);

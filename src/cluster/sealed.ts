@@ -2,6 +2,7 @@ import { pause } from "../call/abortable.js";
 import { type Backoff, backoffMs } from "../call/backoff.js";
 import { systemClock } from "../call/clock.js";
 import { KeyRing, type RingKey } from "../protocol/key-ring.js";
+import { assertOptions, type Known } from "../protocol/known-options.js";
 import { assertRing } from "../protocol/ring-keys.js";
 import { ClusterChanges } from "./changes.js";
 import type {
@@ -31,11 +32,15 @@ export interface SealedClusterOptions {
   readonly keys: readonly RingKey[];
 }
 
+const OPTIONS: Known<SealedClusterOptions> = { keys: "array" };
+
 /**
  * Seals everything that a cluster stores or sends: values of records, entries of logs, messages and jobs. Each text is
  * bound to its place, so that the engine can neither read nor exchange them. Keys, indexes and times stay readable.
  */
-export function sealedCluster(cluster: Cluster, { keys }: SealedClusterOptions): Cluster {
+export function sealedCluster(cluster: Cluster, options: SealedClusterOptions): Cluster {
+  assertOptions("sealedCluster", options, OPTIONS);
+  const { keys } = options;
   assertRing("sealedCluster keys", keys);
   return new SealedCluster(cluster, new Sealer(keys));
 }

@@ -47,7 +47,7 @@ export interface AuthStoreOptions {
   readonly clock?: Clock;
 }
 
-const AUTH_STORE_OPTIONS: Known<AuthStoreOptions> = { user: 1, keepMs: "number", clock: "object" };
+const AUTH_STORE_OPTIONS: Known<AuthStoreOptions> = { user: "string", keepMs: "number", clock: "object" };
 const LOCK_MS = 30_000;
 const FIRST_WAIT_MS = 20;
 const MAX_WAIT_MS = 500;
@@ -94,10 +94,9 @@ export function authStore({ records, leases }: Pick<Cluster, "records" | "leases
 }
 
 /** Store of the client's cache: `connect(url, { cache: { store: cacheStore(cluster), partition } })`. */
-export function cacheStore(
-  { records }: Pick<Cluster, "records">,
-  { keepMs = DAY_MS }: { readonly keepMs?: number } = {},
-) {
+export function cacheStore({ records }: Pick<Cluster, "records">, options: { readonly keepMs?: number } = {}) {
+  assertOptions("cacheStore", options, { keepMs: "number" });
+  const { keepMs = DAY_MS } = options;
   const keyOf = (key: string) => `cache/${key}`;
   return {
     // The client checks the form of what it reads.

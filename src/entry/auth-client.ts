@@ -28,7 +28,7 @@ export function createOAuth(options: OAuthOptions = {}): OAuth {
 
 /** Provides the steps of `createOAuth` individually, for the authorization at one server. */
 export function createAuthSteps(server: string | URL, options: OAuthOptions = {}): AuthSteps {
-  return createStepsWith(new URL(server), toSettings(options, platform));
+  return createStepsWith(new URL(server), toSettings("createAuthSteps", options, platform));
 }
 
 /** Creates the authorization with tokens from another source: `connect(url, createBearer({ token }))`. */

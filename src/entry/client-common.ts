@@ -1,6 +1,6 @@
 export type { Clock } from "../call/clock.js";
 export type { Interceptor } from "../call/interceptor.js";
-export type { PingOptions } from "../call/ping-loop.js";
+export type { PingOptions } from "../call/ping-options.js";
 export type { CallProgress } from "../call/progress.js";
 export type { CacheMode, CacheStats, ClientCacheOptions } from "../client/cache/cache.js";
 export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "../client/cache/store.js";

@@ -11,7 +11,8 @@ import { createDialer } from "./dialer.js";
 
 const dialer = createDialer({
   send: async () => (isOnNode ? (await import("../node/undici/send.js")).directSend : sendBy(globalFetch)),
-  spawn: async (target) => (await import("../node/stdio/client.js")).createStdioClientChannel(target),
+  spawn: async ({ restart: _, ...command }) =>
+    (await import("../node/stdio/client.js")).createStdioClientChannel(command),
 });
 
 /** Connects to a server of any protocol version: at a URL, as a command, in this process, or through a channel. */

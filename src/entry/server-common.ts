@@ -8,7 +8,7 @@ export {
 export type { Clock } from "../call/clock.js";
 export type { Interceptor } from "../call/interceptor.js";
 export type { MaybePromise } from "../call/maybe-promise.js";
-export type { PingOptions } from "../call/ping-loop.js";
+export type { PingOptions } from "../call/ping-options.js";
 export type { Cluster } from "../cluster/cluster.js";
 export { resourceNotFound } from "../era/missing-resource.js";
 export type { AskOptions, ElicitAnswer, RecordedProgress, RequestStrategy } from "../era/request-strategy.js";

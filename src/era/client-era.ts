@@ -1,7 +1,7 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import type { CallLifetime } from "../call/lifetime.js";
-import type { PingOptions } from "../call/ping-loop.js";
+import type { PingOptions } from "../call/ping-options.js";
 import type { Deprecation } from "../protocol/deprecations.js";
 import type { RpcError } from "../protocol/errors.js";
 import type { Problem } from "../protocol/json.js";

@@ -2,7 +2,7 @@ import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
-import type { PingOptions } from "../call/ping-loop.js";
+import type { PingOptions } from "../call/ping-options.js";
 import type { Cluster } from "../cluster/cluster.js";
 import type { GateAdmission, HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";

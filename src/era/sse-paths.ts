@@ -1,9 +1,13 @@
+import type { Known } from "../protocol/known-options.js";
+
 export interface SsePaths {
   /** Path of the stream. @default "/sse" */
   readonly path?: string;
   /** Path to which messages are posted. It may have a query. @default "/messages" */
   readonly messagesPath?: string;
 }
+
+export const SSE_PATHS: Known<SsePaths> = { path: "string", messagesPath: "string" };
 
 /** Paths of the HTTP+SSE transport. `messages` may have a query. */
 export interface ResolvedSsePaths {

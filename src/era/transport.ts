@@ -13,6 +13,7 @@ import type {
   RpcRequest,
   RpcResponse,
 } from "../protocol/jsonrpc/message.js";
+import type { Known } from "../protocol/known-options.js";
 import type { ClientLimits } from "./client-limits.js";
 
 /** Request of a client to a transport. */
@@ -121,6 +122,14 @@ export interface ReconnectOptions {
     | ((reconnect: () => void, delayMs: number, attempt: number) => (() => void) | undefined)
     | undefined;
 }
+
+export const RECONNECT_OPTIONS: Known<Partial<ReconnectOptions>> = {
+  maxFruitless: "number",
+  minDelayMs: "number",
+  firstDelayMs: "number",
+  maxDelayMs: "number",
+  schedule: "function",
+};
 
 /** Address of a server over HTTP, with the settings of requests to it. */
 export interface HttpTarget {

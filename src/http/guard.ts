@@ -1,5 +1,6 @@
 import { DefinitionError } from "../protocol/errors.js";
 import { isTextList } from "../protocol/json.js";
+import type { Known } from "../protocol/known-options.js";
 import { quoted } from "../protocol/text.js";
 import type { HttpExchange } from "./exchange.js";
 
@@ -25,6 +26,8 @@ export interface GuardOptions {
    */
   readonly allowedOrigins?: readonly string[] | "*" | false;
 }
+
+export const GUARD_OPTIONS: Known<GuardOptions> = { allowedHosts: "any", allowedOrigins: "any" };
 
 /**
  * Address, or a rule for addresses. In a rule, an undefined port matches each port, and an undefined scheme matches

@@ -2,6 +2,7 @@ import { type LookupAddress, type LookupOptions, lookup as systemLookup } from "
 import type { RequestOptions } from "node:http";
 import { isLoopback, isPrivate, PRIVATE_ADDRESS } from "../auth/addresses.js";
 import type { Fetch } from "../http/client/send.js";
+import { assertOptions, type Known } from "../protocol/known-options.js";
 import { requestBy } from "./outgoing/request.js";
 import { isUsual, nodesDispatcher, proxyFor } from "./undici/dispatcher.js";
 
@@ -24,6 +25,8 @@ export interface GuardedFetchOptions {
    */
   readonly allowLoopback?: boolean;
 }
+
+const OPTIONS: Known<GuardedFetchOptions> = { lookup: "function", allowLoopback: "boolean" };
 
 /** Calls the global `fetch`, or sends the request through the proxy that the environment names for the URL. */
 export const usualFetch: Fetch = (url, init) => {
@@ -49,6 +52,7 @@ export const usualGuardedFetch = createUsualGuardedFetch();
  * are not followed.
  */
 export function createGuardedFetch(options: GuardedFetchOptions = {}): Fetch {
+  assertOptions("createGuardedFetch", options, OPTIONS);
   const { lookup: given, allowLoopback = false } = options;
   const isRefused = (host: string) => isPrivate(host) && !(allowLoopback && isLoopback(host));
   const guarded: NonNullable<RequestOptions["lookup"]> = (hostname, options, done) => {

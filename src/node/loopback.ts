@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { AuthError } from "../protocol/auth-error.js";
+import { assertOptions, type Known } from "../protocol/known-options.js";
 
 /** Options of {@link openLoopback}. */
 export interface LoopbackOptions {
@@ -25,6 +26,8 @@ export interface LoopbackOptions {
    */
   readonly page?: string;
 }
+
+const OPTIONS: Known<LoopbackOptions> = { port: "number", path: "string", open: "function", page: "string" };
 
 /** Options for `createOAuth` that let the user of a command-line program log in with a browser. */
 export interface Loopback {
@@ -54,6 +57,7 @@ const HEADERS = {
  * Passes on a request only if it has the state of a pending authorization. Any other request gets 404.
  */
 export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopback> {
+  assertOptions("openLoopback", options, OPTIONS);
   const { port = 0, path = "/callback", open = openBrowser, page = PAGE } = options;
   const { createServer } = await import("node:http");
   const waiting = new Map<string, { readonly arrive: (url: URL) => void; readonly fail: (reason: unknown) => void }>();

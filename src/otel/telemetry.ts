@@ -10,6 +10,7 @@ import {
   type TracerProvider,
   trace,
 } from "@opentelemetry/api";
+import { assertOptions, type Known } from "../protocol/known-options.js";
 
 /** Providers to use in place of the globally registered ones. */
 export interface TelemetryOptions {
@@ -17,6 +18,8 @@ export interface TelemetryOptions {
   readonly meterProvider?: MeterProvider;
   readonly propagator?: TextMapPropagator;
 }
+
+const OPTIONS: Known<TelemetryOptions> = { tracerProvider: "object", meterProvider: "object", propagator: "object" };
 
 /** Instruments of one side of a connection. */
 export interface Telemetry {
@@ -36,6 +39,7 @@ const BOUNDARIES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 3
  * lookup.
  */
 export function createTelemetry(options: TelemetryOptions, side: "client" | "server"): () => Telemetry | undefined {
+  assertOptions(`trace${side === "client" ? "Client" : "Server"}`, options, OPTIONS);
   const tracer = (options.tracerProvider ?? trace).getTracer(SCOPE);
   const propagator = options.propagator ?? propagation;
   const isTraced = () =>

@@ -9,6 +9,7 @@ import type { EngineLogs } from "../cluster/engine/logs.js";
 import type { EngineQueue } from "../cluster/engine/queue.js";
 import { Shortage } from "../cluster/engine/shortage.js";
 import { Sweep } from "../cluster/engine/sweep.js";
+import { assertOptions, type Known } from "../protocol/known-options.js";
 import { postgresBuckets } from "./buckets.js";
 import { PostgresBus } from "./bus.js";
 import type { PostgresClient } from "./client.js";
@@ -55,6 +56,16 @@ export interface PostgresClusterOptions {
   readonly clock?: Clock;
 }
 
+const OPTIONS: Known<PostgresClusterOptions> = {
+  client: "object",
+  listener: "object",
+  schema: "string",
+  prefix: "string",
+  timeoutMs: "number",
+  heartbeatMs: "number",
+  clock: "object",
+};
+
 /** Number of heartbeats between two deletions of rows whose life is over. */
 const BEATS_PER_SWEEP = 10;
 
@@ -79,6 +90,7 @@ export interface PostgresCluster extends Cluster {
  * first attempt to start.
  */
 export function postgresCluster(options: PostgresClusterOptions): PostgresCluster {
+  assertOptions("postgresCluster", options, OPTIONS);
   const names = namesOf(options.schema ?? "bowline", options.prefix ?? "");
   return new SharedByPostgres(options, names);
 }

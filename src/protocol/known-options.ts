@@ -1,58 +1,220 @@
 import { DefinitionError } from "./errors.js";
+import { defined } from "./json.js";
 
-/** Type of an option's value. 1 if the code that reads the option checks it. */
-type Kind = 1 | "array" | "boolean" | "function" | "number" | "object" | "string";
+type AnyFunction = (...given: never) => unknown;
 
-/** All known options with the types of their values. */
-export type Known<T> = { readonly [K in keyof Required<T>]: Kind };
+/** Name of the type of a value. `map` is an object with free names, such as headers. */
+type TypeName<V> = V extends string
+  ? "string"
+  : V extends number
+    ? "number"
+    : V extends boolean
+      ? "boolean"
+      : V extends null
+        ? "null"
+        : V extends AnyFunction
+          ? "function"
+          : V extends readonly unknown[]
+            ? "array"
+            : string extends keyof V
+              ? "map"
+              : "object";
+
+/** Members of a union that have this type. */
+type OfType<V, Name> = V extends unknown ? (TypeName<V> extends Name ? V : never) : never;
+
+/** True if an object has methods, such as a clock. Other objects consist of options. */
+type HasMethods<V> = true extends {
+  [K in keyof V]-?: Record<never, never> extends Pick<V, K> ? false : V[K] extends AnyFunction ? true : false;
+}[keyof V]
+  ? true
+  : false;
+
+type WhatIs<V, Name> = Name extends "string" | "boolean"
+  ? "any" | readonly V[]
+  : Name extends "array"
+    ? V extends readonly (infer Element)[]
+      ? Kind<Element>
+      : never
+    : Name extends "map"
+      ? Kind<Exclude<V[keyof V], undefined>>
+      : Name extends "object"
+        ? "any" | Known<V>
+        : "any";
+
+/** What a value may be, by its type. */
+type Forms<V> = { readonly [Name in TypeName<V>]: WhatIs<OfType<V, Name>, Name> };
+
+type IsUnion<Name, All = Name> = Name extends unknown ? ([All] extends [Name] ? false : true) : never;
+
+type Simple<V> =
+  TypeName<V> extends "number"
+    ? "number" | number
+    : TypeName<V> extends "map"
+      ? "object"
+      : TypeName<V> extends "object"
+        ? Known<V> | (HasMethods<V> extends true ? "object" : never)
+        : TypeName<V>;
 
 /**
- * Throws if the options are not an object, or if an option is unknown or of the wrong type. The message suggests the
- * option that was probably meant. `otherNames` maps option names of other SDKs to the names here. Without this check, a
- * program without types would have its option ignored, or fail far from the mistake.
+ * What an option may be:
+ *
+ * - `"any"`: the code that uses the value checks it.
+ * - `"string"` and other names of types: a value of this type. `"object"` is for objects that are used as they are.
+ * - A number: a limit with this default.
+ * - An object: options of their own.
+ * - A list with the forms of a value by type: what the elements of an `array` are, what the members of an object with
+ *   options (`object`) or with free names (`map`) are, and the words that a `string` may be. `"required"` means that
+ *   the option must be given, `"some"` that a list must not be empty either.
+ */
+type Kind<V> =
+  | "any"
+  | readonly [forms: Forms<V>, required?: "required" | "some"]
+  | (true extends IsUnion<TypeName<V>> ? never : Simple<V>);
+
+/**
+ * Description of options. It has exactly the members of their type, so that neither changes without the other. Options
+ * that are objects are described too, unless they have methods.
+ */
+export type Known<T> = { readonly [K in keyof Required<T>]: Kind<Exclude<T[K], undefined>> };
+
+/** Description at run time. */
+type AnyKind = "any" | string | number | AnyForms | Description;
+type AnyForms = readonly [forms: { readonly [type: string]: AnyKind | readonly unknown[] }, required?: string];
+interface Description {
+  readonly [option: string]: AnyKind;
+}
+
+/** Options that are checked, for the hints of errors. */
+interface Checked {
+  readonly owner: string;
+  readonly known: Description;
+  readonly otherNames: { readonly [name: string]: string };
+}
+
+/**
+ * Throws if the options are not an object, or if one of them, at any depth, is unknown, missing or of the wrong type. The
+ * message names the owner and the path of the option, and suggests the option that was probably meant. `otherNames` maps
+ * earlier names, and names of other SDKs, to the options here. Without this check, a program without types would have
+ * its option ignored, or fail far from the mistake.
  */
 export function assertOptions(
-  where: string,
+  owner: string,
   given: unknown,
   known: object,
   otherNames: { readonly [name: string]: string } = {},
 ): void {
-  if (typeof given !== "object" || given === null) throw new DefinitionError(`${where}: the options must be an object`);
+  if (typeOf(given) !== "object") throw new DefinitionError(`${owner}: the options must be an object`);
+  const checked = { owner, known: known as Description, otherNames };
+  assertMembers(checked, "", given as object, checked.known);
+}
+
+/**
+ * Throws if the options of a call have an unknown name. Allocates nothing for valid options, since each call is checked.
+ */
+export function assertNames(
+  owner: string,
+  given: object,
+  known: object,
+  otherNames?: { readonly [name: string]: string },
+): void {
+  for (const name in given) if (!(name in known)) assertOptions(owner, given, known, otherNames);
+}
+
+/** Returns checked limits with the defaults of those that are not given. */
+export function withDefaults<Limits extends object>(given: Partial<Limits> = {}, defaults: Limits): Limits {
+  return { ...defaults, ...defined(given as Limits) };
+}
+
+function assertMembers(checked: Checked, path: string, given: object, known: Description): void {
+  const place = path && `${path}.`;
   for (const [name, value] of Object.entries(given)) {
     if (Object.hasOwn(known, name)) {
-      assertKind(`${where}: ${name}`, value, (known as Known<Record<string, unknown>>)[name]);
-      continue;
-    }
-    const best = Object.keys(known).sort((one, other) => likeness(name, other) - likeness(name, one))[0] ?? "";
-    const guess = likeness(name, best) < 0.5 ? "" : `; did you mean ${best}?`;
-    const hint = Object.hasOwn(otherNames, name) ? `; use ${otherNames[name]}` : guess;
-    throw new DefinitionError(`${where}: has no option ${name}${hint}`);
+      if (value !== undefined) assertKind(checked, place + name, value, known[name] as AnyKind);
+    } else if (isPlain(given)) throw unknown(checked, path, name, known);
+  }
+  for (const name in known) {
+    const kind = known[name];
+    if (Array.isArray(kind) && kind[1] !== undefined && (given as Description)[name] === undefined)
+      throw new DefinitionError(`${checked.owner}: ${place}${name} is missing`);
   }
 }
 
-function assertKind(where: string, value: unknown, kind: unknown): void {
-  if (value === undefined || typeof kind !== "string") return;
-  const given = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
-  if (given !== kind) throw new DefinitionError(`${where} must be of type ${kind}, got ${given}`);
-}
-
-/** Adds the defaults of limits that are not given. Throws if a limit is unknown, not a number, or below 0. */
-export function resolveLimits<Limits extends object>(
-  where: string,
-  given: Partial<Limits> | undefined,
-  defaults: Limits,
-): Limits {
-  const limits = { ...defaults };
-  assertOptions(`${where}: limits`, given ?? {}, defaults);
-  for (const [name, value] of Object.entries(given ?? {})) {
-    if (value === undefined) continue;
-    if (typeof value !== "number" || !(value >= 0))
-      throw new DefinitionError(
-        `${where}: limits.${name} must be a number of 0 or more, or Infinity for no limit, got ${String(value)}`,
+function assertKind(checked: Checked, path: string, value: unknown, kind: AnyKind): void {
+  const type = typeOf(value);
+  if (kind === "any" || kind === type) return;
+  const must = (rule: string) => new DefinitionError(`${checked.owner}: ${path} must ${rule}`);
+  if (typeof kind === "number") {
+    if (typeof value === "number" && value >= 0) return;
+    throw must(`be a number of 0 or more, or Infinity for no limit, got ${String(value)}`);
+  }
+  const [forms, required] = formsOf(kind);
+  const form = forms[type] ?? (type === "object" ? forms.map : undefined);
+  if (form === undefined)
+    throw must(`be of type ${Object.keys(forms).join(" or ").replace("map", "object")}, got ${type}`);
+  if (form === "any") return;
+  if (type === "array") {
+    if (required === "some" && (value as unknown[]).length === 0) throw must("not be empty");
+    for (const [index, each] of (value as unknown[]).entries())
+      assertKind(checked, `${path}[${index}]`, each, form as AnyKind);
+  } else if (type !== "object") {
+    if (!(form as unknown[]).includes(value))
+      throw must(
+        `be ${(form as unknown[]).map((word) => JSON.stringify(word)).join(" or ")}, got ${JSON.stringify(value)}`,
       );
-    limits[name as keyof Limits] = value as Limits[keyof Limits];
+  } else if (forms.object !== undefined) assertMembers(checked, path, value as object, form as Description);
+  else
+    for (const [name, each] of Object.entries(value as object))
+      if (each !== undefined) assertKind(checked, `${path}.${name}`, each, form as AnyKind);
+}
+
+function formsOf(kind: string | AnyForms | Description): AnyForms {
+  if (Array.isArray(kind)) return kind as unknown as AnyForms;
+  return typeof kind === "string" ? [{ [kind]: "any" }] : [{ object: kind as Description }];
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : Number.isNaN(value) ? "NaN" : typeof value;
+}
+
+/** False for an instance of a class, which may have members of its own. */
+function isPlain(given: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(given);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function unknown(checked: Checked, path: string, name: string, known: Description): DefinitionError {
+  const hint = hintFor(checked, path, name, known);
+  return new DefinitionError(`${checked.owner}: ${path && `${path}: `}has no option ${name}${hint}`);
+}
+
+/** Suggests the option that was probably meant: another name for it, a similar one, or the same name at another depth. */
+function hintFor({ owner, known: all, otherNames }: Checked, path: string, name: string, known: Description): string {
+  if (Object.hasOwn(otherNames, name)) return `; use ${otherNames[name]}`;
+  let [best, score] = [pathOf(name, all), ELSEWHERE];
+  if (best === undefined) score = DISSIMILAR;
+  else if (path !== "") best += ` of ${owner}`;
+  for (const other of Object.keys(known))
+    if (likeness(name, other) >= score) [best, score] = [other, likeness(name, other)];
+  return best === undefined ? "" : `; did you mean ${best}?`;
+}
+
+/** Similarity below which a name is not suggested. */
+const DISSIMILAR = 0.5;
+/** Similarity that the same name at another depth counts as. */
+const ELSEWHERE = 0.8;
+
+/** Returns the path of an option of this name at any depth. */
+function pathOf(name: string, known: Description): string | undefined {
+  if (Object.hasOwn(known, name)) return name;
+  for (const [outer, kind] of Object.entries(known)) {
+    const inner = Array.isArray(kind) ? (kind[0].object ?? kind[0].array) : kind;
+    if (typeof inner !== "object" || Array.isArray(inner)) continue;
+    const found = pathOf(name, inner);
+    if (found !== undefined) return `${outer}.${found}`;
   }
-  return limits;
+  return undefined;
 }
 
 /** Similarity of two names from 0 to 1: the share of their common beginning and end, regardless of case. */

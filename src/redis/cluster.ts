@@ -3,6 +3,7 @@ import { ignoreErrors } from "../call/maybe-promise.js";
 import { ClusterChanges } from "../cluster/changes.js";
 import type { ChangingServer, Cluster, LocalChanges } from "../cluster/cluster.js";
 import { Shortage } from "../cluster/engine/shortage.js";
+import { assertOptions, type Known } from "../protocol/known-options.js";
 import { RedisBuckets } from "./buckets.js";
 import { RedisBus } from "./bus.js";
 import { Channels } from "./channels.js";
@@ -45,11 +46,21 @@ export interface RedisCluster extends Cluster {
   readonly ready: Promise<void>;
 }
 
+const OPTIONS: Known<RedisClusterOptions> = {
+  client: "object",
+  prefix: "string",
+  timeoutMs: "number",
+  heartbeatMs: "number",
+  logger: [{ object: "any" }],
+  clock: "object",
+};
+
 const TIMEOUT_MS = 2_000;
 const HEARTBEAT_MS = 2_000;
 
 /** State that processes share in a Redis server of version 6.2 or newer. */
 export function redisCluster(options: RedisClusterOptions): RedisCluster {
+  assertOptions("redisCluster", options, OPTIONS);
   return new SharedByRedis(options);
 }
 

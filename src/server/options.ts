@@ -1,6 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
-import type { PingOptions } from "../call/ping-loop.js";
+import { PING_OPTIONS, type PingOptions } from "../call/ping-options.js";
 import type { Cluster } from "../cluster/cluster.js";
 import type {
   Call,
@@ -10,15 +10,16 @@ import type {
   SessionOptions,
   UnnamedRequest,
 } from "../era/server-era.js";
-import type { ServerLimits } from "../era/server-limits.js";
-import type { SsePaths } from "../era/sse-paths.js";
+import { SERVER_LIMITS, type ServerLimits } from "../era/server-limits.js";
+import { SSE_PATHS, type SsePaths } from "../era/sse-paths.js";
 import type { HttpGate } from "../http/gate.js";
-import type { GuardOptions } from "../http/guard.js";
+import { GUARD_OPTIONS, type GuardOptions } from "../http/guard.js";
 import { defined } from "../protocol/json.js";
+import type { Known } from "../protocol/known-options.js";
 import type { CacheScope, JsonObject, LoggingLevel } from "../protocol/types/index.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { EventLog } from "../store/event-log.js";
-import type { RateLimitOptions } from "./rate-limit.js";
+import { RATE_LIMIT_OPTIONS, type RateLimitOptions } from "./rate-limit.js";
 import type { SealKey, StateCodec } from "./state/options.js";
 
 /** Destination of the SDK's log messages. Without a logger nothing is logged. The SDK never writes to stdout. */
@@ -78,6 +79,31 @@ export interface HttpServerOptions extends GuardOptions {
    */
   readonly sse?: boolean | SsePaths;
 }
+
+const HTTP_OPTIONS: Known<HttpServerOptions> = {
+  ...GUARD_OPTIONS,
+  cors: "boolean",
+  gate: "function",
+  remoteOf: "function",
+  sessions: [
+    {
+      boolean: "any",
+      object: {
+        createId: "function",
+        onOpen: "function",
+        onEnd: "function",
+        clientMayEnd: "boolean",
+        clientMayListen: "boolean",
+      },
+    },
+  ],
+  preferJson: "boolean",
+  responseMode: [{ string: ["auto", "sse", "json"] }],
+  keepAliveMs: "number",
+  resumable: [{ boolean: "any", object: "any" }],
+  retryMs: "number",
+  sse: [{ boolean: "any", object: SSE_PATHS }],
+};
 
 /** Channel that a server serves, such as stdio. */
 export interface ServedConnection {
@@ -216,6 +242,45 @@ export interface ServerCacheOptions extends CacheHints {
   /** Cache hints per method: `{ "tools/list": { ttlMs: 60_000 } }`. */
   readonly methods?: { readonly [method: string]: CacheHints };
 }
+
+export const CACHE_HINTS: Known<CacheHints> = { ttlMs: "any", scope: "any" };
+const OFFERED: Known<{ readonly listChanged?: boolean }> = { listChanged: "boolean" };
+
+export const SERVER_OPTIONS: Known<ServerOptions> = {
+  instructions: "string",
+  logger: [{ object: "any" }],
+  warnDeprecated: "boolean",
+  onError: "function",
+  interceptors: "array",
+  onConnection: "function",
+  maskErrors: "boolean",
+  pageSize: "number",
+  versions: [{ array: "string" }],
+  cache: { ...CACHE_HINTS, methods: [{ map: CACHE_HINTS }] },
+  capabilities: {
+    tools: [{ boolean: "any", object: OFFERED }],
+    prompts: [{ boolean: "any", object: OFFERED }],
+    resources: [{ boolean: "any", object: { ...OFFERED, subscribe: "boolean" } }],
+    experimental: "object",
+    extensions: "object",
+    logging: "boolean",
+  },
+  resources: { onSubscribe: "function", onUnsubscribe: "function", unsafePaths: "boolean" },
+  cluster: "object",
+  stateKeys: "array",
+  stateCodec: "object",
+  stateAudience: "string",
+  acceptState: "function",
+  logLevel: "string",
+  limits: SERVER_LIMITS,
+  rateLimit: RATE_LIMIT_OPTIONS,
+  pings: PING_OPTIONS,
+  progressIntervalMs: "number",
+  identify: "boolean",
+  http: HTTP_OPTIONS,
+  validator: "object",
+  clock: "object",
+};
 
 /** Throws a `RangeError` for invalid cache hints. */
 export function assertCacheHints(where: string, { ttlMs, scope }: CacheHints): void {

@@ -2,7 +2,7 @@ import { type BucketLimit, type Buckets, type BucketVerdict, MemoryBuckets } fro
 import { attempt, type MaybePromise } from "../call/maybe-promise.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
 import { DefinitionError } from "../protocol/errors.js";
-import { assertOptions, type Known } from "../protocol/known-options.js";
+import type { Known } from "../protocol/known-options.js";
 import type { Admission } from "./admission.js";
 
 /** Rate limit of a caller. It may make `burst` calls at once, and one more after each `perMs` milliseconds. */
@@ -19,7 +19,12 @@ export interface RateLimitOptions extends BucketLimit {
   readonly key?: (call: Call) => string | undefined;
 }
 
-const OPTIONS: Known<RateLimitOptions> = { burst: 1, perMs: 1, buckets: "object", key: "function" };
+export const RATE_LIMIT_OPTIONS: Known<RateLimitOptions> = {
+  burst: "number",
+  perMs: "number",
+  buckets: "object",
+  key: "function",
+};
 
 type RateLimitRuntime = Pick<ServerRuntime, "audience" | "clock" | "report"> & {
   readonly admission: Admission;
@@ -35,7 +40,6 @@ export function createRateLimit(
   options: RateLimitOptions,
   runtime: RateLimitRuntime,
 ): (call: Call) => MaybePromise<void> {
-  assertOptions("McpServer rateLimit", options, OPTIONS);
   const { burst, perMs, key = ({ origin }) => origin.principal } = options;
   let { buckets } = options;
   if (!(burst >= 1 && perMs > 0 && Number.isFinite(burst * perMs)))
@@ -57,7 +61,7 @@ export function createRateLimit(
     attempt(
       () => {
         // A server may join a cluster after its construction.
-        buckets ??= bucketsIn(runtime) ?? new MemoryBuckets(runtime);
+        buckets ??= bucketsIn(runtime) ?? new MemoryBuckets({ clock: runtime.clock });
         const name = key(call);
         return name === undefined ? undefined : buckets.take(name, limit);
       },

@@ -17,7 +17,7 @@ import { RequestBodies } from "../http/request-bodies.js";
 import { type Deprecation, warnByProcess, warnOfUsed, warnOnce } from "../protocol/deprecations.js";
 import { DefinitionError, toError } from "../protocol/errors.js";
 import type { RpcNotification } from "../protocol/jsonrpc/message.js";
-import { assertOptions, resolveLimits } from "../protocol/known-options.js";
+import { assertOptions, withDefaults } from "../protocol/known-options.js";
 import { assertExtensionIds } from "../protocol/meta.js";
 import type { ClientCapabilities, Implementation, ServerCapabilities } from "../protocol/types/index.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
@@ -25,8 +25,7 @@ import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { Admission } from "./admission.js";
 import { Registry } from "./definitions/registry.js";
 import { createReceiver } from "./notifications.js";
-import { SERVER } from "./option-names.js";
-import type { ServerInterceptor, ServerOptions } from "./options.js";
+import { SERVER_OPTIONS, type ServerInterceptor, type ServerOptions } from "./options.js";
 import { createRateLimit } from "./rate-limit.js";
 import { createRoutes, createServe, hasResource, type Route, sees } from "./serve-call.js";
 import { assertSealOptions } from "./state/options.js";
@@ -64,9 +63,9 @@ export class ServerCore implements ServerRuntime {
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     if (typeof info?.name !== "string" || typeof info.version !== "string")
       throw new DefinitionError("McpServer requires { name, version } as strings");
-    assertOptions("McpServer", options, SERVER);
+    assertOptions("McpServer", options, SERVER_OPTIONS);
     assertExtensionIds("capabilities", options.capabilities?.extensions);
-    this.limits = resolveLimits("McpServer", options.limits, SERVER_LIMITS);
+    this.limits = withDefaults(options.limits, SERVER_LIMITS);
     this.info = info;
     this.clock = options.clock ?? systemClock;
     this.admission = new Admission(this);

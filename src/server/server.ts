@@ -7,7 +7,6 @@ import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
 import { DefinitionError, McpError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
-import { assertOptions } from "../protocol/known-options.js";
 import type { Implementation, LoggingLevel, ServerCapabilities } from "../protocol/types/index.js";
 import type { AnySchema } from "../schema/compile.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
@@ -22,7 +21,6 @@ import type { PromptHandler, PromptOptions } from "./definitions/prompt.js";
 import type { ResourceHandler, ResourceOptions } from "./definitions/resource.js";
 import type { ToolHandler, ToolOptions } from "./definitions/tool.js";
 import type { ServerExtension } from "./extensions/extension.js";
-import { HTTP } from "./option-names.js";
 import type { HttpServerOptions, ServedConnection, ServerInterceptor, ServerOptions } from "./options.js";
 import { ServerCore } from "./runtime.js";
 import type { PromptType, PromptTypes, ResourceType, ResourceTypes, ToolType, ToolTypes } from "./server-types.js";
@@ -60,7 +58,6 @@ export class Server<
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     this.core = new ServerCore(info, options, eras, options?.validator ?? validator);
     this.#options = options.http ?? {};
-    assertOptions("McpServer http", this.#options, HTTP);
     this.#channels = new ChannelEndpoints(this.core);
     this.changes = new Changes(this.core);
     const { registry } = this.core;

@@ -7,6 +7,7 @@ import type { EngineLeases } from "../cluster/engine/leases.js";
 import { Shortage } from "../cluster/engine/shortage.js";
 import { Sweep } from "../cluster/engine/sweep.js";
 import { DefinitionError } from "../protocol/errors.js";
+import { assertOptions, type Known } from "../protocol/known-options.js";
 import { SqliteBus } from "./bus.js";
 import { Engine } from "./engine.js";
 import { SqliteLogs } from "./logs.js";
@@ -62,6 +63,16 @@ export interface SqliteCluster extends Cluster {
   readonly ready: Promise<void>;
 }
 
+const OPTIONS: Known<SqliteClusterOptions> = {
+  path: "any",
+  prefix: "string",
+  synchronous: [{ string: ["normal", "full"] }],
+  timeoutMs: "number",
+  pollMs: "number",
+  heartbeatMs: "number",
+  clock: "object",
+};
+
 /** Number of heartbeats between two deletions of rows whose life is over. */
 const BEATS_PER_SWEEP = 10;
 
@@ -73,6 +84,7 @@ const CLOSE_MS = 1000;
 
 /** Creates a cluster whose statements run in threads that `start` starts. */
 export function createSqliteCluster(options: SqliteClusterOptions, start: StartThread): SqliteCluster {
+  assertOptions("sqliteCluster", options, OPTIONS);
   const { path, prefix = "" } = options;
   if (typeof path !== "string" || path === "" || path === ":memory:" || path.startsWith("file:"))
     throw new DefinitionError(

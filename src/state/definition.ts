@@ -36,7 +36,7 @@ export interface StateDefinition<In, Out = In> {
   open(call: Call, runtime: ServerRuntime): CallerState<In, Out>;
 }
 
-const OPTIONS: Known<StateOptions> = { schema: "object", per: "string", ttlMs: 1, maxChars: 1 };
+const OPTIONS: Known<StateOptions> = { schema: "any", per: "string", ttlMs: "any", maxChars: "any" };
 const DAY_MS = 86_400_000;
 const MAX_CHARS = 16_384;
 

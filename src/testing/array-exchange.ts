@@ -1,5 +1,6 @@
 import { BodyTooLarge } from "../http/body-failure.js";
 import { BODILESS, type HttpExchange, type HttpHeaders, type HttpStream, toBodyText } from "../http/exchange.js";
+import { assertOptions, type Known } from "../protocol/known-options.js";
 
 /** Request of an exchange in memory. */
 export interface ArrayExchangeInit {
@@ -14,6 +15,16 @@ export interface ArrayExchangeInit {
   /** Address of the caller, by which callers without a principal are told apart. */
   readonly remote?: string | undefined;
 }
+
+const OPTIONS: Known<ArrayExchangeInit> = {
+  method: "string",
+  url: "string",
+  headers: "object",
+  body: "any",
+  auth: "any",
+  principal: "string",
+  remote: "string",
+};
 
 /** Exchange in memory that exposes the response. */
 export interface ArrayExchange extends HttpExchange {
@@ -38,6 +49,7 @@ export interface ArrayExchange extends HttpExchange {
  * Creates an exchange for tests. The response is collected in an array. Without `init` the request is a POST to /mcp.
  */
 export function createArrayExchange(init: ArrayExchangeInit = {}): ArrayExchange {
+  assertOptions("createArrayExchange", init, OPTIONS);
   return new MemoryExchange(init);
 }
 

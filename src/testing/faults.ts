@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import { ConnectionError } from "../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
+import { assertOptions, type Known } from "../protocol/known-options.js";
 
 /**
  * Treatment of a frame. `hold` keeps the frame back until the next one has passed, so that the two swap places.
@@ -40,8 +41,12 @@ export interface FaultOptions {
   readonly clock?: Clock;
 }
 
+const FAULTS: Known<Faults> = { cutAt: "number", fate: "function" };
+const OPTIONS: Known<FaultOptions> = { send: FAULTS, receive: FAULTS, clock: "object" };
+
 /** Wraps a channel with faults, to test how a client or a server handles them. */
 export function withFaults(channel: Channel, options: FaultOptions): FaultyChannel {
+  assertOptions("withFaults", options, OPTIONS);
   return new FaultyChannelImpl(channel, options);
 }
 

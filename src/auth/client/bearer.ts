@@ -1,5 +1,6 @@
 import { discard, type Fetch } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
+import { assertOptions, type Known } from "../../protocol/known-options.js";
 import type { AuthPlatform } from "./settings.js";
 
 /** Options of requests with a bearer token that the application obtains itself. */
@@ -11,6 +12,8 @@ export interface BearerOptions {
   readonly fetch?: Fetch;
 }
 
+const OPTIONS: Known<BearerOptions> = { token: "any", onUnauthorized: "function", fetch: "function" };
+
 /** Creates a `fetch` that adds the token to each request. */
 export function createBearerWith(
   options: BearerOptions,
@@ -18,6 +21,7 @@ export function createBearerWith(
 ): { readonly fetch: Fetch } {
   if (typeof options?.token !== "function")
     throw new AuthError("configuration", "createBearer needs { token }, a function that returns the token");
+  assertOptions("createBearer", options, OPTIONS);
   const { token, onUnauthorized, fetch = platform.fetch } = options;
   const send: Fetch = async (url, init) => {
     const value = await token();

@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
+import type { Known } from "../../protocol/known-options.js";
 import { oneLine, quoted } from "../../protocol/text.js";
 import { findServerMetadata, isIssuer } from "../authorization-server.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
@@ -44,6 +45,15 @@ export interface DiscoverOptions {
    */
   readonly allowMissingIss?: boolean | undefined;
 }
+
+export const DISCOVER_OPTIONS: Known<DiscoverOptions> = {
+  serverMetadata: "any",
+  issuer: "string",
+  selectIssuer: "function",
+  validateResource: "function",
+  allowIssuerMismatch: [{ map: "string" }],
+  allowMissingIss: "boolean",
+};
 
 export interface DiscoverHooks {
   /** Called with the issuer, before any request is sent to it except for metadata. */

@@ -1,5 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
+import type { Known } from "../../protocol/known-options.js";
 import { oneLine } from "../../protocol/text.js";
 import type { Discovery } from "./discover.js";
 import type { AuthRecords } from "./store.js";
@@ -17,6 +18,8 @@ export interface DpopOptions {
    */
   readonly required?: boolean;
 }
+
+export const DPOP_OPTIONS: Known<DpopOptions> = { alg: "string", required: "boolean" };
 
 interface StoredPair {
   readonly privateKey: CryptoKey | JsonWebKey;

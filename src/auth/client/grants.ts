@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
+import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { BUILT_IN_EXTENSIONS } from "../../protocol/meta.js";
 import { quoted } from "../../protocol/text.js";
 import { formatOAuthError, readOAuthResponse, secretsOf } from "../errors.js";
@@ -59,11 +60,15 @@ export interface IdentityAssertionOptions {
   readonly requireProfile?: boolean;
 }
 
+const ASSERTION_OPTIONS: Known<IdentityAssertionOptions> = { requireProfile: "boolean" };
+
 /**
  * Creates a grant by an identity assertion (ID-JAG) of the user's identity provider. `assertion` is called for each
  * token request.
  */
-export function identityAssertion(assertion: Assert, { requireProfile = false }: IdentityAssertionOptions = {}): Grant {
+export function identityAssertion(assertion: Assert, options: IdentityAssertionOptions = {}): Grant {
+  assertOptions("identityAssertion", options, ASSERTION_OPTIONS);
+  const { requireProfile = false } = options;
   return {
     extension: BUILT_IN_EXTENSIONS.enterpriseAuthorization,
     bound: true,
@@ -94,11 +99,20 @@ export interface IdentityProvider {
   readonly subjectTokenType?: string;
 }
 
+const PROVIDER: Known<IdentityProvider> = {
+  tokenEndpoint: "any",
+  clientId: "string",
+  clientSecret: "string",
+  subjectToken: [{ string: "any", function: "any" }, "required"],
+  subjectTokenType: "string",
+};
+
 /**
  * Creates an `Assert` that exchanges the user's token at the identity provider for an identity assertion (ID-JAG),
  * which the MCP server's authorization server accepts.
  */
 export function exchangeAtProvider(provider: IdentityProvider): Assert {
+  assertOptions("exchangeAtProvider", provider, PROVIDER);
   return async (target) => {
     const { subjectToken, subjectTokenType = "urn:ietf:params:oauth:token-type:id_token" } = provider;
     const form = new URLSearchParams({

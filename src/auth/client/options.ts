@@ -1,8 +1,9 @@
 import type { Fetch } from "../../http/client/send.js";
-import type { BoundClient, KnownClient } from "../client-auth.js";
+import type { Known } from "../../protocol/known-options.js";
+import { type BoundClient, CLIENT_CREDENTIALS, KNOWN_CLIENT, type KnownClient } from "../client-auth.js";
 import type { Callback } from "./code-flow.js";
-import type { DiscoverOptions } from "./discover.js";
-import type { DpopOptions } from "./dpop.js";
+import { DISCOVER_OPTIONS, type DiscoverOptions } from "./discover.js";
+import { DPOP_OPTIONS, type DpopOptions } from "./dpop.js";
 import type { Grant } from "./grants.js";
 import type { ClientMetadata } from "./register.js";
 import type { AuthStore } from "./store.js";
@@ -110,3 +111,30 @@ export interface OpenOAuthOptions extends CommonOAuthOptions {
 }
 
 export type OAuthOptions = PinnedOAuthOptions | OpenOAuthOptions;
+
+/** Options of `createOAuth`, and a member of the object that `openLoopback` returns, which may be among them. */
+export const OAUTH_OPTIONS: Known<PinnedOAuthOptions & { readonly close: () => void }> = {
+  ...DISCOVER_OPTIONS,
+  issuer: "string",
+  authorize: "function",
+  redirectUrl: "string",
+  clientMetadataUrl: "string",
+  clientKey: CLIENT_CREDENTIALS,
+  clientName: "string",
+  registration: "object",
+  warnDeprecated: "boolean",
+  scope: "string",
+  parameters: [{ map: "string" }],
+  store: "object",
+  dpop: [{ boolean: "any", object: DPOP_OPTIONS }],
+  stepUp: [{ number: "any", string: ["throw"] }],
+  deadlineMs: "number",
+  fetch: "function",
+  allowInsecure: "boolean",
+  allowPrivateAddresses: "boolean",
+  resolve: "function",
+  now: "function",
+  grant: "object",
+  client: [{ object: KNOWN_CLIENT, array: KNOWN_CLIENT }],
+  close: "function",
+};

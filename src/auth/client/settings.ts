@@ -1,5 +1,6 @@
 import type { Fetch } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
+import { assertOptions } from "../../protocol/known-options.js";
 import { quoted } from "../../protocol/text.js";
 import { isLoopback, isPrivate } from "../addresses.js";
 import { assertIssuer } from "../authorization-server.js";
@@ -10,7 +11,7 @@ import { DpopKeys, type DpopOptions } from "./dpop.js";
 import type { Grant } from "./grants.js";
 import type { IdentityOptions } from "./identify.js";
 import { assertMetadataUrl } from "./metadata-document.js";
-import type { OAuthOptions } from "./options.js";
+import { OAUTH_OPTIONS, type OAuthOptions } from "./options.js";
 import { namesSender } from "./redirect.js";
 import { AuthRecords, createMemoryStore } from "./store.js";
 
@@ -49,7 +50,8 @@ export interface AuthPlatform {
 const MAX_STEP_UPS = 2;
 
 /** Validates the options and fills in defaults. Throws for options that cannot work. */
-export function toSettings(options: OAuthOptions, platform: AuthPlatform): Settings {
+export function toSettings(owner: string, options: OAuthOptions, platform: AuthPlatform): Settings {
+  assertOptions(owner, options, OAUTH_OPTIONS);
   const { redirectUrl, clientMetadataUrl, registration, clientName, stepUp = 1 } = options;
   if (clientMetadataUrl !== undefined) assertMetadataUrl(clientMetadataUrl);
   if (redirectUrl !== undefined) assertRedirectUrl(redirectUrl);

@@ -2,6 +2,7 @@ import { calculateJwkThumbprint, EmbeddedJWK, type JWTPayload, jwtVerify, type P
 import { AuthError } from "../../protocol/auth-error.js";
 import { fromBase64Url, toBase64Url } from "../../protocol/base64.js";
 import { DefinitionError } from "../../protocol/errors.js";
+import type { Known } from "../../protocol/known-options.js";
 import { digestOf, toAlgorithms } from "../crypto.js";
 
 /** Parts of a request that are checked. */
@@ -36,6 +37,14 @@ export interface DpopOptions {
    */
   readonly url?: (request: GatedRequest) => string;
 }
+
+export const DPOP_OPTIONS: Known<DpopOptions> = {
+  required: "boolean",
+  algorithms: [{ array: "string" }],
+  nonce: [{ boolean: [true], object: { key: "any", ttlSeconds: "number" } }],
+  acceptProof: "function",
+  url: "function",
+};
 
 /** Limits of DPoP proofs. */
 export interface ProofLimits {

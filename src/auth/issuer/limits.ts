@@ -197,3 +197,11 @@ export const ISSUER_LIMITS: IssuerLimits = {
   clientAssertionMs: 600_000,
   grantAssertionMs: 86_400_000,
 };
+
+/** Earlier names of limits, which were options. */
+export const MOVED_LIMITS = {
+  maxBytes: "limits.maxDocumentBytes",
+  timeoutMs: "limits.documentMs",
+  maxAgeMs: "limits.documentAgeMs",
+  windowSeconds: "limits.proofWindowMs",
+};

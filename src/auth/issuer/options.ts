@@ -1,10 +1,11 @@
 import type { JWK, JWTPayload } from "jose";
 import type { Fetch } from "../../http/client/send.js";
-import type { DpopOptions } from "../dpop/check.js";
-import type { IssuerKeyOptions } from "../issuer-keys.js";
-import type { ConfiguredClient, IssuerClient } from "./clients/client.js";
+import type { Known } from "../../protocol/known-options.js";
+import { DPOP_OPTIONS, type DpopOptions } from "../dpop/check.js";
+import { ISSUER_KEY_OPTIONS, type IssuerKeyOptions } from "../issuer-keys.js";
+import { CONFIGURED_CLIENT, type ConfiguredClient, type IssuerClient } from "./clients/client.js";
 import type { ClientMetadata } from "./clients/metadata.js";
-import type { IssuerLimits } from "./limits.js";
+import { ISSUER_LIMITS, type IssuerLimits } from "./limits.js";
 import type { IssuerStore } from "./store/store.js";
 
 /** Context of a `user` call. */
@@ -292,3 +293,67 @@ export interface IssuerUser {
   /** Name on the consent page. */
   readonly name?: string;
 }
+
+const TRUSTED_ISSUER: Known<TrustedIssuer> = {
+  issuer: [{ string: "any" }, "required"],
+  jwksUri: ISSUER_KEY_OPTIONS.jwksUri,
+  keys: ISSUER_KEY_OPTIONS.keys,
+  algorithms: ISSUER_KEY_OPTIONS.algorithms,
+  fetch: ISSUER_KEY_OPTIONS.fetch,
+};
+
+export const ISSUER_OPTIONS: Known<IssuerOptions> = {
+  issuer: "string",
+  resources: "any",
+  defaultResource: "any",
+  user: "function",
+  upstream: {
+    authorizationEndpoint: "string",
+    tokenEndpoint: "string",
+    clientId: "string",
+    clientSecret: "string",
+    method: [{ string: ["client_secret_basic", "client_secret_post"] }],
+    scope: "string",
+    issuer: "string",
+    params: [{ map: "string" }],
+    user: "function",
+    fetch: "function",
+  },
+  scopes: [{ array: "string", map: "string" }],
+  defaultScopes: [{ array: "string" }],
+  clients: [{ array: CONFIGURED_CLIENT }],
+  registration: [
+    { boolean: "any", object: { accept: "function", defaultScopes: [{ array: "string" }], lifetimeMs: "number" } },
+  ],
+  clientDocuments: [
+    {
+      boolean: "any",
+      object: {
+        allow: "function",
+        accept: "function",
+        fetch: "function",
+        resolve: "function",
+        allowLoopback: "boolean",
+      },
+    },
+  ],
+  revocation: "boolean",
+  dpop: [{ boolean: "any", object: { algorithms: DPOP_OPTIONS.algorithms, nonce: DPOP_OPTIONS.nonce } }],
+  clientCredentials: "boolean",
+  identityAssertion: { providers: [{ array: TRUSTED_ISSUER }, "required"], subject: "function" },
+  workloadIdentity: {
+    issuers: [{ array: { ...TRUSTED_ISSUER, allow: [{ function: "any" }, "required"] } }, "required"],
+  },
+  approve: "function",
+  trustRedirect: "function",
+  issParameter: "boolean",
+  name: "string",
+  store: "object",
+  keys: "array",
+  secrets: "array",
+  lifetimes: { codeMs: "number", accessTokenMs: "number", grantMs: "number", consentMs: "number" },
+  limits: ISSUER_LIMITS,
+  limit: [{ boolean: [false], function: "any" }],
+  onError: "function",
+  now: "function",
+};

@@ -1,3 +1,4 @@
+import { assertOptions, type Known } from "../../protocol/known-options.js";
 import type { LimitedEndpoint, RateLimit } from "./options.js";
 
 /** Number of requests allowed in a time. */
@@ -28,8 +29,29 @@ export interface RateLimiterOptions {
   readonly now?: () => number;
 }
 
+const ALLOWANCE: Known<Allowance> = { requests: [{ number: "any" }, "required"], perMs: "number" };
+const OPTIONS: Known<RateLimiterOptions> = {
+  allow: [
+    {
+      object: {
+        authorize: ALLOWANCE,
+        consent: ALLOWANCE,
+        callback: ALLOWANCE,
+        token: ALLOWANCE,
+        register: ALLOWANCE,
+        revoke: ALLOWANCE,
+      },
+    },
+    "required",
+  ],
+  key: "function",
+  maxKeys: "number",
+  now: "function",
+};
+
 /** Creates a rate limiter in memory, with a token bucket per endpoint and key. */
 export function createRateLimiter(options: RateLimiterOptions): RateLimit {
+  assertOptions("createRateLimiter", options, OPTIONS);
   const { allow, key = () => "", maxKeys = 10_000, now = Date.now } = options;
   const buckets = new Buckets(maxKeys, now);
   return (endpoint, request) => {

@@ -1,6 +1,6 @@
 import type { Fetch } from "../../http/client/send.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { assertOptions, type Known, resolveLimits } from "../../protocol/known-options.js";
+import { assertOptions, withDefaults } from "../../protocol/known-options.js";
 import { normalizeResource } from "../resource.js";
 import { isScope } from "../scopes.js";
 import { parseWebAddress } from "../web-address.js";
@@ -18,46 +18,17 @@ import { clientCredentials } from "./grants/client-credentials.js";
 import { codeGrant } from "./grants/code.js";
 import { refreshGrant } from "./grants/refresh.js";
 import { Tokens } from "./grants/tokens.js";
-import { ISSUER_LIMITS, type IssuerLimits } from "./limits.js";
+import { ISSUER_LIMITS, type IssuerLimits, MOVED_LIMITS } from "./limits.js";
 import { Consents } from "./login/consents.js";
 import { createLocalLogin } from "./login/local.js";
 import { createUpstreamLogin } from "./login/upstream.js";
-import type { IssuerOptions, Lifetimes, RateLimit } from "./options.js";
+import { ISSUER_OPTIONS, type IssuerOptions, type Lifetimes, type RateLimit } from "./options.js";
 import { createRateLimiter } from "./rate-limiter.js";
 import { isSecureUri } from "./redirect-uri.js";
 import { Seal } from "./seal.js";
 import { createMemoryIssuerStore } from "./store/memory.js";
 import { type IssuerStore, storeOf } from "./store/store.js";
 
-const OPTIONS: Known<IssuerOptions> = {
-  issuer: 1,
-  resources: 1,
-  defaultResource: 1,
-  user: 1,
-  upstream: 1,
-  scopes: 1,
-  defaultScopes: 1,
-  clients: 1,
-  registration: 1,
-  clientDocuments: 1,
-  revocation: 1,
-  dpop: 1,
-  clientCredentials: 1,
-  identityAssertion: 1,
-  workloadIdentity: 1,
-  approve: 1,
-  trustRedirect: 1,
-  issParameter: 1,
-  name: 1,
-  store: 1,
-  keys: 1,
-  secrets: 1,
-  lifetimes: 1,
-  limits: 1,
-  limit: 1,
-  onError: 1,
-  now: 1,
-};
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
@@ -70,10 +41,10 @@ function defaultLimit({ maxRegistrationsPerMinute: requests }: IssuerLimits, now
 export function createCore(options: IssuerOptions, guardedFetch: Fetch): IssuerCore {
   if (typeof options?.issuer !== "string")
     throw new DefinitionError('createIssuer: issuer is missing or not a string, such as "https://login.example.com"');
-  assertOptions("createIssuer", options, OPTIONS);
+  assertOptions("createIssuer", options, ISSUER_OPTIONS, MOVED_LIMITS);
   assertIssuer(options.issuer);
   const { issuer, now = Date.now } = options;
-  const limits = resolveLimits("createIssuer", options.limits, ISSUER_LIMITS);
+  const limits = withDefaults(options.limits, ISSUER_LIMITS);
   const store = storeOf(issuer, options.store ?? createMemoryIssuerStore({ limits, now }));
   const seal = new Seal(options.secrets, now);
   const lifetimes = toLifetimes(options.lifetimes);

@@ -1,11 +1,15 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { resolveLimits } from "../../protocol/known-options.js";
-import { AuthorizationServerClient, type AuthorizationServerOptions } from "../authorization-server.js";
-import { chooseMethod, type KnownClient, toClientAuth } from "../client-auth.js";
+import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
+import {
+  AUTHORIZATION_SERVER_OPTIONS,
+  AuthorizationServerClient,
+  type AuthorizationServerOptions,
+} from "../authorization-server.js";
+import { CLIENT_CREDENTIALS, chooseMethod, type KnownClient, toClientAuth } from "../client-auth.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
-import { GATE_LIMITS, type GateLimits } from "./limits.js";
+import { GATE_LIMITS, type GateLimits, MOVED_LIMITS } from "./limits.js";
 import { TokenCache, toAuthInfo } from "./verified-tokens.js";
 
 /** Options of `introspectionVerifier`. Either `issuer` or `endpoint` is required. */
@@ -20,12 +24,21 @@ export interface IntrospectionVerifierOptions extends AuthorizationServerOptions
   readonly limits?: Partial<GateLimits>;
 }
 
+const OPTIONS: Known<IntrospectionVerifierOptions> = {
+  ...AUTHORIZATION_SERVER_OPTIONS,
+  issuer: "string",
+  endpoint: "string",
+  client: { ...CLIENT_CREDENTIALS, id: "any", secret: "string", method: "string" },
+  limits: GATE_LIMITS,
+};
+
 /** Creates a verifier that introspects access tokens at the authorization server (RFC 7662). */
 export function introspectionVerifier(
   options: IntrospectionVerifierOptions = {} as IntrospectionVerifierOptions,
 ): TokenVerifier {
+  assertOptions("introspectionVerifier", options, OPTIONS, MOVED_LIMITS);
   const { issuer, endpoint } = options;
-  const limits = resolveLimits("introspectionVerifier", options.limits, GATE_LIMITS);
+  const limits = withDefaults(options.limits, GATE_LIMITS);
   const { introspectedTokenMs, maxIntrospections } = limits;
   if (issuer === undefined && endpoint === undefined) {
     throw new DefinitionError("introspectionVerifier: issuer and endpoint are both missing; set one of them");

@@ -1,8 +1,8 @@
 import { errors, type JWTPayload } from "jose";
-import { resolveLimits } from "../../protocol/known-options.js";
-import { type IssuerKeyOptions, IssuerKeys, toJwtType } from "../issuer-keys.js";
+import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
+import { ISSUER_KEY_OPTIONS, type IssuerKeyOptions, IssuerKeys, toJwtType } from "../issuer-keys.js";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
-import { GATE_LIMITS, type GateLimits } from "./limits.js";
+import { GATE_LIMITS, type GateLimits, MOVED_LIMITS } from "./limits.js";
 import { TokenCache, toAuthInfo } from "./verified-tokens.js";
 
 /** Options of `jwtVerifier`. */
@@ -33,13 +33,24 @@ export interface JwtVerifierOptions extends IssuerKeyOptions {
   readonly limits?: Partial<GateLimits>;
 }
 
+const OPTIONS: Known<JwtVerifierOptions> = {
+  ...ISSUER_KEY_OPTIONS,
+  issuer: "any",
+  types: [{ array: "string" }],
+  audience: [{ string: "any", array: "string" }],
+  allowNoExpiry: "boolean",
+  allowIdTokens: "boolean",
+  limits: GATE_LIMITS,
+};
+
 const ACCESS_TOKEN = "at+jwt";
 const DEFAULT_TYPES = ["", "jwt", ACCESS_TOKEN];
 
 /** Creates a verifier for access tokens that are JWTs, signed by the keys of their issuer. */
 export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptions): TokenVerifier {
+  assertOptions("jwtVerifier", options, OPTIONS, MOVED_LIMITS);
   const { audience } = options;
-  const limits = resolveLimits("jwtVerifier", options.limits, GATE_LIMITS);
+  const limits = withDefaults(options.limits, GATE_LIMITS);
   const types = options.types?.map(toJwtType) ?? DEFAULT_TYPES;
   const keys = new IssuerKeys(options, limits);
   // Verified tokens are cached, because clients send the same token with many requests.

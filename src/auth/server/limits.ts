@@ -75,3 +75,15 @@ export const GATE_LIMITS: GateLimits = {
   maxIntrospections: 100,
   mirrorMs: 300_000,
 };
+
+/** Earlier names of limits, which were options. */
+export const MOVED_LIMITS = {
+  timeoutMs: "limits.requestMs",
+  maxAgeMs: "limits.keysMs",
+  maxStaleMs: "limits.staleKeysMs",
+  cooldownMs: "limits.keysCooldownMs",
+  clockToleranceSeconds: "limits.clockSkewMs",
+  cacheMs: "limits.introspectedTokenMs",
+  maxCached: "limits.maxIntrospectedTokens",
+  windowSeconds: "limits.proofWindowMs",
+};

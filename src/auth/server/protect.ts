@@ -1,15 +1,15 @@
 import type { GateAdmission, GateRefusal, HttpExchange } from "../../http/exchange.js";
 import type { HttpGate } from "../../http/gate.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { resolveLimits } from "../../protocol/known-options.js";
+import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
 import { AuthorizationServerClient, type AuthorizationServerOptions } from "../authorization-server.js";
-import { DpopCheck, type DpopOptions } from "../dpop/check.js";
+import { DPOP_OPTIONS, DpopCheck, type DpopOptions } from "../dpop/check.js";
 import { assertResource, resourceMetadataUrl } from "../resource.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
 import { assertIssuers, createMirror, type DocumentReply, ResourceDocuments, toMetadata } from "./documents.js";
 import { BearerGate } from "./gate.js";
-import { GATE_LIMITS, type GateLimits } from "./limits.js";
-import { offlineWarning, type ScopeOptions, ScopeRules, toScopes } from "./scopes.js";
+import { GATE_LIMITS, type GateLimits, MOVED_LIMITS } from "./limits.js";
+import { offlineWarning, SCOPE_OPTIONS, type ScopeOptions, ScopeRules, toScopes } from "./scopes.js";
 
 /** Options of `protect`. */
 export interface ProtectOptions extends ScopeOptions, Pick<AuthorizationServerOptions, "fetch" | "now"> {
@@ -65,6 +65,25 @@ export interface ProtectOptions extends ScopeOptions, Pick<AuthorizationServerOp
   readonly limits?: Partial<GateLimits>;
 }
 
+const OPTIONS: Known<ProtectOptions> = {
+  ...SCOPE_OPTIONS,
+  fetch: "function",
+  now: "function",
+  verify: "any",
+  resource: "string",
+  authorizationServers: [{ array: "string" }],
+  verifierChecksAudience: "boolean",
+  requireExpiry: "boolean",
+  principal: "function",
+  dpop: [{ boolean: [true], object: DPOP_OPTIONS }],
+  scopesSupported: [{ array: "string" }],
+  name: "string",
+  documentation: "string",
+  metadata: "object",
+  mirrorMetadata: "boolean",
+  limits: GATE_LIMITS,
+};
+
 /** Gate for `http.gate`, and its parts for other HTTP servers. */
 export interface Protection extends HttpGate {
   (exchange: HttpExchange): Promise<GateAdmission | GateRefusal>;
@@ -79,6 +98,7 @@ export interface Protection extends HttpGate {
 
 /** Protects a server by access tokens: `new McpServer(info, { http: { gate: protect({ ... }) } })`. */
 export function protect(options: ProtectOptions = {} as ProtectOptions): Protection {
+  assertOptions("protect", options, OPTIONS, MOVED_LIMITS);
   const { resource, now = Date.now } = options;
   if (typeof options.verify !== "function")
     throw new DefinitionError(
@@ -87,7 +107,7 @@ export function protect(options: ProtectOptions = {} as ProtectOptions): Protect
   if (resource === undefined && options.authorizationServers !== undefined) {
     throw new DefinitionError("protect: authorizationServers requires resource, the URL of this server");
   }
-  const limits = resolveLimits("protect", options.limits, GATE_LIMITS);
+  const limits = withDefaults(options.limits, GATE_LIMITS);
   const canonical = resource === undefined ? undefined : assertResource(resource);
   const scopes = new ScopeRules(options);
   const dpop = options.dpop === undefined ? undefined : new DpopCheck(toDpop(options.dpop), canonical, limits, now);

@@ -1,5 +1,6 @@
 import type { Operation } from "../../http/exchange.js";
 import { DefinitionError } from "../../protocol/errors.js";
+import type { Known } from "../../protocol/known-options.js";
 import { isScope } from "../scopes.js";
 
 /** Returns true if the granted scopes include, or imply, the required one. */
@@ -20,6 +21,12 @@ export interface ScopeOptions {
    */
   readonly satisfies?: Satisfies | undefined;
 }
+
+export const SCOPE_OPTIONS: Known<ScopeOptions> = {
+  scopes: [{ array: "string" }],
+  scopesFor: "function",
+  satisfies: "function",
+};
 
 /** Scope for the authorization server only. It yields refresh tokens, which do not concern a resource. */
 const OFFLINE_ACCESS = "offline_access";
@@ -59,8 +66,14 @@ export class ScopeRules {
 
   /** Returns all scopes that the operations need in addition to `base`. */
   neededFor(operations: readonly Operation[]): readonly string[] {
-    const needed = operations.flatMap((operation) => [...operation.scopes, ...(this.#scopesFor?.(operation) ?? [])]);
+    const needed = operations.flatMap((operation) => [...operation.scopes, ...this.#scopesOf(operation)]);
     return needed.length === 0 ? needed : toScopes("scopesFor or requires.scopes", needed);
+  }
+
+  #scopesOf(operation: Operation): readonly string[] {
+    const scopes = this.#scopesFor?.(operation) ?? [];
+    if (Array.isArray(scopes)) return scopes;
+    throw new DefinitionError(`protect: scopesFor must return a list of strings, got ${typeof scopes}`);
   }
 }
 

@@ -6,6 +6,7 @@ import type { ClientResult, Connection, ConnectionCall } from "../../era/client-
 import type { ClientLimits } from "../../era/client-limits.js";
 import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
+import type { Known } from "../../protocol/known-options.js";
 import { mustBe } from "../../protocol/text.js";
 import type { Change } from "../../store/change-bus.js";
 import { GuardedStore } from "./guarded-store.js";
@@ -44,6 +45,15 @@ export interface ClientCacheOptions {
    */
   readonly staleOnError?: boolean;
 }
+
+export const CACHE_OPTIONS: Known<ClientCacheOptions> = {
+  store: "object",
+  partition: [{ string: "any", function: "any" }],
+  sharePublic: "boolean",
+  defaultTtlMs: "number",
+  maxTtlMs: "number",
+  staleOnError: "boolean",
+};
 
 /** Throws for invalid options, before connecting. */
 export function assertCacheOptions({ store, partition }: ClientCacheOptions): void {

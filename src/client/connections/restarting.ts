@@ -1,6 +1,7 @@
 import { pause, untilAborted } from "../../call/abortable.js";
 import { CallLifetime } from "../../call/lifetime.js";
-import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
+import { PingLoop } from "../../call/ping-loop.js";
+import type { PingOptions } from "../../call/ping-options.js";
 import type {
   ClientResult,
   ClientRuntime,
@@ -13,6 +14,7 @@ import type {
 import { CLIENT_TIMES } from "../../era/client-limits.js";
 import { ConnectionError, notConnected, toError } from "../../protocol/errors.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
+import type { Known } from "../../protocol/known-options.js";
 import type { LoggingLevel, SubscriptionFilter } from "../../protocol/types/index.js";
 import { innerRuntime, WrappedConnection } from "./wrapped.js";
 
@@ -40,6 +42,13 @@ export interface RestartLimits {
    */
   readonly maxDelayMs?: number;
 }
+
+export const RESTART_LIMITS: Known<RestartLimits> = {
+  attempts: "number",
+  delayMs: "number",
+  maxMissedPings: "number",
+  maxDelayMs: "number",
+};
 
 /** Opens a connection. `again` has the knowledge from the earlier connection, and a signal that aborts the opening. */
 export type Reopen = (

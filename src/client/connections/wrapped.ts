@@ -1,4 +1,4 @@
-import type { PingOptions } from "../../call/ping-loop.js";
+import type { PingOptions } from "../../call/ping-options.js";
 import type {
   ClientEra,
   ClientResult,

@@ -4,7 +4,6 @@ import { ignoreErrors } from "../../call/maybe-promise.js";
 import { CLIENT_TIMES } from "../../era/client-limits.js";
 import { McpError, RpcError, TimeoutError } from "../../protocol/errors.js";
 import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
-import { assertOptions } from "../../protocol/known-options.js";
 import type {
   GetPromptResult,
   Prompt,
@@ -14,8 +13,13 @@ import type {
   Tool,
 } from "../../protocol/types/index.js";
 import type { Client } from "../client.js";
-import { assertClientOptions } from "../option-names.js";
-import type { CallOptions, ClientOptions, Target, ToolCallOptions } from "../options.js";
+import {
+  assertClientOptions,
+  type CallOptions,
+  type ClientOptions,
+  type Target,
+  type ToolCallOptions,
+} from "../options.js";
 import type { Pages } from "../pages.js";
 import type { ToolOutcome } from "../results.js";
 import type { AnyServer, CallArguments } from "../server-types.js";
@@ -75,10 +79,8 @@ export class Group<M extends ServerTypes = ServerTypes> {
   readonly #watches = new Set<GroupWatch>();
 
   constructor(config: ServersConfig, options: GroupOptions, connect: Connect) {
-    assertOptions("createGroup", options, GROUP_OPTIONS);
-    const { separator = "__", maxNameLength = DEFAULTS.maxNameLength, client, servers = {} } = options;
-    if (typeof client === "object") assertClientOptions("createGroup: client", client);
-    for (const name in servers) assertClientOptions(`createGroup: servers.${name}`, servers[name] ?? {});
+    assertClientOptions("createGroup", options, GROUP_OPTIONS);
+    const { separator = "__", maxNameLength = DEFAULTS.maxNameLength } = options;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#names = { separator, maxLength: maxNameLength };

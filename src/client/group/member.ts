@@ -2,6 +2,7 @@ import { untilAborted } from "../../call/abortable.js";
 import { type Backoff, backoffMs } from "../../call/backoff.js";
 import type { Clock } from "../../call/clock.js";
 import { McpError, ServerUnavailableError, TimeoutError, toError } from "../../protocol/errors.js";
+import type { Known } from "../../protocol/known-options.js";
 import type { Client } from "../client.js";
 import type { ClientOptions, Target } from "../options.js";
 import { mergeHeaders, type PlannedServer, type Variables } from "./config.js";
@@ -30,6 +31,8 @@ export interface BackoffOptions {
    */
   readonly maxDelayMs?: number | undefined;
 }
+
+export const BACKOFF_OPTIONS: Known<BackoffOptions> = { delayMs: "number", maxDelayMs: "number" };
 
 /** Parts of the group that a member uses. */
 export interface MemberContext {

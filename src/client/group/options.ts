@@ -1,8 +1,8 @@
 import type { Clock } from "../../call/clock.js";
 import type { Known } from "../../protocol/known-options.js";
-import type { ClientOptions, CommandTarget } from "../options.js";
+import { CLIENT_OPTIONS, type ClientOptions, type CommandTarget, PROCESS_OPTIONS } from "../options.js";
 import type { Variables } from "./config.js";
-import type { BackoffOptions } from "./member.js";
+import { BACKOFF_OPTIONS, type BackoffOptions } from "./member.js";
 
 /** Options of a group. */
 export interface GroupOptions {
@@ -55,19 +55,18 @@ export interface GroupOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** Names and types of the options, for the check at run time. */
 export const GROUP_OPTIONS: Known<GroupOptions> = {
-  client: 1,
-  servers: "object",
-  process: 1,
-  separator: 1,
-  maxNameLength: 1,
-  variables: "object",
+  client: [{ object: CLIENT_OPTIONS, function: "any" }],
+  servers: [{ map: CLIENT_OPTIONS }],
+  process: [{ object: PROCESS_OPTIONS, function: "any" }],
+  separator: "any",
+  maxNameLength: "any",
+  variables: [{ map: "string", function: "any" }],
   connectTimeoutMs: "number",
   listTimeoutMs: "number",
   listGraceMs: "number",
   maxItems: "number",
-  backoff: "object",
+  backoff: BACKOFF_OPTIONS,
   onError: "function",
   clock: "object",
 };

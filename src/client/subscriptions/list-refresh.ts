@@ -1,5 +1,6 @@
 import type { WatchEvents } from "../../era/client-era.js";
 import { toError } from "../../protocol/errors.js";
+import type { Known } from "../../protocol/known-options.js";
 import type { Prompt, Resource, ServerCapabilities, SubscriptionFilter, Tool } from "../../protocol/types/index.js";
 import type { Change } from "../../store/change-bus.js";
 import { changesOf, ResilientSubscription, type SubscriptionRuntime } from "./resilient.js";
@@ -32,6 +33,9 @@ export interface ListListeners {
   readonly prompts?: ListListener<Prompt>;
   readonly resources?: ListListener<Resource>;
 }
+
+const LISTENER: Known<ListListener<unknown>> = { onChange: "function", refetch: "boolean", debounceMs: "number" };
+export const LIST_LISTENERS: Known<ListListeners> = { tools: LISTENER, prompts: LISTENER, resources: LISTENER };
 
 type Kind = keyof ListListeners;
 

@@ -5,6 +5,7 @@ import { CLIENT_TIMES } from "../../era/client-limits.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import { RpcError, toError } from "../../protocol/errors.js";
 import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
+import type { Known } from "../../protocol/known-options.js";
 import type { SubscriptionFilter } from "../../protocol/types/index.js";
 import type { Change } from "../../store/change-bus.js";
 
@@ -27,6 +28,12 @@ export interface ResubscribeOptions {
    */
   readonly maxDelayMs?: number | undefined;
 }
+
+export const RESUBSCRIBE_OPTIONS: Known<ResubscribeOptions> = {
+  attempts: "number",
+  delayMs: "number",
+  maxDelayMs: "number",
+};
 
 /** Parts of the client that a subscription uses. */
 export interface SubscriptionRuntime {

@@ -1,11 +1,18 @@
 import { followSignal } from "../../call/abortable.js";
 import type { Subscription, WatchEvents } from "../../era/client-era.js";
 import { ConnectionError } from "../../protocol/errors.js";
+import { assertOptions } from "../../protocol/known-options.js";
 import type { SubscriptionFilter } from "../../protocol/types/index.js";
 import type { Change } from "../../store/change-bus.js";
 import type { CallOptions } from "../options.js";
 import type { ClientCore } from "../runtime.js";
-import { changesOf, type Listening, ResilientSubscription, type ResubscribeOptions } from "./resilient.js";
+import {
+  changesOf,
+  type Listening,
+  RESUBSCRIBE_OPTIONS,
+  ResilientSubscription,
+  type ResubscribeOptions,
+} from "./resilient.js";
 
 type End = { readonly how: "closed" | "graceful" | "lost"; readonly reason: Error | undefined };
 
@@ -35,6 +42,7 @@ export interface WatchOptions extends CallOptions {
 /** Opens a subscription within the limits of a call. It lasts until the watch or the client is closed. */
 export async function openWatch(core: ClientCore, filter: WatchFilter, options: WatchOptions): Promise<Watch> {
   const { relisten = {}, ...limits } = options;
+  if (relisten !== false) assertOptions("watch: relisten", relisten, RESUBSCRIBE_OPTIONS);
   const { resources, ...lists } = filter;
   const wire: SubscriptionFilter = {
     ...lists,

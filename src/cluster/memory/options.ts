@@ -1,5 +1,5 @@
 import type { Clock } from "../../call/clock.js";
-import { assertOptions, type Known, resolveLimits } from "../../protocol/known-options.js";
+import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
 
 export interface MemoryClusterOptions {
   readonly limits?: Partial<MemoryClusterLimits>;
@@ -57,9 +57,9 @@ export const MEMORY_CLUSTER_LIMITS: MemoryClusterLimits = {
   maxBuckets: 100_000,
 };
 
-const OPTIONS: Known<MemoryClusterOptions> = { limits: "object", clock: "object" };
+const OPTIONS: Known<MemoryClusterOptions> = { limits: MEMORY_CLUSTER_LIMITS, clock: "object" };
 
 export function limitsOf(options: MemoryClusterOptions): MemoryClusterLimits {
   assertOptions("memoryCluster", options, OPTIONS);
-  return resolveLimits("memoryCluster", options.limits, MEMORY_CLUSTER_LIMITS);
+  return withDefaults(options.limits, MEMORY_CLUSTER_LIMITS);
 }

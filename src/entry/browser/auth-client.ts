@@ -11,7 +11,7 @@ const platform = createPlatform(globalFetch);
 export const createOAuth: typeof auth.createOAuth = (options = {}) => createOAuthWith(options, platform);
 
 export const createAuthSteps: typeof auth.createAuthSteps = (server, options = {}) =>
-  createStepsWith(new URL(server), toSettings(options, platform));
+  createStepsWith(new URL(server), toSettings("createAuthSteps", options, platform));
 
 export const createBearer: typeof auth.createBearer = (options) => createBearerWith(options, platform);
 

@@ -1,6 +1,7 @@
 import { readFile, realpath } from "node:fs/promises";
 import nodePath, { type PlatformPath } from "node:path";
 import { resourceNotFound } from "../../era/missing-resource.js";
+import { assertOptions, type Known } from "../../protocol/known-options.js";
 
 /** Options of {@link fileResource}. */
 export interface FileResourceOptions {
@@ -16,6 +17,8 @@ export interface FileResourceOptions {
   readonly text?: readonly string[];
 }
 
+const OPTIONS: Known<FileResourceOptions> = { variable: "string", text: [{ array: "string" }] };
+
 const TEXT = [".txt", ".md", ".json", ".yaml", ".yml", ".csv", ".html", ".css", ".js", ".ts", ".xml"];
 
 /**
@@ -23,6 +26,7 @@ const TEXT = [".txt", ".md", ".json", ".yaml", ".yml", ".csv", ".html", ".css", 
  * outside the folder counts as not found.
  */
 export function fileResource(root: string, options: FileResourceOptions = {}) {
+  assertOptions("fileResource", options, OPTIONS);
   const { variable = "path", text = TEXT } = options;
   return async (variables: object, _ctx: unknown, uri: string): Promise<string | Uint8Array> => {
     const value = (variables as Record<string, string | string[] | undefined>)[variable];

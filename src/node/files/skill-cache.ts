@@ -2,7 +2,7 @@ import { constants, realpathSync } from "node:fs";
 import { mkdir, open, readdir, rename, rm, stat, unlink, writeFile } from "node:fs/promises";
 import nodePath from "node:path";
 import { DefinitionError } from "../../protocol/errors.js";
-import { assertOptions, resolveLimits } from "../../protocol/known-options.js";
+import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
 import type { SkillCache, SkillCacheKey } from "../../skills/client/cache.js";
 
 /** Options of {@link skillCache}. */
@@ -23,6 +23,11 @@ export interface SkillCacheLimits {
 
 export const SKILL_CACHE_LIMITS: SkillCacheLimits = { maxCacheBytes: 268_435_456 };
 
+const OPTIONS: Known<SkillCacheOptions> = {
+  localSkills: [{ array: "string" }, "required"],
+  limits: SKILL_CACHE_LIMITS,
+};
+
 /** Cache of skills on disk. */
 export interface SkillDiskCache extends SkillCache {
   /** Removes all files of a server. Call it when the user removes the server. */
@@ -39,10 +44,9 @@ const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NON
  * @throws if the folder is in a folder of local skills, or contains one.
  */
 export function skillCache(folder: string, options: SkillCacheOptions): SkillDiskCache {
-  assertOptions("skillCache", options, { localSkills: "array", limits: "object" });
-  const { maxCacheBytes } = resolveLimits("skillCache", options.limits, SKILL_CACHE_LIMITS);
+  assertOptions("skillCache", options, OPTIONS);
+  const { maxCacheBytes } = withDefaults(options.limits, SKILL_CACHE_LIMITS);
   const root = realPath(folder);
-  if (options.localSkills === undefined) throw new DefinitionError("skillCache: localSkills is required");
   for (const local of options.localSkills) {
     const other = realPath(local);
     if (!isWithin(root, other) && !isWithin(other, root)) continue;

@@ -3,7 +3,7 @@ import { type FileHandle, lstat, open, readdir, realpath } from "node:fs/promise
 import nodePath from "node:path";
 import { fileURLToPath } from "node:url";
 import { McpError, toError } from "../../protocol/errors.js";
-import { resolveLimits } from "../../protocol/known-options.js";
+import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
 import type { SkillFiles, SkillProblem, SkillTree } from "../../skills/server/source.js";
 
 /** Options of {@link skillFolder}. */
@@ -37,6 +37,8 @@ export interface SkillFolderLimits {
 
 export const SKILL_FOLDER_LIMITS: SkillFolderLimits = { maxFolderFiles: 50_000, maxFolderBytes: 268_435_456 };
 
+const OPTIONS: Known<SkillFolderOptions> = { watch: "boolean", ignore: "function", limits: SKILL_FOLDER_LIMITS };
+
 /** Number of files that are read at a time. */
 const AT_ONCE = 16;
 
@@ -49,7 +51,8 @@ const TRIES = 3;
  */
 export function skillFolder(folder: string | URL, options: SkillFolderOptions = {}): SkillFiles {
   const root = typeof folder === "string" ? folder : fileURLToPath(folder);
-  const limits = resolveLimits("skillFolder", options.limits, SKILL_FOLDER_LIMITS);
+  assertOptions("skillFolder", options, OPTIONS);
+  const limits = withDefaults(options.limits, SKILL_FOLDER_LIMITS);
   const { ignore = isIgnored, watch = true } = options;
   let known: ReadonlyMap<string, KnownFile> = new Map();
   const watches = new Set<FolderWatch>();

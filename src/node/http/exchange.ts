@@ -4,6 +4,7 @@ import { LONGEST_DELAY } from "../../call/clock.js";
 import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge } from "../../http/body-failure.js";
 import { BODILESS, type HttpExchange, type HttpHeaders, type HttpStream, toBodyText } from "../../http/exchange.js";
 import { IncomingBody, RequestBodies } from "../../http/request-bodies.js";
+import type { Known } from "../../protocol/known-options.js";
 import { networkOf } from "./network.js";
 
 /** Options of an exchange over `node:http`. */
@@ -15,6 +16,8 @@ export interface NodeExchangeOptions {
   /** Body that the surrounding application has already read: its text, or the parsed JSON value. */
   readonly body?: unknown;
 }
+
+export const EXCHANGE_OPTIONS: Known<NodeExchangeOptions> = { auth: "any", principal: "any", body: "any" };
 
 /** Time for which a client that sends too much may continue before it is disconnected. */
 const LINGER_MS = 500;

@@ -6,10 +6,10 @@ import { type Clock, systemClock } from "../../call/clock.js";
 import type { Cluster } from "../../cluster/cluster.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { assertOptions, type Known } from "../../protocol/known-options.js";
+import { assertNames, assertOptions, type Known } from "../../protocol/known-options.js";
 import { SERVE_HTTP_LIMITS } from "../limits.js";
 import type { RunningHttpPrimary } from "../workers/primary.js";
-import { createNodeExchange, type NodeExchangeOptions } from "./exchange.js";
+import { createNodeExchange, EXCHANGE_OPTIONS, type NodeExchangeOptions } from "./exchange.js";
 import { type FetchServerLike, toFetchListener } from "./fetch-listener.js";
 
 /** Server, as far as HTTP needs it. */
@@ -101,14 +101,14 @@ export interface RunningHttpWorker extends RunningHttpServer {
 export type RunningHttpWorkers = RunningHttpPrimary | RunningHttpWorker;
 
 const OPTIONS: Known<ServeHttpOptions> = {
-  port: 1,
-  host: 1,
-  path: 1,
-  health: 1,
-  lameDuckMs: 1,
-  connectionIdleMs: 1,
-  workers: 1,
-  clock: 1,
+  port: "any",
+  host: "string",
+  path: "string",
+  health: [{ boolean: [false], object: { live: "string", ready: "string" } }],
+  lameDuckMs: "number",
+  connectionIdleMs: "number",
+  workers: "any",
+  clock: "object",
 };
 
 /**
@@ -135,6 +135,7 @@ export function serveNodeRequest(
   response: ServerResponse,
   options?: NodeExchangeOptions,
 ): void {
+  if (options !== undefined) assertNames("serveNodeRequest", options, EXCHANGE_OPTIONS);
   server.handle(createNodeExchange(request, response, options));
 }
 

@@ -3,6 +3,7 @@ import { settlesWithin } from "../../call/abortable.js";
 import { ConnectionError, endOf, McpError, ProtocolError } from "../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../protocol/jsonrpc/channel.js";
 import { LineDecoder } from "../../protocol/jsonrpc/lines.js";
+import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { oneLine } from "../../protocol/text.js";
 import { STDIO_LIMITS } from "../limits.js";
 import { lastWordsOf, likelyCauseOf, StderrTail } from "../process/diagnosis.js";
@@ -52,6 +53,20 @@ export interface StdioClientOptions extends ServerProcessOptions {
   readonly shutdown?: Partial<StopTimes>;
 }
 
+const OPTIONS: Known<StdioClientOptions> = {
+  command: [{ string: "any" }, "required"],
+  args: [{ array: "string" }],
+  env: "object",
+  cwd: "string",
+  stderr: [{ string: ["inherit", "pipe", "ignore"], function: "any" }],
+  maxLineBytes: "number",
+  maxBehindBytes: "number",
+  maxStderrLines: "number",
+  maxStderrChars: "number",
+  maxUnreadStderrBytes: "number",
+  shutdown: { stdinMs: "number", termMs: "number" },
+};
+
 /** Channel to a server process. */
 export interface StdioClientChannel extends Channel {
   /** Process id while the process runs. */
@@ -75,6 +90,7 @@ const LAST_WORDS_MS = 250;
  * gone.
  */
 export function createStdioClientChannel(options: StdioClientOptions): StdioClientChannel {
+  assertOptions("createStdioClientChannel", options, OPTIONS);
   return new StdioClientChannelImpl(options);
 }
 

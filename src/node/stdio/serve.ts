@@ -2,7 +2,7 @@ import { constants } from "node:os";
 import { DefinitionError } from "../../protocol/errors.js";
 import type { Channel } from "../../protocol/jsonrpc/channel.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
-import { createStdioServerChannel, type StdioServerOptions } from "./server.js";
+import { createStdioServerChannel, STDIO_LIMIT_OPTIONS, type StdioServerOptions } from "./server.js";
 import { guardStdout } from "./stdout-guard.js";
 
 /** Server, as far as a channel needs it. */
@@ -33,13 +33,10 @@ export interface ServeStdioOptions
 }
 
 const OPTIONS: Known<ServeStdioOptions> = {
-  guardStdout: 1,
-  signals: 1,
-  watchParent: 1,
-  maxLineBytes: 1,
-  maxUnwrittenBytes: 1,
-  maxBehindBytes: 1,
-  drainMs: 1,
+  ...STDIO_LIMIT_OPTIONS,
+  guardStdout: "boolean",
+  signals: "boolean",
+  watchParent: "boolean",
 };
 
 const END_SIGNALS = ["SIGINT", "SIGTERM"] as const;

@@ -3,6 +3,7 @@ import { settlesWithin } from "../../call/abortable.js";
 import { ConnectionError, McpError, type ProtocolError } from "../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../protocol/jsonrpc/channel.js";
 import { LineDecoder } from "../../protocol/jsonrpc/lines.js";
+import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { STDIO_LIMITS } from "../limits.js";
 import { FrameWriter, refusal, tooFarBehind, type WriteLine } from "./frame-writer.js";
 
@@ -42,6 +43,22 @@ export interface StdioServerOptions {
   readonly drainMs?: number;
 }
 
+export const STDIO_LIMIT_OPTIONS: Known<
+  Pick<StdioServerOptions, "maxLineBytes" | "maxUnwrittenBytes" | "maxBehindBytes" | "drainMs">
+> = {
+  maxLineBytes: "number",
+  maxUnwrittenBytes: "number",
+  maxBehindBytes: "number",
+  drainMs: "number",
+};
+
+const OPTIONS: Known<StdioServerOptions> = {
+  ...STDIO_LIMIT_OPTIONS,
+  input: "object",
+  output: "object",
+  write: "function",
+};
+
 /**
  * Creates the server's end of a pair of byte streams, with one frame per line.
  *
@@ -50,6 +67,7 @@ export interface StdioServerOptions {
  * if the input or the output fails, if the output is not read, or if a line exceeds the limit.
  */
 export function createStdioServerChannel(options: StdioServerOptions = {}): Channel {
+  assertOptions("createStdioServerChannel", options, OPTIONS);
   return new StdioServerChannel(options);
 }
 

@@ -1,3 +1,4 @@
+import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
 import { quoted } from "../../protocol/text.js";
 import { type CheckedSchema, checkSchema } from "./check-schema.js";
 import { Compiler } from "./compiler.js";
@@ -21,6 +22,7 @@ export interface JsonSchemaValidatorOptions {
   readonly limits?: Partial<SchemaLimits>;
 }
 
+const OPTIONS: Known<JsonSchemaValidatorOptions> = { limits: SCHEMA_LIMITS };
 const NONE: readonly SchemaIssue[] = [];
 
 /**
@@ -30,7 +32,8 @@ const NONE: readonly SchemaIssue[] = [];
  * change afterwards.
  */
 export function createValidator(options: JsonSchemaValidatorOptions = {}): JsonSchemaValidator {
-  const limits = { ...SCHEMA_LIMITS, ...options.limits };
+  assertOptions("createValidator", options, OPTIONS);
+  const limits = withDefaults(options.limits, SCHEMA_LIMITS);
   return {
     compile: rememberSchemas((schema, onSkip) => {
       if (onSkip === undefined || dialectOf(schema) >= 0) return compileChecked(checkSchema(schema, limits, onSkip));

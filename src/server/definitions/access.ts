@@ -1,3 +1,7 @@
+import { DefinitionError } from "../../protocol/errors.js";
+import { isTextList } from "../../protocol/json.js";
+import type { Known } from "../../protocol/known-options.js";
+import { quoted } from "../../protocol/text.js";
 import type { Context } from "../context.js";
 
 /** Access rules of a definition. They are checked for each listing and for each use. */
@@ -15,6 +19,11 @@ export interface AccessOptions {
   readonly requires?: { readonly scopes: readonly string[] | ((uri: string) => readonly string[]) };
 }
 
+export const ACCESS_OPTIONS: Known<AccessOptions> = {
+  visible: "function",
+  requires: { scopes: [{ array: "string", function: "any" }, "some"] },
+};
+
 /** True if a caller may use a definition, or, with `listing`, may see it. */
 export type Access = (ctx: Context, listing?: boolean, uri?: string) => boolean | Promise<boolean>;
 
@@ -27,6 +36,9 @@ export function toAccess({ visible, requires }: AccessOptions): Access | undefin
 
 /** Returns the scopes that a definition requires. `uri` is the URI of a member of a resource family. */
 export function scopesOf({ requires }: AccessOptions, uri: string): readonly string[] {
-  const scopes = requires?.scopes ?? [];
-  return typeof scopes === "function" ? scopes(uri) : scopes;
+  const { scopes = [] } = requires ?? {};
+  if (typeof scopes !== "function") return scopes;
+  const needed = scopes(uri);
+  if (isTextList(needed)) return needed;
+  throw new DefinitionError(`requires.scopes must return a list of strings, got ${typeof needed} for ${quoted(uri)}`);
 }

@@ -1,3 +1,4 @@
+import type { Known } from "../../protocol/known-options.js";
 import type { ClientCapabilities } from "../../protocol/types/index.js";
 import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../../schema/compile.js";
 import type { SchemaCompiler } from "../../schema/json-schema/types.js";
@@ -19,6 +20,20 @@ export interface MethodOptions<P extends AnySchema | undefined = undefined> {
   /** Member of params that names the target of a request. HTTP clients also send it in the header `Mcp-Name`. */
   readonly nameFrom?: string;
 }
+
+export const METHOD_OPTIONS: Known<MethodOptions<AnySchema>> = {
+  params: "any",
+  requires: {
+    experimental: "object",
+    roots: [{ object: "any" }],
+    sampling: [{ object: "any" }],
+    elicitation: [{ object: "any" }],
+    tasks: "object",
+    extensions: "object",
+  },
+  sealState: "boolean",
+  nameFrom: "string",
+};
 
 export type MethodParams<P> = P extends AnySchema ? OutputOf<P> : Record<string, unknown>;
 export type MethodHandler<P> = (params: MethodParams<P>, ctx: Context) => unknown;

@@ -1,5 +1,6 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { defined } from "../../protocol/json.js";
+import type { Known } from "../../protocol/known-options.js";
 import type {
   ContentBlock,
   GetPromptResult,
@@ -16,6 +17,7 @@ import { isStandardSchema } from "../../schema/standard-schema.js";
 import type { Context } from "../context.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Completers } from "./completion.js";
+import { LISTED_OPTIONS } from "./listed.js";
 
 /** Options of a prompt. */
 export interface PromptOptions<A extends AnySchema | undefined = undefined> extends AccessOptions {
@@ -28,6 +30,12 @@ export interface PromptOptions<A extends AnySchema | undefined = undefined> exte
   readonly icons?: readonly Icon[];
   readonly meta?: JsonObject;
 }
+
+export const PROMPT_OPTIONS: Known<PromptOptions<AnySchema>> = {
+  ...LISTED_OPTIONS,
+  arguments: "any",
+  complete: "object",
+};
 
 export type PromptArguments<A> = A extends AnySchema ? OutputOf<A, Record<string, string>> : Record<string, string>;
 

@@ -4,13 +4,18 @@ import { assertOptions } from "../../protocol/known-options.js";
 import type { CacheScope, ServerCapabilities } from "../../protocol/types/index.js";
 import type { AnySchema } from "../../schema/compile.js";
 import type { ChangeBus } from "../../store/change-bus.js";
-import { METHOD, PROMPT, RESOURCE, TOOL } from "../option-names.js";
 import { assertCacheHints, type ServerOptions } from "../options.js";
 import { Catalogue, type Editable, editEntry, type Listed } from "./catalogue.js";
-import { CustomMethod, type MethodOptions, type OtherNotificationHandler } from "./custom-method.js";
-import { type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prompt.js";
-import { RegisteredResource, type ResourceHandler, type ResourceOptions } from "./resource.js";
-import { type AnyToolHandler, type AnyToolOptions, RegisteredTool, type RunningToolOptions } from "./tool.js";
+import { CustomMethod, METHOD_OPTIONS, type MethodOptions, type OtherNotificationHandler } from "./custom-method.js";
+import { PROMPT_OPTIONS, type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prompt.js";
+import { RESOURCE_OPTIONS, RegisteredResource, type ResourceHandler, type ResourceOptions } from "./resource.js";
+import {
+  type AnyToolHandler,
+  type AnyToolOptions,
+  RegisteredTool,
+  type RunningToolOptions,
+  TOOL_OPTIONS,
+} from "./tool.js";
 
 /** Options and handler of a definition of each kind. */
 interface Definitions {
@@ -54,18 +59,24 @@ interface KindFacts {
 }
 
 const KINDS: { readonly [kind in Kind]: KindFacts } = {
-  tools: { noun: "tool", key: "name", known: TOOL, methods: ["tools/list", "tools/call"], Item: RegisteredTool },
+  tools: {
+    noun: "tool",
+    key: "name",
+    known: TOOL_OPTIONS,
+    methods: ["tools/list", "tools/call"],
+    Item: RegisteredTool,
+  },
   prompts: {
     noun: "prompt",
     key: "name",
-    known: PROMPT,
+    known: PROMPT_OPTIONS,
     methods: ["prompts/list", "prompts/get"],
     Item: RegisteredPrompt,
   },
   resources: {
     noun: "resource",
     key: "uri",
-    known: RESOURCE,
+    known: RESOURCE_OPTIONS,
     methods: ["resources/list", "resources/templates/list", "resources/read"],
     Item: RegisteredResource,
   },
@@ -122,11 +133,10 @@ export class Registry {
     options: Definitions[K]["options"],
     handler: Definitions[K]["handler"],
   ): void {
-    const { noun, known, methods } = KINDS[kind];
-    assertDefinition(noun, key, options, handler, known);
+    const { noun, methods } = KINDS[kind];
+    const item = this.#make(kind, key, options, handler);
     const taken = methods.find((method) => this.methods.has(method));
     if (taken !== undefined) throw new DefinitionError(`${noun} "${key}": a custom method already handles ${taken}`);
-    const item = this.#make(kind, key, options, handler);
     this.#catalogueOf(kind, item).add(key, item);
     this.#announce(kind);
   }
@@ -150,7 +160,9 @@ export class Registry {
   }
 
   #make(kind: Kind, key: string, options: unknown, handler: unknown): Item {
-    return new KINDS[kind].Item(key, options as never, handler as never, this.#running);
+    const { noun, known, Item } = KINDS[kind];
+    assertDefinition(noun, key, options, handler, known);
+    return new Item(key, options as never, handler as never, this.#running);
   }
 
   #catalogueOf(kind: Kind, item: Item | undefined): Catalogue<Item> {
@@ -160,7 +172,7 @@ export class Registry {
 
   /** Adds a custom method. Throws if definitions already serve the method. */
   addMethod(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
-    assertDefinition("method", name, options, handler, METHOD);
+    assertDefinition("method", name, options, handler, METHOD_OPTIONS);
     const taken = (Object.keys(KINDS) as Kind[]).find(
       (kind) => this.#defines(kind) && KINDS[kind].methods.includes(name),
     );
@@ -169,7 +181,7 @@ export class Registry {
   }
 
   addNotification(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
-    assertDefinition("notification", name, options, handler, METHOD);
+    assertDefinition("notification", name, options, handler, METHOD_OPTIONS);
     this.notifications.set(name, new CustomMethod(name, options, handler, this.#running.validator));
   }
 

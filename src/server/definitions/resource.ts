@@ -1,5 +1,6 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { defined } from "../../protocol/json.js";
+import type { Known } from "../../protocol/known-options.js";
 import { annotations } from "../../protocol/shapes/common.js";
 import { isUri } from "../../protocol/shapes/kit.js";
 import type {
@@ -16,9 +17,10 @@ import type {
 import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../../schema/compile.js";
 import type { SchemaCompiler } from "../../schema/json-schema/types.js";
 import type { Context } from "../context.js";
-import { assertCacheHints, type CacheHints, toWireHints } from "../options.js";
+import { assertCacheHints, CACHE_HINTS, type CacheHints, toWireHints } from "../options.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Completers } from "./completion.js";
+import { LISTED_OPTIONS } from "./listed.js";
 import { parseUriTemplate, type UriTemplate, type UriVariables } from "./uri-template.js";
 
 /** Listed member of a resource family. Missing properties are taken from the options of the family. */
@@ -49,6 +51,19 @@ export interface ResourceOptions<V extends AnySchema | undefined = AnySchema | u
   /** Lists the members of a family. They follow all single resources in `resources/list`. */
   readonly list?: (ctx: Context) => readonly EnumeratedResource[] | Promise<readonly EnumeratedResource[]>;
 }
+
+export const RESOURCE_OPTIONS: Known<ResourceOptions> = {
+  ...LISTED_OPTIONS,
+  name: "string",
+  mimeType: "string",
+  size: "number",
+  annotations: [{ object: "any" }],
+  variables: "any",
+  unsafePaths: [{ boolean: "any", array: "string" }],
+  complete: "object",
+  cache: CACHE_HINTS,
+  list: "function",
+};
 
 /** Result of a resource handler: text, bytes, or contents with their own members. */
 export type ResourceReturn =

@@ -3,6 +3,7 @@ import { andThen, isThenable, type MaybePromise } from "../../call/maybe-promise
 import { findParamHeaders, type ParamHeader } from "../../http/param-headers.js";
 import { DefinitionError, HandlerSuspended, RpcError, ToolError, toError } from "../../protocol/errors.js";
 import { defined } from "../../protocol/json.js";
+import type { Known } from "../../protocol/known-options.js";
 import { describeIssues } from "../../protocol/text.js";
 import type {
   CallToolResult,
@@ -25,6 +26,7 @@ import type { JsonSchema, JsonSchemaValidator, SchemaCompiler, SchemaIssue } fro
 import type { Admission } from "../admission.js";
 import type { Context } from "../context.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
+import { LISTED_OPTIONS } from "./listed.js";
 import { createLimit, type Limit } from "./tool-limits.js";
 import {
   contentProblem,
@@ -78,6 +80,24 @@ export interface ToolOptions<I extends AnySchema | undefined = undefined, O exte
    */
   readonly validator?: JsonSchemaValidator;
 }
+
+export const TOOL_OPTIONS: Known<AnyToolOptions> = {
+  ...LISTED_OPTIONS,
+  input: "any",
+  output: "any",
+  annotations: {
+    title: "string",
+    readOnlyHint: "boolean",
+    destructiveHint: "boolean",
+    idempotentHint: "boolean",
+    openWorldHint: "boolean",
+  },
+  task: "any",
+  timeoutMs: "any",
+  concurrency: "any",
+  maxWaiting: "any",
+  validator: "object",
+};
 
 /** Way in which a tool runs as a task. A word means `{ support: word }`. */
 export type ToolTask = TaskSupport | ToolTaskOptions;

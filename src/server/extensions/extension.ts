@@ -14,6 +14,7 @@ import {
 import { DefinitionError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 import { methodNotFound } from "../../protocol/jsonrpc/errors.js";
+import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { assertExtensionIds } from "../../protocol/meta.js";
 import type { JsonObject } from "../../protocol/types/index.js";
 import { type AnySchema, type OutputOf, parseStandard, type StandardSchema } from "../../schema/standard-schema.js";
@@ -45,6 +46,13 @@ export interface ExtensionOptions<S extends StandardSchema | undefined = undefin
    */
   readonly results?: { readonly [type: string]: string };
 }
+
+const OPTIONS: Known<ExtensionOptions<StandardSchema>> = {
+  serverOnly: "boolean",
+  settings: "object",
+  clientSettings: "any",
+  results: [{ map: "string" }],
+};
 
 /** Parts of the server that an extension may use. */
 export type ExtensionServer = Pick<ServerRuntime, "info" | "clock" | "changes" | "report" | "warn" | "onClosing">;
@@ -88,6 +96,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     readonly options: ExtensionOptions<S> = {},
   ) {
     assertExtensionIds("extension", { [id]: {} });
+    assertOptions(`extension ${id}`, options, OPTIONS);
     if (options.serverOnly === true && options.results !== undefined)
       throw new DefinitionError(
         `extension ${id}: serverOnly and results cannot be combined, because other clients do not know its result types`,

@@ -3,7 +3,7 @@ import { systemClock } from "../../call/clock.js";
 import type { Client } from "../../client/client.js";
 import type { CallOptions } from "../../client/options.js";
 import { DefinitionError, McpError, TimeoutError, toError } from "../../protocol/errors.js";
-import { assertOptions, type Known, resolveLimits } from "../../protocol/known-options.js";
+import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
 import { SkillError } from "../error.js";
 import { mimeTypeOf } from "../mime.js";
 import { textOf } from "../text.js";
@@ -58,11 +58,13 @@ export interface SkillCatalogueLimits extends SkillsClientLimits {
 
 export const SKILL_CATALOGUE_LIMITS: SkillCatalogueLimits = { ...SKILLS_CLIENT_LIMITS, listTimeoutMs: 15_000 };
 
-const OPTIONS: Omit<Known<SkillCatalogueOptions>, "server"> = {
-  ...SKILLS_CLIENT_OPTIONS,
+const { server: _, ...COMMON } = SKILLS_CLIENT_OPTIONS;
+const OPTIONS: Known<SkillCatalogueOptions> = {
+  ...COMMON,
   approve: "function",
   approvals: "object",
-  ownNames: 1,
+  ownNames: [{ array: "string", function: "any" }],
+  limits: SKILL_CATALOGUE_LIMITS,
 };
 
 /** Skill in a catalogue. Server and URI identify it. */
@@ -109,7 +111,7 @@ export class SkillCatalogue {
     if (typeof options.approve !== "function") throw new DefinitionError("SkillCatalogue: approve is required");
     this.#servers = servers;
     this.#options = options;
-    this.#limits = resolveLimits("SkillCatalogue", options.limits, SKILL_CATALOGUE_LIMITS);
+    this.#limits = withDefaults(options.limits, SKILL_CATALOGUE_LIMITS);
     this.#approvals = new KeptApprovals(options.approvals);
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../call/clock.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { assertOptions, type Known, resolveLimits } from "../../protocol/known-options.js";
+import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
 import { SkillError } from "../error.js";
 import { PORTABLE_SKILL, type Skill } from "../types.js";
 import type { SkillCache } from "./cache.js";
@@ -63,7 +63,7 @@ export const SKILLS_CLIENT_OPTIONS: Known<SkillsClientOptions> = {
   server: "string",
   cache: "object",
   minVersion: "string",
-  limits: "object",
+  limits: SKILLS_CLIENT_LIMITS,
   onError: "function",
   clock: "object",
 };
@@ -73,7 +73,7 @@ export function resolveOptions(options: SkillsClientOptions): SkillsClientLimits
   assertOptions("SkillsClient", options, SKILLS_CLIENT_OPTIONS);
   if (options.cache !== undefined && options.server === undefined)
     throw new DefinitionError("SkillsClient: cache requires server, so that servers do not get each other's files");
-  return resolveLimits("SkillsClient", options.limits, SKILLS_CLIENT_LIMITS);
+  return withDefaults(options.limits, SKILLS_CLIENT_LIMITS);
 }
 
 /** Throws if the entry of a skill declares more than the limits allow. */

@@ -1,15 +1,22 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
+import { assertOptions } from "../../protocol/known-options.js";
 import { messageOf } from "../../protocol/text.js";
 import type { Resource } from "../../protocol/types/index.js";
-import { type Access, type AccessOptions, scopesOf, toAccess } from "../../server/definitions/access.js";
+import {
+  ACCESS_OPTIONS,
+  type Access,
+  type AccessOptions,
+  scopesOf,
+  toAccess,
+} from "../../server/definitions/access.js";
 import { digestOf } from "../digest.js";
 import { assertFrontmatter, type ParseYaml, readSkillText, splitSkillText, writeSkillText } from "../frontmatter.js";
 import { mimeTypeOf } from "../mime.js";
 import { textOf, toBytes } from "../text.js";
 import { SKILL_FILE, type Skill, type SkillFrontmatter } from "../types.js";
 import { isPath, toUri } from "../uri.js";
-import type { AnySkill, DynamicSkill, SkillProblem, SkillTree } from "./source.js";
+import { type AnySkill, type DynamicSkill, SKILL_OPTIONS, type SkillProblem, type SkillTree } from "./source.js";
 
 /** File of a skill, as it is served. */
 export interface ServedFile {
@@ -104,9 +111,11 @@ async function buildPart(
   const frontmatter = frontmatterOf(files.get(SKILL_FILE) as Uint8Array, parseYaml);
   assertNamed(root, frontmatter);
   const skill = await build(rules.prefix + root, frontmatter, files, rules.scheme);
+  const access = rules.access(skill.listing) ?? {};
+  assertOptions("skills: the result of access", access, ACCESS_OPTIONS);
   return {
     ...skill,
-    ...ruled(rules.access(skill.listing) ?? {}, skill.listing.uri),
+    ...ruled(access, skill.listing.uri),
     listed: rules.listed(skill.listing),
     emptyDirectories: empty,
   };
@@ -124,6 +133,7 @@ function frontmatterOf(bytes: Uint8Array, parseYaml: ParseYaml): SkillFrontmatte
 /** Throws for a mistake in a definition. */
 export function assertSkill(skill: AnySkill): void {
   const where = `skill ${JSON.stringify(skill?.path ?? skill?.frontmatter?.name)}`;
+  assertOptions(where, skill, SKILL_OPTIONS);
   try {
     const { name } = assertFrontmatter(skill.frontmatter);
     splitSkillText(writeSkillText(skill.frontmatter, ""));

@@ -1,6 +1,6 @@
 import type { Known } from "../../protocol/known-options.js";
 import type { AccessOptions } from "../../server/definitions/access.js";
-import type { CacheHints } from "../../server/options.js";
+import { CACHE_HINTS, type CacheHints } from "../../server/options.js";
 import { PORTABLE_SKILL, type Skill } from "../types.js";
 import type { SkillProblem } from "./source.js";
 
@@ -62,6 +62,12 @@ export interface SkillsLimits {
   readonly settleMs: number;
 }
 
+export const SKILLS_LIMITS: SkillsLimits = {
+  maxFiles: PORTABLE_SKILL.files,
+  maxBytes: PORTABLE_SKILL.bytes,
+  settleMs: 100,
+};
+
 export const SKILLS_OPTIONS: Known<SkillsOptions> = {
   scheme: "string",
   prefix: "string",
@@ -70,13 +76,7 @@ export const SKILLS_OPTIONS: Known<SkillsOptions> = {
   directories: "boolean",
   strict: "boolean",
   pageSize: "number",
-  cache: "object",
+  cache: CACHE_HINTS,
   onProblem: "function",
-  limits: "object",
-};
-
-export const SKILLS_LIMITS: SkillsLimits = {
-  maxFiles: PORTABLE_SKILL.files,
-  maxBytes: PORTABLE_SKILL.bytes,
-  settleMs: 100,
+  limits: SKILLS_LIMITS,
 };

@@ -3,7 +3,7 @@ import { ignoreErrors } from "../../call/maybe-promise.js";
 import { type HandlerResult, PreparedResult } from "../../era/server-era.js";
 import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
-import { assertOptions, resolveLimits } from "../../protocol/known-options.js";
+import { assertOptions, withDefaults } from "../../protocol/known-options.js";
 import { oneLine } from "../../protocol/text.js";
 import type { Context } from "../../server/context.js";
 import { type ExtensionServer, ServerExtension } from "../../server/extensions/extension.js";
@@ -53,7 +53,7 @@ export class SkillsExtension extends ServerExtension {
       throw new DefinitionError(`skills: scheme must be a URI scheme, got ${JSON.stringify(scheme)}`);
     if (!(pageSize >= 1)) throw new DefinitionError(`skills: pageSize must be a number of 1 or more, got ${pageSize}`);
     this.#options = options;
-    this.#limits = resolveLimits("skills", options.limits, SKILLS_LIMITS);
+    this.#limits = withDefaults(options.limits, SKILLS_LIMITS);
     this.#scheme = scheme;
     this.#pageSize = pageSize;
     for (const source of sources) this.#add(source);

@@ -1,5 +1,6 @@
+import type { Known } from "../../protocol/known-options.js";
 import type { Context } from "../../server/context.js";
-import type { AccessOptions } from "../../server/definitions/access.js";
+import { ACCESS_OPTIONS, type AccessOptions } from "../../server/definitions/access.js";
 import { toBytes } from "../text.js";
 import type { SkillFrontmatter } from "../types.js";
 
@@ -72,6 +73,17 @@ type Names = readonly string[] | undefined;
 
 /** Skill that is defined in code. */
 export type AnySkill = SkillDefinition | DynamicSkill;
+
+export const SKILL_OPTIONS: Known<SkillDefinition & DynamicSkill> = {
+  ...ACCESS_OPTIONS,
+  path: "string",
+  frontmatter: "any",
+  listed: "boolean",
+  body: "any",
+  files: "object",
+  read: "function",
+  list: "function",
+};
 
 /** Skills of one caller. Return the same objects for skills that did not change. */
 export type SkillsOfCaller = (ctx: Context) => readonly AnySkill[] | Promise<readonly AnySkill[]>;

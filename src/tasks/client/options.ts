@@ -1,5 +1,5 @@
 import { DefinitionError } from "../../protocol/errors.js";
-import { assertOptions, type Known, resolveLimits } from "../../protocol/known-options.js";
+import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
 
 /** Options of {@link tasks}. */
 export interface TasksOptions {
@@ -97,13 +97,13 @@ const TASKS_OPTIONS: Known<TasksOptions> = {
   experimental: "boolean",
   ttlMs: "number",
   receive: "boolean",
-  limits: "object",
+  limits: TASKS_CLIENT_LIMITS,
 };
 
 /** Checks the options and adds the defaults. */
 export function resolveOptions(options: TasksOptions): ResolvedOptions {
   assertOptions("tasks", options, TASKS_OPTIONS);
-  const limits = resolveLimits("tasks", options.limits, TASKS_CLIENT_LIMITS);
+  const limits = withDefaults(options.limits, TASKS_CLIENT_LIMITS);
   const { notifications = true, experimental = true, receive = false } = options;
   return {
     pollMs: positive("pollMs", options.pollMs ?? 1000),

@@ -3,7 +3,7 @@ import { missingCapability } from "../../era/capabilities.js";
 import type { Call, HandlerResult } from "../../era/server-era.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
-import { assertOptions, resolveLimits } from "../../protocol/known-options.js";
+import { assertOptions, withDefaults } from "../../protocol/known-options.js";
 import { Context } from "../../server/context.js";
 import type { MethodHandler } from "../../server/definitions/custom-method.js";
 import { type ExtensionHost, ServerExtension } from "../../server/extensions/extension.js";
@@ -61,7 +61,7 @@ export class TasksExtension extends ServerExtension {
     if (!(Number.isSafeInteger(pollIntervalMs) && pollIntervalMs > 0))
       throw new DefinitionError(`tasks: pollIntervalMs must be a whole number above 0, got ${pollIntervalMs}`);
     this.#options = options;
-    this.#limits = resolveLimits("tasks", options.limits, TASKS_LIMITS);
+    this.#limits = withDefaults(options.limits, TASKS_LIMITS);
     assertLimits(this.#limits);
     this.#pollIntervalMs = pollIntervalMs;
     this.#define();

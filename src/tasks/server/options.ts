@@ -137,11 +137,11 @@ export function assertLimits({ maxRunning, maxRunningPerPrincipal, leaseMs }: Ta
 export const TASKS_OPTIONS: Known<TasksOptions> = {
   cluster: "object",
   work: "boolean",
-  pollIntervalMs: 1,
-  ttlMs: 1,
-  whenFull: "string",
+  pollIntervalMs: "number",
+  ttlMs: [{ number: "any", null: "any" }],
+  whenFull: [{ string: ["refuse", "run"] }],
   requireName: "boolean",
-  limits: "object",
+  limits: TASKS_LIMITS,
 };
 
 const TOOL_TASK: Known<Exclude<ToolTask, string>> = {
@@ -149,7 +149,7 @@ const TOOL_TASK: Known<Exclude<ToolTask, string>> = {
   promoteAfterMs: "number",
   restartable: "boolean",
   attempts: "number",
-  ttlMs: 1,
+  ttlMs: [{ number: "any", null: "any" }],
 };
 
 /** Way in which a tool runs as a task. */

@@ -10,25 +10,24 @@ import { proves, verifies } from "../../support/verifies.js";
 const me = { name: "scenario", version: "1.0.0" };
 
 /** Collects updates; `next` waits for one more. */
-function updates<T>() {
-  const seen: ListUpdate<T>[] = [];
-  let arrived = gate();
-  return {
-    seen,
-    onChange: (update: ListUpdate<T>) => {
-      seen.push(update);
-      arrived.open();
-      arrived = gate();
-    },
-    async next(count: number): Promise<void> {
-      while (seen.length < count) await arrived.opened;
-    },
+class Updates<T> {
+  readonly seen: ListUpdate<T>[] = [];
+  #arrived = gate();
+
+  readonly onChange = (update: ListUpdate<T>): void => {
+    this.seen.push(update);
+    this.#arrived.open();
+    this.#arrived = gate();
   };
+
+  async next(count: number): Promise<void> {
+    while (this.seen.length < count) await this.#arrived.opened;
+  }
 }
 
 verifies("client:list-changed:auto-refresh", legacyWires, async ({ connect }) => {
   const server = new McpServer(me).tool("one", {}, () => "");
-  const tools = updates<Tool>();
+  const tools = new Updates<Tool>();
   const client = await connect(server, { onListChanged: { tools } });
   equal(client.wire.requests("tools/list").length, 0);
   server.tool("two", {}, () => "");
@@ -106,7 +105,7 @@ async function announcing(
   list: () => ReturnType<typeof rawError> | { tools: Tool[] } = () => ({ tools: [] }),
 ) {
   const heard = gate();
-  const tools = updates<Tool>();
+  const tools = new Updates<Tool>();
   let subscription: unknown;
   const raw = new RawServer({
     era,
@@ -123,7 +122,7 @@ async function announcing(
     },
   });
   const client = await raw.connect(t, {
-    onListChanged: { tools: { ...tools, refetch } },
+    onListChanged: { tools: { onChange: tools.onChange, refetch } },
     onNotification: () => heard.open(),
   });
   const change = () => {
@@ -138,7 +137,7 @@ verifies("client:listen:auto-refresh", modernWires, async ({ connect }) => {
   const server = new McpServer(me, { capabilities: { prompts: { listChanged: false } } })
     .tool("one", {}, () => "")
     .prompt("p", {}, () => "");
-  const tools = updates<Tool>();
+  const tools = new Updates<Tool>();
   const ignored = { onChange: () => {} };
   const client = await connect(server, { onListChanged: { tools, prompts: ignored, resources: ignored } });
   const [listen] = client.wire.requests("subscriptions/listen");
@@ -157,8 +156,8 @@ verifies("client:listen:auto-refresh", modernWires, async ({ connect }) => {
 
 verifies("client:list-changed:signal-only", eachWire, async ({ connect }) => {
   const server = new McpServer(me).tool("one", {}, () => "");
-  const tools = updates<Tool>();
-  const client = await connect(server, { onListChanged: { tools: { ...tools, refetch: false } } });
+  const tools = new Updates<Tool>();
+  const client = await connect(server, { onListChanged: { tools: { onChange: tools.onChange, refetch: false } } });
   server.tool("two", {}, () => "");
   await tools.next(1);
   deepEqual(tools.seen, [{}]);

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { modernResults } from "#src/era/modern/results.js";
@@ -46,8 +46,9 @@ verifies("lifecycle:discover:supported-versions", modernWires, async (world: Wor
 
 verifies("lifecycle:discover:capabilities-from-handlers", modernWires, async ({ connect }: World) => {
   const extensions = { "com.example/x": { a: 1 } };
-  // Tasks are a capability of 2025-11-25 only.
-  const server = new McpServer(me, { capabilities: { extensions, tasks: { list: {} } } as object });
+  // Tasks are a capability of 2025-11-25 only. Their extension declares it.
+  throws(() => new McpServer(me, { capabilities: { tasks: { list: {} } } as object }), /has no option tasks/);
+  const server = new McpServer(me, { capabilities: { extensions } });
   const client = await connect(server);
   const seen = async () => (await client.discover()).capabilities;
   deepEqual(await seen(), { extensions });

@@ -101,5 +101,5 @@ proves("skills:host:cache", {}, "refuses a folder in or around local skills", as
     throws(() => skillCache(folder, { localSkills: [join(root, "elsewhere"), local] }), refused, folder);
   throws(() => skillCache(join(local, "x"), { localSkills: [join(root, "link")] }), refused);
   skillCache(join(root, "skills-cache"), { localSkills: [local] });
-  throws(() => skillCache(root, {} as never), { message: /localSkills is required/ });
+  throws(() => skillCache(root, {} as never), { message: /localSkills is missing/ });
 });

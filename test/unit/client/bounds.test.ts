@@ -8,7 +8,7 @@ import { KnownTools } from "#src/client/known-tools.js";
 import type { ClientRuntime } from "#src/era/client-era.js";
 import { CLIENT_LIMITS } from "#src/era/client-limits.js";
 import { ServerRequests } from "#src/era/legacy/client/server-requests.js";
-import { resolveLimits } from "#src/protocol/known-options.js";
+import { withDefaults } from "#src/protocol/known-options.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { gate } from "../../support/gate.js";
@@ -24,8 +24,8 @@ test("a limit that is none is refused by its name, and what is not given has its
   );
   await rejects(connect(server, { limits: { maxTools: -1 } }), /limits.maxTools must be a number/);
   await rejects(connect(server, { limits: { maxTools: Number.NaN } }), /limits.maxTools must be a number/);
-  deepEqual(resolveLimits("connect", { maxTools: undefined as unknown as number }, CLIENT_LIMITS), CLIENT_LIMITS);
-  equal(resolveLimits("connect", { maxTools: 7 }, CLIENT_LIMITS).maxTools, 7);
+  deepEqual(withDefaults({ maxTools: undefined as unknown as number }, CLIENT_LIMITS), CLIENT_LIMITS);
+  equal(withDefaults({ maxTools: 7 }, CLIENT_LIMITS).maxTools, 7);
 });
 
 for (const open of [modernWorld, sessionWorld]) {

@@ -31,7 +31,7 @@ describe("an option that does not exist is refused where it is written", () => {
     refuses(() => build({ colour: "red" }), "McpServer: has no option colour");
     refuses(
       () => build({ http: { allowedHost: ["a"] } }),
-      "McpServer http: has no option allowedHost; did you mean allowedHosts?",
+      "McpServer: http: has no option allowedHost; did you mean allowedHosts?",
     );
     const modern = ModernServer as unknown as new (...given: unknown[]) => unknown;
     refuses(() => new modern(info, { pagesize: 3 }), "McpServer: has no option pagesize; did you mean pageSize?");
@@ -128,6 +128,101 @@ describe("an option that does not exist is refused where it is written", () => {
     refuses(
       () => (protect as Untyped)({ verify, limits: { maxProof: 1 } }),
       /^protect: limits: has no option maxProof;/,
+    );
+  });
+});
+
+describe("a guard that is misspelt or has a wrong form does not stay off in silence", () => {
+  const verify = () => undefined;
+  const issuer = { issuer: "https://a.example", resources: ["https://a.example/mcp"], user: verify };
+  const define = (options: object) => () =>
+    (server() as unknown as Record<"tool", Untyped>).tool("a", options, handler);
+  const secure = (options: object) => () => (protect as Untyped)({ verify, ...options });
+  const issue = (options: object) => () => (createIssuer as Untyped)({ ...issuer, ...options });
+  const login = (options: object) => () => (createOAuth as Untyped)(options);
+
+  it("when its name is misspelt", () => {
+    refuses(define({ requires: { scope: ["b"] } }), 'tool "a": requires: has no option scope; did you mean scopes?');
+    refuses(define({ require: { scopes: ["b"] } }), 'tool "a": has no option require; did you mean requires?');
+    refuses(secure({ scope: ["b"] }), "protect: has no option scope; did you mean scopes?");
+    refuses(secure({ dpop: { require: true } }), "protect: dpop: has no option require; did you mean required?");
+    refuses(secure({ dpop: { nonce: { ttl: 5 } } }), /^protect: dpop\.nonce: has no option ttl/);
+    refuses(
+      issue({ clients: [{ clientId: "c", secret: "s" }] }),
+      "createIssuer: clients[0]: has no option secret; did you mean clientSecret?",
+    );
+    refuses(
+      login({ client: { id: "c", issuer: "https://a.example", clientSecret: "s" } }),
+      "createOAuth: client: has no option clientSecret; did you mean secret?",
+    );
+    refuses(login({ client: [{ id: "c", redirectUri: [] }] }), /^createOAuth: client\[0\]: has no option redirectUri;/);
+  });
+
+  it("when it is missing, empty, or no list", () => {
+    for (const requires of [{}, { scopes: undefined }])
+      refuses(define({ requires }), 'tool "a": requires.scopes is missing');
+    refuses(define({ requires: { scopes: [] } }), 'tool "a": requires.scopes must not be empty');
+    refuses(
+      define({ requires: { scopes: "b" } }),
+      'tool "a": requires.scopes must be of type array or function, got string',
+    );
+    refuses(
+      define({ requires: { scopes: [undefined] } }),
+      /requires\.scopes\[0\] must be of type string, got undefined/,
+    );
+    refuses(define({ requires: ["b"] }), 'tool "a": requires must be of type object, got array');
+    refuses(define({ requires: null }), 'tool "a": requires must be of type object, got null');
+    refuses(secure({ scopes: "b" }), "protect: scopes must be of type array, got string");
+    refuses(secure({ scopes: [undefined] }), "protect: scopes[0] must be of type string, got undefined");
+    refuses(secure({ requireExpiry: "yes" }), "protect: requireExpiry must be of type boolean, got string");
+    refuses(secure({ dpop: "required" }), "protect: dpop must be of type boolean or object, got string");
+    refuses(
+      issue({ clients: [{ clientId: "c", scopes: "b" }] }),
+      /clients\[0\]\.scopes must be of type array, got string/,
+    );
+    refuses(issue({ clients: { clientId: "c" } }), "createIssuer: clients must be of type array, got object");
+  });
+
+  it("when it changes while clients are connected", () => {
+    const edit = (changes: object) => () =>
+      server()
+        .tool("a", {}, handler)
+        .edit.tool("a")
+        .update(changes as never);
+    refuses(edit({ requires: { scope: ["b"] } }), 'tool "a": requires: has no option scope; did you mean scopes?');
+    refuses(edit({ requires: {} }), 'tool "a": requires.scopes is missing');
+    refuses(edit({ visibel: () => false }), 'tool "a": has no option visibel; did you mean visible?');
+  });
+
+  it("when the function that decides returns no list", async () => {
+    const admits = () => ({ token: "t", scopes: [], subject: "s" });
+    const read = async (scopesFor: () => never, options: object) => {
+      const gate = protect({ verify: admits, scopesFor });
+      const shop = new McpServer(info, { http: { gate } }).resource("a://{id}", { name: "a", ...options }, handler);
+      await using client = await connect("http://localhost/mcp", {
+        fetch: (url, init) => shop.fetch(new Request(url, init)),
+        headers: { authorization: "Bearer t" },
+      });
+      return (await client.readResource("a://b")).contents.length;
+    };
+    const none = () => undefined as never;
+    equal(await read(none, {}), 1);
+    for (const scopes of ["", "admin", [undefined]] as never[]) {
+      await assert.rejects(read(() => scopes, {}));
+      await assert.rejects(read(none, { requires: { scopes: () => scopes } }));
+    }
+    await assert.rejects(read(none, { requires: { scopes: none } }));
+  });
+
+  it("when it is at another depth", () => {
+    refuses(
+      () => build({ allowedHosts: ["a"] }),
+      "McpServer: has no option allowedHosts; did you mean http.allowedHosts?",
+    );
+    refuses(() => build({ maxCalls: 5 }), "McpServer: has no option maxCalls; did you mean limits.maxCalls?");
+    refuses(
+      () => build({ http: { stateKeys: [] } }),
+      "McpServer: http: has no option stateKeys; did you mean stateKeys of McpServer?",
     );
   });
 });
@@ -254,7 +349,7 @@ describe("an option of a wrong kind is refused where it is written", () => {
       [{ limits: { maxCalls: "5" } }, /^McpServer: limits\.maxCalls must be a number/],
       [{ limits: { maxCalls: null } }, /^McpServer: limits\.maxCalls must be a number/],
       [{ http: null }, "McpServer: http must be of type object, got null"],
-      [{ http: { gate: {} } }, "McpServer http: gate must be of type function, got object"],
+      [{ http: { gate: {} } }, "McpServer: http.gate must be of type function, got object"],
       [{ http: { allowedHosts: "example.com" } }, 'http.allowedHosts must be an array of strings, "*" or false'],
       [{ http: { allowedOrigins: [1] } }, 'http.allowedOrigins must be an array of strings, "*" or false'],
       [{ http: { allowedHosts: [""] } }, 'http.allowedHosts: "" is not a valid host, such as example.com'],

@@ -1,4 +1,5 @@
 import type { JSONWebKeySet } from "jose";
+import type { Known } from "../../../protocol/known-options.js";
 
 /** Authentication method of a client at the token endpoint. */
 export type ClientMethod = "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
@@ -46,6 +47,18 @@ export interface ConfiguredClient {
   readonly scopes?: readonly string[];
   readonly dpopBound?: boolean;
 }
+
+export const CONFIGURED_CLIENT: Known<ConfiguredClient> = {
+  clientId: [{ string: "any" }, "required"],
+  clientSecret: "string",
+  method: "string",
+  jwks: [{ object: "any" }],
+  name: "string",
+  redirectUris: [{ array: "string" }],
+  grantTypes: [{ array: "string" }],
+  scopes: [{ array: "string" }],
+  dpopBound: "boolean",
+};
 
 export const CODE_GRANT = "authorization_code";
 export const REFRESH_GRANT = "refresh_token";

@@ -1,4 +1,4 @@
-import { resolveLimits } from "../../../protocol/known-options.js";
+import { assertOptions, type Known, withDefaults } from "../../../protocol/known-options.js";
 import { ISSUER_LIMITS, type IssuerLimits } from "../limits.js";
 import { OAuthProblem } from "../problem.js";
 import type { IssuerStore, Keeping } from "./store.js";
@@ -10,13 +10,16 @@ export interface MemoryIssuerStoreOptions {
   readonly now?: () => number;
 }
 
+const OPTIONS: Known<MemoryIssuerStoreOptions> = { limits: ISSUER_LIMITS, now: "function" };
+
 /**
  * Creates a store in memory, limited per kind of value. A registered client is evicted only if no code, grant or
  * approval needs it and no login of it may be under way. A code, a grant, an approval or upstream tokens are evicted only
  * for newer ones of the same user. A mark is never evicted. If nothing can be evicted, the value is rejected with status 503.
  */
 export function createMemoryIssuerStore(options: MemoryIssuerStoreOptions = {}): IssuerStore {
-  const limits = resolveLimits("createMemoryIssuerStore", options.limits, ISSUER_LIMITS);
+  assertOptions("createMemoryIssuerStore", options, OPTIONS);
+  const limits = withDefaults(options.limits, ISSUER_LIMITS);
   const tables = new Tables(limits, options.now ?? Date.now);
   return {
     get: async (key) => tables.find(key)?.value,

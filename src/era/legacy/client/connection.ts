@@ -1,6 +1,7 @@
 import { untilAborted } from "../../../call/abortable.js";
 import { CallLifetime } from "../../../call/lifetime.js";
-import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
+import { PingLoop } from "../../../call/ping-loop.js";
+import type { PingOptions } from "../../../call/ping-options.js";
 import { ConnectionError, McpError, ProtocolError, RpcError } from "../../../protocol/errors.js";
 import { isObject, type Problem } from "../../../protocol/json.js";
 import { fromErrorObject, INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";

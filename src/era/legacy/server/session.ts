@@ -1,6 +1,7 @@
 import type { CallLifetime } from "../../../call/lifetime.js";
 import { andThen } from "../../../call/maybe-promise.js";
-import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
+import { PingLoop } from "../../../call/ping-loop.js";
+import type { PingOptions } from "../../../call/ping-options.js";
 import { progressTokenOf } from "../../../call/progress.js";
 import { ConnectionError } from "../../../protocol/errors.js";
 import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../../protocol/jsonrpc/errors.js";

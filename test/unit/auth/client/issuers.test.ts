@@ -181,7 +181,6 @@ test("an issuer may state another name only where that very name is allowed to i
   for (const stated of ["https://evil.example", "https://y.example", "https://renamed.example/"]) {
     world.as.metadata = { ...metadata, issuer: stated };
     await rejects(world.call(world.oauth({ allowIssuerMismatch })), failsAt("issuer", /allowIssuerMismatch/), stated);
-    await rejects(world.call(world.oauth({ allowIssuerMismatch: true as never })), failsAt("issuer"), stated);
   }
   for (const stated of ["https://as.example", "https://renamed.example"]) {
     world.as.metadata = { ...metadata, issuer: stated };

@@ -176,7 +176,7 @@ test("what is no scope is refused when it is written down", () => {
     authorizationServers: ["https://as.example"],
     verify: () => undefined,
   };
-  for (const bad of ["", "two words", 'a"b', "a\\b", "é", "a\nb", 5 as unknown as string]) {
+  for (const bad of ["", "two words", 'a"b', "a\\b", "é", "a\nb"]) {
     throws(() => protect({ ...least, scopes: ["fine", bad] }), /scopes: .* is not a valid scope/, String(bad));
     throws(
       () => protect({ ...least, scopesSupported: [bad] }),
