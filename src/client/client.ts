@@ -1,8 +1,9 @@
 import type { ClientResult, PriorKnowledge, SavedSession } from "../era/client-era.js";
 import { toCustomResult } from "../era/results.js";
-import type { CloseOptions } from "../era/transport.js";
+import { CLOSE_OPTIONS, type CloseOptions } from "../era/transport.js";
 import { McpError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
+import { assertOptions } from "../protocol/known-options.js";
 import type {
   CallToolResult,
   ClientCapabilities,
@@ -305,6 +306,7 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /** Ends all calls and closes the connection. Idempotent. */
   close(options?: CloseOptions): Promise<void> {
+    if (options !== undefined) assertOptions("close", options, CLOSE_OPTIONS);
     return this.#core.close(options);
   }
 

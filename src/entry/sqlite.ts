@@ -1,6 +1,11 @@
 import { assertSqlite, startThread } from "../node/sqlite/thread.js";
 import type { StartThread } from "../sqlite/messages.js";
-import { createSqliteCluster, type SqliteCluster, type SqliteClusterOptions } from "../sqlite/sqlite-cluster.js";
+import {
+  assertSqliteOptions,
+  createSqliteCluster,
+  type SqliteCluster,
+  type SqliteClusterOptions,
+} from "../sqlite/sqlite-cluster.js";
 
 export type { Clock } from "../call/clock.js";
 export type { Cluster } from "../cluster/cluster.js";
@@ -17,6 +22,7 @@ const start: StartThread = (options, heard, lost) =>
  * not exist. Operations wait for the first attempt to open it.
  */
 export function sqliteCluster(options: SqliteClusterOptions): SqliteCluster {
+  assertSqliteOptions(options);
   assertSqlite();
   return createSqliteCluster(options, start);
 }

@@ -1,6 +1,7 @@
 import { UrlElicitationRequiredError } from "../protocol/errors.js";
 import type { Problem } from "../protocol/json.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
+import type { Known } from "../protocol/known-options.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -84,6 +85,16 @@ export interface AskOptions {
     | ((answer: unknown) => Problem | string | undefined | Promise<Problem | string | undefined>)
     | undefined;
 }
+
+export const ASK_OPTIONS: Known<AskOptions & { readonly result: unknown }> = {
+  key: "any",
+  signal: "any",
+  timeoutMs: "any",
+  elicitationId: "any",
+  onProgress: "any",
+  check: "any",
+  result: "any",
+};
 
 /** True if a handler failed because the user must visit URLs first. */
 export function isUrlElicitationRequired(failure: unknown): failure is UrlElicitationRequiredError {

@@ -47,6 +47,8 @@ export interface CloseOptions {
   readonly reason?: Error | undefined;
 }
 
+export const CLOSE_OPTIONS: Known<CloseOptions> = { keepSession: "boolean", reason: "any" };
+
 /** Receives the server's messages other than responses. */
 export interface TransportReceiver {
   /** `call` is the lifetime of the request on whose stream the message arrived, if known. */

@@ -1,9 +1,16 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import { ProgressReporter, toReport } from "../call/progress-reporter.js";
-import type { AskOptions, ClientRequests, ClientRequestsOpener, ElicitAnswer } from "../era/request-strategy.js";
+import {
+  ASK_OPTIONS,
+  type AskOptions,
+  type ClientRequests,
+  type ClientRequestsOpener,
+  type ElicitAnswer,
+} from "../era/request-strategy.js";
 import type { Call, ClientDescription, Result, ServerRuntime } from "../era/server-era.js";
 import { McpError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
+import { assertNames } from "../protocol/known-options.js";
 import { isWanted } from "../protocol/logging.js";
 import { PARTIAL_CONTENT_KEY } from "../protocol/meta.js";
 import type {
@@ -268,6 +275,7 @@ export class Context {
     const asking = this.#asking.open().then((client) => {
       this.#end.throwIfAborted();
       if (!this.#call.open) throw new McpError("call_over", `${method} was not sent: the call has ended`);
+      if (options !== undefined) assertNames(method, options, ASK_OPTIONS);
       return ask(client, this.#limited(options));
     });
     return handled(asking);

@@ -82,8 +82,8 @@ const PAUSE_MS = 1000;
 /** Time for which `close` waits for the file. */
 const CLOSE_MS = 1000;
 
-/** Creates a cluster whose statements run in threads that `start` starts. */
-export function createSqliteCluster(options: SqliteClusterOptions, start: StartThread): SqliteCluster {
+/** Throws for invalid options. */
+export function assertSqliteOptions(options: SqliteClusterOptions): void {
   assertOptions("sqliteCluster", options, OPTIONS);
   const { path, prefix = "" } = options;
   if (typeof path !== "string" || path === "" || path === ":memory:" || path.startsWith("file:"))
@@ -91,6 +91,10 @@ export function createSqliteCluster(options: SqliteClusterOptions, start: StartT
       `sqliteCluster: path is ${JSON.stringify(path)}; pass the path of a file, or use memoryCluster for state in memory`,
     );
   checkPrefix(prefix);
+}
+
+/** Creates a cluster whose statements run in threads that `start` starts. */
+export function createSqliteCluster(options: SqliteClusterOptions, start: StartThread): SqliteCluster {
   return new SharedByFile(options, start);
 }
 

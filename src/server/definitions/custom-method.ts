@@ -25,9 +25,9 @@ export const METHOD_OPTIONS: Known<MethodOptions<AnySchema>> = {
   params: "any",
   requires: {
     experimental: "object",
-    roots: [{ object: "any" }],
-    sampling: [{ object: "any" }],
-    elicitation: [{ object: "any" }],
+    roots: { listChanged: "boolean" },
+    sampling: { context: "object", tools: "object" },
+    elicitation: { form: "object", url: "object" },
     tasks: "object",
     extensions: "object",
   },

@@ -81,6 +81,14 @@ export interface ToolOptions<I extends AnySchema | undefined = undefined, O exte
   readonly validator?: JsonSchemaValidator;
 }
 
+const TOOL_TASK: Known<ToolTaskOptions> = {
+  support: "string",
+  promoteAfterMs: "number",
+  restartable: "boolean",
+  attempts: "number",
+  ttlMs: [{ number: "any", null: "any" }],
+};
+
 export const TOOL_OPTIONS: Known<AnyToolOptions> = {
   ...LISTED_OPTIONS,
   input: "any",
@@ -92,7 +100,7 @@ export const TOOL_OPTIONS: Known<AnyToolOptions> = {
     idempotentHint: "boolean",
     openWorldHint: "boolean",
   },
-  task: "any",
+  task: [{ string: "any", object: TOOL_TASK }],
   timeoutMs: "any",
   concurrency: "any",
   maxWaiting: "any",

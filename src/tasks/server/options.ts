@@ -1,7 +1,7 @@
 import type { Clock } from "../../call/clock.js";
 import type { Cluster } from "../../cluster/cluster.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { assertOptions, type Known } from "../../protocol/known-options.js";
+import type { Known } from "../../protocol/known-options.js";
 import type { ToolTask } from "../../server/definitions/tool.js";
 
 /** Options of {@link tasks}. */
@@ -144,14 +144,6 @@ export const TASKS_OPTIONS: Known<TasksOptions> = {
   limits: TASKS_LIMITS,
 };
 
-const TOOL_TASK: Known<Exclude<ToolTask, string>> = {
-  support: "string",
-  promoteAfterMs: "number",
-  restartable: "boolean",
-  attempts: "number",
-  ttlMs: [{ number: "any", null: "any" }],
-};
-
 /** Way in which a tool runs as a task. */
 export interface TaskMode {
   readonly support: "optional" | "required";
@@ -169,7 +161,6 @@ const DAY_MS = 86_400_000;
 export function toMode(tool: string, task: ToolTask, defaults: Pick<TasksOptions, "ttlMs">): TaskMode {
   const where = `tool "${tool}": task`;
   const options = typeof task === "string" ? { support: task } : task;
-  assertOptions(where, options, TOOL_TASK);
   const { support = "optional", promoteAfterMs, restartable = false, attempts = ATTEMPTS } = options;
   if (support !== "optional" && support !== "required")
     throw new DefinitionError(`${where}: support must be "optional" or "required", got ${JSON.stringify(support)}`);

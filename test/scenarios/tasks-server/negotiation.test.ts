@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { type Context, McpServer } from "bowline/server";
 import { tasks } from "bowline/tasks/server";
 import { eachWire, legacyWires, modernHttp, modernWires, type World } from "../../support/each-wire.js";
@@ -30,7 +30,8 @@ verifies("tasks-ext:capability:advertised", modernWires, async (world, t) => {
 });
 
 verifies("tasks-ext:capability:no-legacy-slot", modernWires, async (world, t) => {
-  const server = define(new McpServer(me, { capabilities: { tasks: { list: {} } } as never })).extend(tasks());
+  throws(() => new McpServer(me, { capabilities: { tasks: { list: {} } } as never }), /has no option tasks/);
+  const server = define(new McpServer(me)).extend(tasks());
   const client = await taskClient(world, server, t);
   const { result } = await client.request("server/discover");
   ok(result?.capabilities !== undefined);

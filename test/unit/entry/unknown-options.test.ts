@@ -109,6 +109,17 @@ describe("an option that does not exist is refused where it is written", () => {
     equal((await client.readResource("a://b/{c}", { variables: { c: "d" } })).contents.length, 1);
   });
 
+  it("of a question to the client", async (t) => {
+    const asking = server().tool("a", {}, async (_, ctx) => {
+      await ctx.elicit("How many?", z.object({ many: z.number() }), { timeout: 5 } as object);
+    });
+    const client = await connect(asking, { onElicit: () => ({ action: "decline" }) });
+    t.after(() => client.close());
+    const { isError, text } = await client.callTool("a");
+    equal(isError, true);
+    equal(text, "elicitation/create: has no option timeout; did you mean timeoutMs?");
+  });
+
   it("of what protects and issues", () => {
     const verify = () => undefined;
     const resource = "https://a.example/mcp";
