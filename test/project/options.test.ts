@@ -1,0 +1,329 @@
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { createAuthSteps, createBearer, createOAuth, exchangeAtProvider, identityAssertion } from "bowline/auth/client";
+import { createIssuer, createMemoryIssuerStore, createRateLimiter } from "bowline/auth/issuer";
+import { introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
+import { connect, createGroup, loadIcon, retry } from "bowline/client";
+import { authStore, cacheStore, createMemoryState, memoryCluster, sealedCluster } from "bowline/cluster";
+import { createValidator } from "bowline/json-schema";
+import {
+  createGuardedFetch,
+  createStdioClientChannel,
+  createStdioServerChannel,
+  diagnoseClient,
+  diagnoseServer,
+  fileResource,
+  openLoopback,
+  serveHttp,
+  serveNodeRequest,
+  serveStdio,
+  skillCache,
+  skillFolder,
+} from "bowline/node";
+import { traceClient, traceServer } from "bowline/otel";
+import { postgresCluster } from "bowline/postgres";
+import { redisCluster } from "bowline/redis";
+import { McpServer, MemoryBuckets, ServerExtension } from "bowline/server";
+import { SkillCatalogue, SkillsClient } from "bowline/skills/client";
+import { skills } from "bowline/skills/server";
+import { sqliteCluster } from "bowline/sqlite";
+import { defineState } from "bowline/state";
+import { tasks as clientTasks } from "bowline/tasks/client";
+import { tasks } from "bowline/tasks/server";
+import { createArrayExchange, createChannelPair, withFaults } from "bowline/testing";
+
+const root = fileURLToPath(new URL("../../../", import.meta.url));
+
+/** Declarations of an entry, by name. */
+type Declarations = ReadonlyMap<string, string>;
+
+function read(entry: string): { readonly exported: Declarations; readonly all: Declarations } {
+  const [exported = "", hidden = ""] = readFileSync(join(root, "api", `${entry}.md`), "utf8").split("## Used by");
+  const declared = (text: string) =>
+    [...text.matchAll(/^### (\S+)\n\n```ts\n(.*?)\n```/gms)].map(([, name = "", body = ""]) => [name, body] as const);
+  return { exported: new Map(declared(exported)), all: new Map([...declared(exported), ...declared(hidden)]) };
+}
+
+/** Splits a text at a separator outside of brackets. An arrow has no bracket. */
+function split(text: string, separator: string): readonly string[] {
+  const parts = [""];
+  let depth = 0;
+  for (const [index, char] of [...text].entries()) {
+    if ("{[(<".includes(char)) depth++;
+    if ("}])>".includes(char) && !(char === ">" && text[index - 1] === "=")) depth--;
+    if (char === separator && depth === 0) parts.push("");
+    else parts[parts.length - 1] += char;
+  }
+  return parts.map((part) => part.trim()).filter((part) => part !== "");
+}
+
+/** Member of options: its path, and a value with a misspelt option in it. */
+interface Probe {
+  readonly path: string;
+  readonly value: unknown;
+}
+
+/** Option that nothing has. */
+const MISSPELT = { misspelt: 1 };
+
+/**
+ * Data that is used as it is. It is passed on (entities of the protocol), comes from an earlier connection, or is refused
+ * by its reader if a part is missing (keys).
+ */
+const DATA: ReadonlySet<string> = new Set([
+  ...["Implementation", "Icon", "Annotations", "JsonObject", "Root"],
+  ...["PriorKnowledge", "SavedSession", "SealKey", "RingKey"],
+]);
+
+/**
+ * Returns a probe for each object of options that a type has, at any depth. Types with methods are not options, and
+ * objects with free names have no misspelt ones.
+ */
+function probesOf(type: string, all: Declarations, seen: readonly string[] = []): readonly Probe[] {
+  const text = type.replace(/^readonly /, "").trim();
+  if (isFunction(text)) return [];
+  const [first = "", ...others] = split(text, "|");
+  if (others.length > 0) return [first, ...others].flatMap((one) => probesOf(one, all, seen));
+  const elements = /^(.*)\[\]$/s.exec(text)?.[1];
+  if (elements !== undefined)
+    return probesOf(elements.replace(/^\((.*)\)$/s, "$1"), all, seen).map(({ path, value }) => ({
+      path: `[0]${path && `.${path}`}`,
+      value: [value],
+    }));
+  const parts = split(text, "&");
+  if (parts.length > 1) return parts.flatMap((one) => probesOf(one, all, seen));
+  if (text.startsWith("{")) return membersOf(text.slice(1, -1), all, seen);
+  const [, name = "", given = ""] = /^([\w$]+)(?:<(.*)>)?$/s.exec(text) ?? [];
+  const [inner = "", keys = ""] = split(given, ",");
+  if (name === "Partial") return probesOf(inner, all, seen);
+  if (name === "Omit" || name === "Pick")
+    return probesOf(inner, all, seen).filter(
+      ({ path }) => path === "" || keys.includes(`"${path.split(/[.[]/, 1)}"`) === (name === "Pick"),
+    );
+  const body = all.get(name);
+  if (body === undefined || DATA.has(name) || seen.includes(name)) return [];
+  const alias = /^type [^=]*= (.*);$/s.exec(body)?.[1];
+  if (alias !== undefined) return probesOf(alias, all, [...seen, name]);
+  const [head = "", members = ""] = [body.slice(0, body.indexOf("{\n")), body.slice(body.indexOf("{\n") + 1, -1)];
+  if (!head.startsWith("interface ")) return [];
+  const heritage = / extends (.*) $/.exec(head.replace(/^interface \w+<.*>(?= extends | $)/, ""))?.[1] ?? "";
+  const own = membersOf(members, all, [...seen, name]);
+  const inherited = split(heritage, ",").map((parent) => probesOf(parent, all, [...seen, name]));
+  const isOptions = own.length > 0 && inherited.every((probes) => probes.length > 0);
+  return isOptions ? [...own, ...inherited.flat().filter(({ path }) => path !== "")] : [];
+}
+
+/** Returns the probes of an object with these members, none if one is a method or an index. */
+function membersOf(text: string, all: Declarations, seen: readonly string[]): readonly Probe[] {
+  const probes: Probe[] = [{ path: "", value: MISSPELT }];
+  for (const member of split(text, ";")) {
+    const [, name, type] = /^(?:readonly )?([\w$]+)\??: (.*)$/s.exec(member) ?? [];
+    if (name === undefined || type === undefined) return [];
+    for (const { path, value } of probesOf(type, all, seen))
+      probes.push({ path: name + (path === "" || path.startsWith("[") ? path : `.${path}`), value: { [name]: value } });
+  }
+  return probes;
+}
+
+/** True for the type of a function, which has an arrow outside of parentheses. */
+function isFunction(type: string): boolean {
+  let flat = type;
+  for (let before = ""; before !== flat; ) [before, flat] = [flat, flat.replace(/\([^()]*\)/g, "")];
+  return flat.includes("=>");
+}
+
+const info = { name: "a", version: "1" };
+const nothing = () => undefined as never;
+const server = () => new McpServer(info);
+const resource = "https://a.example/mcp";
+const channel = () => createChannelPair()[0];
+const extension = () => new ServerExtension("a.b/c", { serverOnly: true });
+const cluster = memoryCluster();
+
+/** Calls what takes options, with options that a program without types would pass. */
+type Attempt = (options: never) => unknown;
+
+/** Each function, class and method of an entry that takes options, by `<entry> <name>`. */
+const CHECKED: { readonly [where: string]: Attempt } = {
+  "auth-client createAuthSteps": (options) => createAuthSteps(resource, options),
+  "auth-client createBearer": (options: object) => createBearer({ token: nothing, ...options }),
+  "auth-client createOAuth": (options) => createOAuth(options),
+  "auth-client exchangeAtProvider": (options) => exchangeAtProvider(options),
+  "auth-client identityAssertion": (options) => identityAssertion(nothing, options),
+  "auth-issuer createIssuer": (options: object) =>
+    createIssuer({ issuer: "https://b.example", resources: [resource], user: nothing, ...options }),
+  "auth-issuer createMemoryIssuerStore": (options) => createMemoryIssuerStore(options),
+  "auth-issuer createRateLimiter": (options) => createRateLimiter(options),
+  "auth-server introspectionVerifier": (options) => introspectionVerifier(options),
+  "auth-server jwtVerifier": (options) => jwtVerifier(options),
+  "auth-server protect": (options) => protect(options),
+  "client Client.answerWith": async (options) => {
+    await using client = await connect(server());
+    client.answerWith(options);
+  },
+  "client Client.close": async (options) => {
+    await using client = await connect(server());
+    await client.close(options);
+  },
+  "client connect": (options) => connect(server(), options),
+  "client createGroup": (options) => createGroup({ mcpServers: {} }, options),
+  "client loadIcon": (options) => loadIcon({ src: "data:image/png;base64," }, options),
+  "client retry": (options) => retry(options),
+  "cluster authStore": (options) => authStore(cluster, options),
+  "cluster cacheStore": (options) => cacheStore(cluster, options),
+  "cluster createMemoryState": (options) => createMemoryState(options),
+  "cluster memoryCluster": (options) => memoryCluster(options),
+  "cluster sealedCluster": (options) => sealedCluster(cluster, options),
+  "json-schema createValidator": (options) => createValidator(options),
+  "node createGuardedFetch": (options) => createGuardedFetch(options),
+  "node createStdioClientChannel": (options) => createStdioClientChannel(options),
+  "node createStdioServerChannel": (options) => createStdioServerChannel(options),
+  "node diagnoseClient": (options) => connect(server(), diagnoseClient(options)),
+  "node diagnoseServer": (options) => new McpServer(info, diagnoseServer(options)),
+  "node fileResource": (options) => fileResource("folder", options),
+  "node openLoopback": (options) => openLoopback(options),
+  "node serveHttp": (options) => serveHttp(server(), options),
+  "node serveNodeRequest": (options) => serveNodeRequest(server(), nothing(), nothing(), options),
+  "node serveStdio": (options) => serveStdio(server(), options),
+  "node skillCache": (options) => skillCache("folder", options),
+  "node skillFolder": (options) => skillFolder("folder", options),
+  "otel traceClient": (options) => traceClient(options),
+  "otel traceServer": (options) => traceServer(options),
+  "postgres postgresCluster": (options) => postgresCluster(options),
+  "redis redisCluster": (options) => redisCluster(options),
+  "server McpServer": (options) => new McpServer(info, options),
+  "server MemoryBuckets": (options) => new MemoryBuckets(options),
+  "server Server.method": (options) => server().method("a/b", options, nothing),
+  "server Server.onNotification": (options) => server().onNotification("a/b", options, nothing),
+  "server Server.prompt": (options) => server().prompt("a", options, nothing),
+  "server Server.resource": (options) => server().resource("a://b", options, nothing),
+  "server Server.tool": (options) => server().tool("a", options, nothing),
+  "server ServerExtension": (options) => new ServerExtension("a.b/c", options),
+  "server ServerExtension.method": (options) => server().extend(extension().method("a/b", options, nothing)),
+  "server ServerExtension.onNotification": (options) =>
+    server().extend(extension().onNotification("a/b", options, nothing)),
+  "server ServerExtension.resource": (options) => server().extend(extension().resource("a://b", options, nothing)),
+  "skills-client SkillCatalogue": (options) => new SkillCatalogue({}, options),
+  "skills-client SkillsClient": (options) => new SkillsClient(nothing(), options),
+  "skills-server skills": (options) => skills([], options),
+  "sqlite sqliteCluster": (options) => sqliteCluster(options),
+  "state defineState": (options) => defineState("a", options),
+  "tasks-client tasks": (options) => clientTasks(options),
+  "tasks-server tasks": (options) => tasks(options),
+  "testing createArrayExchange": (options) => createArrayExchange(options),
+  "testing withFaults": (options) => withFaults(channel(), options),
+};
+
+/** What takes options and does not check them in this way, with the reason. */
+const OTHERS: readonly (readonly [where: RegExp, reason: string])[] = [
+  [/^\S+ \w*(Error|Problem|Denied)$/, "details of an error"],
+  [/^client (Group|GroupListing|Pages|Client)$/, "is created by a function that checks the options"],
+  [
+    /^(tasks-server TasksExtension|skills-server SkillsExtension|server Server)$/,
+    "is created by what checks the options",
+  ],
+  [/^compat /, "the official SDK ignores unknown members, and programs rely on it; `bowline` is checked by McpServer"],
+  [/^nats /, "experimental"],
+];
+
+/** Types of options of a call. Their names are checked when the call is made, as `unknown-options.test.ts` shows. */
+const CALLS = /^(Tool|Typed)?CallOptions|^(Ask|Read|SkillRead|ListSkills|Task|Watch)Options/;
+
+interface Taker {
+  readonly where: string;
+  readonly type: string;
+  readonly all: Declarations;
+}
+
+/** Everything in the entries that takes options: functions, constructors and methods. */
+function takers(): readonly Taker[] {
+  const found: Taker[] = [];
+  const seen = new Set<string>();
+  const entries = readdirSync(join(root, "api")).map((file) => file.replace(/\.md$/, ""));
+  // The declarations of the server are in other entries too.
+  for (const entry of entries.toSorted((one, other) => Number(other === "server") - Number(one === "server"))) {
+    const { exported, all } = read(entry);
+    for (const [name, body] of exported) {
+      if (seen.has(body) || !/^(function|class) /.test(body)) continue;
+      seen.add(body);
+      const isClass = body.startsWith("class ");
+      const signatures = isClass ? split(body.slice(body.indexOf("{\n") + 1, -1), ";") : [body];
+      for (const signature of signatures) {
+        const method = /^(?:static )?(\w+)(?=[<(])/.exec(signature)?.[1];
+        const where = isClass && method !== "constructor" ? `${entry} ${name}.${method}` : `${entry} ${name}`;
+        for (const type of optionsOf(signature)) {
+          if (CALLS.test(type) || found.some((taker) => taker.where === where)) continue;
+          found.push({ where, type, all });
+        }
+      }
+    }
+  }
+  return found.filter(({ where }) => !OTHERS.some(([other]) => other.test(where)));
+}
+
+/** Returns the types of the parameters of a signature that are options. */
+function optionsOf(signature: string): readonly string[] {
+  const start = signature.search(/\((?![^<]*>\()/);
+  const inside = signature.slice(start + 1, endOf(signature, start));
+  return split(inside, ",").flatMap((parameter) => {
+    const [, name = "", type = ""] = /^(\w+|\{[^}]*\})\??: (.*)$/s.exec(parameter) ?? [];
+    return name === "options" || /(Options|Init|Provider)(<|$)/.test(type) ? [type] : [];
+  });
+}
+
+/** Returns the index of the parenthesis that closes the one at `start`. */
+function endOf(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < text.length; at++) {
+    depth += Number(text[at] === "(") - Number(text[at] === ")");
+    if (depth === 0) return at;
+  }
+  return text.length;
+}
+
+describe("a misspelt option is refused at every depth", () => {
+  const found = takers();
+
+  it("by all that takes options", () => {
+    const known = found.map(({ where }) => where).toSorted();
+    deepEqual(known, Object.keys(CHECKED).toSorted(), "add a new function to CHECKED; it needs assertOptions");
+  });
+
+  for (const { where, type, all } of found) {
+    const probes = probesOf(type, all);
+    it(`${where}, ${probes.length}`, async () => {
+      ok(probes.length > 0, type);
+      for (const { path, value } of probes) await refuses(CHECKED[where] as Attempt, value, path);
+    });
+  }
+
+  it("in what is no parameter of its own: a target, a skill, the rules of a skill", async () => {
+    const { all } = read("client");
+    const probes = probesOf("CommandTarget", all);
+    equal(probes.length, 3);
+    for (const { path, value } of probes)
+      await refuses((options: object) => connect({ command: "none", ...options }), value, path);
+    await using client = await connect(server().tool("a", {}, nothing));
+    const watch = (options: never) => client.watch({ toolsListChanged: true }, options);
+    await refuses(watch, { relisten: MISSPELT }, "relisten");
+    const skill = { frontmatter: { name: "a", description: "b" }, body: "c" };
+    for (const { path, value } of probesOf("AccessOptions", read("server").all))
+      await refuses((options: object) => skills([{ ...skill, ...options }]), value, path);
+  });
+});
+
+async function refuses(attempt: Attempt, options: unknown, path: string): Promise<void> {
+  await rejects(
+    async () => await attempt(options as never),
+    ({ name, message }: Error) => {
+      equal(name, "DefinitionError", `${path}: ${message}`);
+      match(message, /: has no option misspelt\b/, path);
+      ok(path === "" || message.includes(`: ${path}: has`), `${path}: ${message}`);
+      return true;
+    },
+    path,
+  );
+}
