@@ -57,7 +57,7 @@ export interface PostgresClusterOptions {
 }
 
 const OPTIONS: Known<PostgresClusterOptions> = {
-  client: "object",
+  client: [{ object: "any" }, "required"],
   listener: "object",
   schema: "string",
   prefix: "string",

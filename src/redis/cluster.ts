@@ -47,7 +47,7 @@ export interface RedisCluster extends Cluster {
 }
 
 const OPTIONS: Known<RedisClusterOptions> = {
-  client: "object",
+  client: [{ object: "any" }, "required"],
   prefix: "string",
   timeoutMs: "number",
   heartbeatMs: "number",
