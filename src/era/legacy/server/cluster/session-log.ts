@@ -227,7 +227,7 @@ export class SessionLog implements SharedLog {
   #finish(sessionId: string, streamId: string, appended: Promise<unknown>): void {
     this.#trackEnd(
       appended.catch((error: unknown) => {
-        if (!isRefused(error)) throw error;
+        if (isOver(error) || this.#closing.signal.aborted) throw error;
         return this.#insist(logOf(sessionId), streamId, describeRefusal, error);
       }),
     );
