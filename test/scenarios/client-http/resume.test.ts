@@ -106,6 +106,29 @@ proves(
 proves(
   "client-transport:http:reconnect-bounded",
   wire,
+  "a stream that is over with 204 is not resumed again",
+  async (t) => {
+    const clock = new FakeClock();
+    const { script, call } = await sessionWorld(t, { clock });
+    (await script.next("GET")).status(405);
+    const answered = call();
+    (await script.next("tools/call")).stream().raw(PRIMED).end();
+    await clock.started(1);
+    clock.advance(500);
+    (await script.next("GET")).status(204);
+    await rejects(answered, {
+      code: "connection_error",
+      delivery: "answer_lost",
+      message: /the server has ended the stream/,
+    });
+    equal(clock.pending, 0);
+    equal(script.all("GET").length, 2);
+  },
+);
+
+proves(
+  "client-transport:http:reconnect-bounded",
+  wire,
   "resumes that bring nothing are bounded; those that do are not",
   async (t) => {
     const clock = new FakeClock();

@@ -234,6 +234,10 @@ async function openStream(
     const error = await wire.refusedBy(response, what, end);
     return { kind: isPassing(response.status) ? "failed" : "refused", error };
   }
+  if (response.status === 204) {
+    discard(response);
+    return { kind: "refused", error: new ConnectionError(`${what}: the server has ended the stream`, { status: 204 }) };
+  }
   const type = response.headers.get("content-type");
   if (isEventStream(type)) return { kind: "open", response };
   discard(response);
