@@ -113,6 +113,12 @@ export interface ServerLimits {
    */
   readonly maxSubscriptionMs: number;
   /**
+   * Maximum time until a client that opens a second GET stream answers a ping on the first one. Without an answer, the
+   * second stream takes the place of the first.
+   * @default 5_000
+   */
+  readonly streamPingMs: number;
+  /**
    * Maximum number of different changes that wait for a subscriber that does not read.
    * @default 1024
    */
@@ -201,6 +207,7 @@ export const SERVER_LIMITS: ServerLimits = {
   maxSubscriptionsPerPrincipal: 1_000,
   anonymousShare: 0.75,
   maxSubscriptionMs: Number.POSITIVE_INFINITY,
+  streamPingMs: 5_000,
   maxWaitingChanges: 1024,
   maxLoggedEventsPerSession: 1_000,
   maxLoggedCharsPerSession: 4 * 1024 * 1024,

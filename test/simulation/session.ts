@@ -184,9 +184,12 @@ export class ClientSession {
       return undefined;
     }
     if (resumed.head.status === 404) this.#refused(resumed.head, `resumption of call ${call.number}`);
-    else if (resumed.head.status !== 200) {
+    else if (resumed.head.status === 204 && call.cancelledAt !== undefined) {
+      history.settle(call, "cancelled");
+      return undefined;
+    } else if (resumed.head.status !== 200) {
       const isKept = this.#world.now() - lastAt < KEEP_MS && !this.#world.mayHaveEnded(this.record);
-      if (resumed.head.status !== 400 || isKept)
+      if (resumed.head.status !== 204 || isKept)
         history.violate(
           "kept",
           `resumption of call ${call.number} after ${out.lastEventId} gets ${resumed.head.status}`,

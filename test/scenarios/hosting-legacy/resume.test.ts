@@ -18,8 +18,11 @@ import { proves } from "../../support/verifies.js";
 const http = { wire: "legacy-http" };
 
 /** A tool that reports each value that the test feeds it, and returns at the end of them. */
-function createFed(options: ConstructorParameters<typeof LegacyEndpoint>[0] = { resumable: true }) {
-  const endpoint = new LegacyEndpoint(options);
+function createFed(
+  http: ConstructorParameters<typeof LegacyEndpoint>[0] = { resumable: true },
+  options: ConstructorParameters<typeof LegacyEndpoint>[1] = {},
+) {
+  const endpoint = new LegacyEndpoint(http, options);
   const signals: AbortSignal[] = [];
   const feeds = new Map<string, (value: number | "end" | "detach") => Promise<void>>();
   endpoint.server
@@ -229,18 +232,25 @@ proves(
 );
 
 proves("hosting:resume:session-scoped", http, "another session's event is unknown", async () => {
-  const { endpoint } = createFed({ resumable: new MemoryEventLog() });
+  const { endpoint } = createFed({ resumable: new MemoryEventLog() }, { capabilities: { logging: true } });
   const [a, b] = [await endpoint.open(), await endpoint.open()];
   await answer(b.call("own", "quick"));
   const calls = [];
   for (let id = 0; id < 3; id++) calls.push(await status(a.call(id, "quick"), 200));
   const foreign = blocks(calls[2] as (typeof calls)[0])[0]?.id;
-  const refused = await status(b.get(foreign), 400);
-  assert.deepEqual(
-    messages(refused).map(({ error, result, method }) => [error !== undefined, result, method]),
-    [[true, undefined, undefined]],
-  );
+  assert.equal((await status(b.get(foreign), 204)).body(), "");
   await status(a.get(foreign), 200);
+  const listener = a.get();
+  await until(() => blocks(listener).length === 1);
+  endpoint.server.log("info", "for a and b");
+  await until(() => messages(listener).length === 1);
+  const [position, message] = blocks(listener);
+  for (const id of [position?.id, message?.id]) {
+    const stream = b.get(id);
+    await until(() => messages(stream).length > 0);
+    assert.ok(blocks(stream).every((block) => block.id !== message?.id));
+    stream.disconnect();
+  }
 });
 
 proves(
@@ -383,17 +393,73 @@ proves(
   },
 );
 
-proves("hosting:resume:bad-event-id", http, "random, truncated and evicted", async () => {
+proves("hosting:resume:bad-event-id", http, "random, truncated and evicted, of the standalone stream", async () => {
+  const { endpoint } = createFed({ resumable: new MemoryEventLog({ maxLoggedEventsPerSession: 4 }) });
+  endpoint.server.prompt("p", {}, () => "p").resource("r://1", { name: "r" }, () => "r");
+  const client = await endpoint.open();
+  await answer(client.request("s", "resources/subscribe", { uri: "r://1" }));
+  const first = client.get();
+  await until(() => blocks(first).length === 1);
+  const evicted = blocks(first)[0]?.id ?? "";
+  first.disconnect();
+  for (let count = 0; count < 3; count++) await answer(client.call(`evict ${count}`, "quick"));
+  const told = ["tools", "prompts", "resources"].map((kind) => `notifications/${kind}/list_changed`);
+  for (const id of ["nonsense", "g", evicted.slice(0, -1), evicted]) {
+    const stream = client.get(id);
+    await until(() => messages(stream).length >= 4);
+    const methods = messages(stream).map(({ method }) => method);
+    for (const method of [...told, "notifications/resources/updated"]) assert.ok(methods.includes(method), method);
+    endpoint.server.changes.toolsChanged();
+    await until(() => messages(stream).length > methods.length);
+    stream.disconnect();
+  }
+  assert.deepEqual(endpoint.reports, []);
+});
+
+proves("hosting:resume:bad-event-id", http, "of a call's stream: the GET ends, other streams stay", async () => {
   const { endpoint } = createFed({ resumable: new MemoryEventLog({ maxLoggedEventsPerSession: 3 }) });
   const client = await endpoint.open();
+  const listener = client.get();
+  await until(() => listener.status === 200);
   const first = await status(client.call(1, "quick"), 200);
   await answer(client.call(2, "quick"));
   const known = blocks(await status(client.call(3, "quick"), 200))[0]?.id ?? "";
-  for (const id of ["nonsense", known.slice(0, -1), "", blocks(first)[0]?.id ?? ""]) {
-    const refused = await status(client.get(id), 400);
-    assert.ok(messages(refused)[0]?.error !== undefined);
-  }
+  for (const id of [known.slice(0, -1), blocks(first)[0]?.id ?? ""])
+    assert.equal((await status(client.get(id), 204)).body(), "");
   await status(client.get(known), 200);
+  endpoint.server.changes.toolsChanged();
+  await until(() => messages(listener).length === 1);
+});
+
+proves("hosting:resume:nothing-left", http, "after the response, a failure and a cancellation", async () => {
+  const { endpoint, begun } = createFed({ resumable: true });
+  const client = await endpoint.open();
+  const calls = [client.call(1, "quick"), client.request(2, "made/up"), client.call(3, "fed")];
+  await begun(3);
+  await status(client.cancel(3), 202);
+  for (const call of calls) {
+    await call.done;
+    const resumed = await status(client.get(blocks(call).at(-1)?.id), 204);
+    assert.equal(resumed.body(), "");
+  }
+  assert.equal(endpoint.stats.streams, 0);
+});
+
+proves("hosting:resume:position", http, "of a stream without new messages", async () => {
+  const { endpoint, feed, begun } = createFed({ resumable: true });
+  const client = await endpoint.open();
+  const [listener, call] = [client.get(), client.call(1, "fed")];
+  await begun(1);
+  await feed(1, 1);
+  for (const exchange of [listener, call]) {
+    exchange.disconnect();
+    const id = blocks(exchange).at(-1)?.id;
+    const resumed = client.get(id);
+    await until(() => blocks(resumed).length === 1);
+    assert.deepEqual(blocks(resumed), [{ id, data: "" }]);
+    resumed.disconnect();
+  }
+  await feed(1, "end");
 });
 
 proves("hosting:resume:replay-failure-500", http, "reported once, and resumable later", async () => {

@@ -217,14 +217,82 @@ proves("hosting:http:second-sse-rejected", http, "while the first is there", asy
     const [first, second] = [client.get(), client.get()];
     await status(second, 409);
     await until(() => first.status === 200);
-    await status(client.get(), 409);
+    await settle();
+    for (const response of [{ result: {} }, { error: { code: -32601, message: "no" } }, {}]) {
+      const asked = messages(first).length;
+      const other = client.get();
+      await until(() => messages(first).length > asked);
+      const ping = messages(first).at(-1);
+      assert.equal(ping?.method, "ping");
+      assert.equal(other.status, undefined);
+      client.post({ jsonrpc: "2.0", id: ping?.id, ...response });
+      await status(other, 409);
+    }
     endpoint.server.changes.toolsChanged();
-    await until(() => messages(first).length === 1);
+    await until(() => methodsOf(first).at(-1) === "notifications/tools/list_changed");
     first.disconnect();
     const third = client.get();
     await until(() => third.status === 200);
+    for (const { error } of endpoint.reports) assert.match(String(error), /refused with (400|404|409)/);
   }
 });
+
+for (const resumable of [false, true])
+  proves(
+    "hosting:http:second-sse-rejected",
+    http,
+    `a first stream that is dead without a word gives way, with a log: ${resumable}`,
+    async () => {
+      const clock = new FakeClock();
+      const { endpoint } = createServer({ resumable }, { clock });
+      const client = await endpoint.open();
+      const dead = client.get();
+      await until(() => dead.status === 200);
+      endpoint.server.changes.toolsChanged();
+      await until(() => methodsOf(dead).length === 1);
+      const second = client.get();
+      await until(() => methodsOf(dead).at(-1) === "ping");
+      await status(client.get(), 409);
+      clock.advance(4_999);
+      await settle();
+      assert.equal(second.status, undefined);
+      clock.advance(1);
+      await dead.done;
+      // Nobody knows which messages the dead connection took.
+      await until(() => methodsOf(second).includes("notifications/tools/list_changed"));
+      endpoint.server.changes.toolsChanged();
+      await until(() => methodsOf(second).length === 2);
+      assert.ok(!second.body().includes("ping"));
+      for (const { error } of endpoint.reports) assert.match(String(error), /refused with (400|404|409)/);
+    },
+  );
+
+proves(
+  "hosting:http:second-sse-rejected",
+  http,
+  "a GET that waits is answered when the first stream ends",
+  async () => {
+    for (const end of ["gone", "resumed", "session"] as const) {
+      const { endpoint } = createServer({ resumable: true });
+      const client = await endpoint.open();
+      const first = client.get();
+      await until(() => blocks(first).length === 1);
+      const second = client.get();
+      await until(() => methodsOf(first).at(-1) === "ping");
+      if (end === "gone") first.disconnect();
+      if (end === "session") await status(client.delete(), 200);
+      const resumed = end === "resumed" ? client.get(blocks(first)[0]?.id) : undefined;
+      if (resumed !== undefined) {
+        await until(() => methodsOf(resumed).at(-1) === "ping", "the newer stream is asked as well");
+        client.post({ jsonrpc: "2.0", id: messages(resumed).at(-1)?.id, result: {} });
+      }
+      const expected = { gone: 200, resumed: 409, session: 404 }[end];
+      await until(() => second.status !== undefined);
+      assert.equal(second.status, expected);
+      for (const { error } of endpoint.reports) assert.match(String(error), /refused with (400|404|409)/);
+    }
+  },
+);
 
 proves("hosting:http:send-no-listener-noop", http, "it is dropped, or kept for the first to listen", async () => {
   for (const resumable of [false, true]) {

@@ -1,7 +1,7 @@
 // The modern era has no such file: nothing is kept between modern requests.
 
 import type { Deadline, DeadlineQueue } from "../../../call/deadline-queue.js";
-import type { CallLifetime } from "../../../call/lifetime.js";
+import { CallLifetime } from "../../../call/lifetime.js";
 import type { HttpExchange } from "../../../http/exchange.js";
 import type { SseConnection } from "../../../http/sse/connection.js";
 import type { KeepAlive } from "../../../http/sse/keep-alive.js";
@@ -20,8 +20,8 @@ import { invalidRequest, refusal, toClusterRefusal, toConflict } from "./refusal
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./reply.js";
 import { LegacySession, type SessionWire } from "./session.js";
 import type { SessionChange, SessionSharing, SharedSession, Takeover } from "./shared-sessions.js";
-import { type SessionStream, UnknownEvent } from "./stream.js";
-import { SessionStreams, type StreamingSession } from "./streams.js";
+import type { SessionStream } from "./stream.js";
+import { type ReaderState, SessionStreams, type StreamingSession } from "./streams.js";
 
 /** Notifications that every process of a cluster sends by itself. Others come from one process. */
 const TOLD_BY_ALL = /^notifications\/(message|.*(changed|updated))$/;
@@ -135,14 +135,18 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
   }
 
   /** Opens the standalone stream, or resumes a lost stream after `lastEventId` if there is an event log. */
-  listen(exchange: HttpExchange, lastEventId: string | undefined): void {
+  listen(exchange: HttpExchange, lastEventId = ""): void {
     const { log } = this.#streams;
-    const resumed = log !== undefined && lastEventId !== undefined;
-    if (!resumed && this.#shared === undefined && this.#streams.isListening)
-      return refuse(exchange, this.runtime, refusal(409, "The session already has an open GET stream"));
-    if (this.#shared !== undefined) this.protocol.subscriptions.listener = keepOrigin(this.originOf(exchange));
-    const opened = resumed ? this.#streams.resume(exchange, log, lastEventId) : this.#streams.listen(exchange);
+    const opened =
+      log === undefined || lastEventId === ""
+        ? this.#listenAnew(exchange)
+        : this.#streams.resume(exchange, log, lastEventId);
     this.hold(exchange, undefined, opened).catch((error: unknown) => this.#refuseFailed(exchange, error));
+  }
+
+  async #listenAnew(exchange: HttpExchange): Promise<void> {
+    if (!(await this.#streams.listen(exchange)) && !exchange.answered)
+      refuse(exchange, this.runtime, refusal(409, "The session already has an open GET stream"));
   }
 
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
@@ -166,7 +170,38 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
     onProgress?: (params: Params) => void,
   ): Promise<RpcResponse> {
     const stream = this.#streamForRequest(call, method);
-    const send = (frame: string) => stream.send(frame, call?.end);
+    return this.#ask(method, params, lifetime, (frame) => stream.send(frame, call?.end), onProgress);
+  }
+
+  async askReader(): Promise<ReaderState> {
+    const { standalone } = this.#streams;
+    const { clock, limits } = this.runtime;
+    const lifetime = new CallLifetime("ping", { timeoutMs: limits.streamPingMs }, clock);
+    let isGone = false;
+    standalone.onGone(() => {
+      isGone = true;
+      lifetime.abort(new ConnectionError("The GET stream was closed", { delivery: "sent" }));
+    });
+    try {
+      await this.#ask("ping", undefined, lifetime, (frame) => standalone.probe(frame));
+      return "reading";
+    } catch (error) {
+      if (lifetime.aborted) return isGone ? "gone" : "silent";
+      // A malformed response is a sign of life as well.
+      if (error instanceof ProtocolError) return "reading";
+      throw error;
+    } finally {
+      lifetime.close();
+    }
+  }
+
+  async #ask(
+    method: string,
+    params: Params | undefined,
+    lifetime: CallLifetime,
+    send: (frame: string) => void | Promise<void>,
+    onProgress?: (params: Params) => void,
+  ): Promise<RpcResponse> {
     if (this.#shared === undefined) return this.#requests.request(method, params, lifetime, send, onProgress);
     const id = await this.#shared.openQuestion(this);
     try {
@@ -180,7 +215,8 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
     return this.#shared?.save(this, change);
   }
 
-  async takeOver(): Promise<Takeover | undefined> {
+  async takeOver(exchange: HttpExchange): Promise<Takeover | undefined> {
+    this.protocol.subscriptions.listener = keepOrigin(this.originOf(exchange));
     return this.#shared?.takeOver(this);
   }
 
@@ -347,10 +383,8 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
 
   #refuseFailed(exchange: HttpExchange, error: unknown): void {
     const why = toClusterRefusal(error) ?? toConflict(error);
-    if (why !== undefined && !exchange.answered) return refuse(exchange, this.runtime, why);
-    if (!(error instanceof UnknownEvent) || exchange.answered) return refuseFailed(exchange, this.runtime, error);
-    const gone = invalidRequest("Last-Event-ID is not in the event log of this session");
-    refuse(exchange, this.runtime, this.#ended ?? gone);
+    if (why === undefined || exchange.answered) refuseFailed(exchange, this.runtime, error);
+    else refuse(exchange, this.runtime, why);
   }
 }
 

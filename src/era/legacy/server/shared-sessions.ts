@@ -104,6 +104,12 @@ export interface FollowingSession {
   onDisconnected(): void;
 }
 
+/** Event of a stream after which a client resumes it. */
+export interface StreamPlace {
+  readonly streamId: string;
+  readonly after: string;
+}
+
 /** State of a standalone stream when a process becomes its writer. */
 export interface Takeover {
   /** True if changes may not have been written. */
@@ -137,8 +143,8 @@ export interface SessionSharing {
   passOn(session: SharedSession, frame: string): void;
   /** Called when this process writes the standalone stream no longer, since it could not store a message. */
   onLost(session: SharedSession, frame: string): void;
-  /** Answers an exchange with the events of a stream that another process writes. */
-  follow(session: FollowingSession, exchange: HttpExchange, streamId: string, after: string): void;
+  /** Answers an exchange with the events of a stream that another process writes. The response has then begun. */
+  follow(session: FollowingSession, exchange: HttpExchange, place: StreamPlace): Promise<void>;
 }
 
 /** Sessions that an endpoint can serve. */

@@ -9,6 +9,7 @@ import { formatSseEvent, SSE_HEADERS } from "../../../http/sse/writer.js";
 import type { RequestId } from "../../../protocol/jsonrpc/message.js";
 import type { EventLog, LoggedEvent } from "../../../store/event-log.js";
 import type { Busy } from "../../busy.js";
+import { toEventId } from "./event-id.js";
 import { isTakenAway, toConflict } from "./refusals.js";
 import type { SharedLog, Takeover } from "./shared-sessions.js";
 
@@ -34,11 +35,6 @@ export interface StreamOwner {
   onLost(stream: SessionStream, frame: string, reason: unknown): void;
   /** Called with a message that waited for the log when another process became the writer of a stream. */
   onUnwritten(stream: SessionStream, frame: string): void;
-}
-
-/** Thrown if `Last-Event-ID` names an event that the log does not contain. */
-export class UnknownEvent extends Error {
-  override readonly name = "UnknownEvent";
 }
 
 interface Offer {
@@ -74,6 +70,8 @@ export class SessionStream {
   #connection: SseConnection | undefined;
   /** Timer that detaches the connection when its lifetime ends. */
   #old: unknown;
+  /** Called when the connection is closed or replaced. */
+  #onGone: (() => void)[] | undefined;
   /** Exchange that will be answered with this stream when the first message is sent. */
   #offered: Offer | undefined;
   /** Operation of the log in progress. Later operations wait for it. */
@@ -150,13 +148,19 @@ export class SessionStream {
     });
   }
 
-  /** Answers an exchange with the events after `eventId`, and continues with new ones. Replaces an older connection. */
-  async resume(exchange: HttpExchange, eventId: string): Promise<void> {
+  /**
+   * Answers an exchange with the events after the one with this id, and continues with new ones. Replaces an older
+   * connection. If the stream is over and nothing is left, the response is 204, after which clients do not come back.
+   * Resolves with false, without a response, if the log does not contain the event.
+   */
+  async resume(exchange: HttpExchange, id: string): Promise<boolean> {
     const { log, sessionId } = this.#owner;
-    await this.#inTurn(async () => {
-      const missed = await log?.readAfter(sessionId, this.id, eventId);
-      if (missed === undefined) throw new UnknownEvent();
-      this.#replay(exchange, missed);
+    return this.#inTurn(async () => {
+      const missed = await log?.readAfter(sessionId, this.id, id);
+      if (missed === undefined) return false;
+      if (this.#state === "ended" && !missed.some(isMessage)) replyOver(exchange);
+      else this.#replay(exchange, missed, id);
+      return true;
     });
   }
 
@@ -244,6 +248,17 @@ export class SessionStream {
     connection?.end();
   }
 
+  /** Writes a message that concerns the present connection only. The log does not store it. */
+  probe(frame: string): void {
+    this.#write(frame, undefined);
+  }
+
+  /** Calls the listener once, when the present connection is closed or replaced. */
+  onGone(listener: () => void): void {
+    if (this.#connection === undefined) listener();
+    else this.#onGone = [...(this.#onGone ?? []), listener];
+  }
+
   /** Closes the connection but keeps the stream. The client is told when to reconnect. */
   detach(retryMs: number | undefined): void {
     const connection = this.#connection;
@@ -301,18 +316,25 @@ export class SessionStream {
     const connection = this.#connect(exchange, headers);
     if (id !== undefined && this.#owner.primes) {
       const { retryMs } = this.#owner;
-      connection.write(retryMs === undefined ? { id, data: "" } : { id, data: "", retry: retryMs });
+      const event = { id: toEventId(this.id, id), data: "" };
+      connection.write(retryMs === undefined ? event : { ...event, retry: retryMs });
       this.#sentId = id;
     }
     if (this.#state === "ended") connection.end();
   }
 
-  #replay(exchange: HttpExchange, events: readonly LoggedEvent[]): void {
+  /**
+   * Answers an exchange with events. Without any, repeats the position `after`: some clients forget it when they resume,
+   * and would open another stream when the connection is lost.
+   */
+  #replay(exchange: HttpExchange, events: readonly LoggedEvent[], after?: string): void {
     if (exchange.answered) return;
     const connection = this.#connect(exchange, undefined);
     const { primes } = this.#owner;
-    for (const event of events) if (primes || event.data !== "") connection.write(event);
-    this.#sentId = events.at(-1)?.id ?? this.#sentId;
+    const written = events.length === 0 && after !== undefined ? [{ id: after, data: "" }] : events;
+    for (const { id, data } of written)
+      if (primes || data !== "") connection.write({ id: toEventId(this.id, id), data });
+    this.#sentId = written.at(-1)?.id ?? this.#sentId;
     if (this.#state === "ended") connection.end();
   }
 
@@ -340,6 +362,9 @@ export class SessionStream {
     this.#connection = undefined;
     if (this.#old !== undefined) this.#owner.clock.cancel(this.#old);
     this.#old = undefined;
+    const listeners = this.#onGone;
+    this.#onGone = undefined;
+    for (const listener of listeners ?? []) listener();
     this.#owner.onDisconnected();
   }
 
@@ -409,7 +434,7 @@ export class SessionStream {
 
   #write(frame: string, id: string | undefined): void {
     if (this.#connection === undefined) return;
-    this.#connection.write(id === undefined ? { data: frame } : { id, data: frame });
+    this.#connection.write(id === undefined ? { data: frame } : { id: toEventId(this.id, id), data: frame });
     if (id !== undefined) this.#sentId = id;
   }
 
@@ -462,6 +487,16 @@ export class SessionStream {
     this.#turn = turn;
     return result;
   }
+}
+
+/** Responds that a stream is over and nothing is left of it. Clients take it as the end, and do not come back. */
+export function replyOver(exchange: HttpExchange): void {
+  if (!exchange.answered) exchange.reply(204, {});
+}
+
+/** False for an event that only gives the client a position. */
+export function isMessage({ data }: LoggedEvent): boolean {
+  return data !== "";
 }
 
 function ignore(): void {}

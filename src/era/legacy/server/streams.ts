@@ -9,6 +9,7 @@ import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
 import type { EventLog } from "../../../store/event-log.js";
 import type { ServerRuntime } from "../../server-era.js";
 import type { ServerLimits } from "../../server-limits.js";
+import { readEventId } from "./event-id.js";
 import {
   type FollowingSession,
   type SessionSharing,
@@ -16,10 +17,13 @@ import {
   STANDALONE,
   type Takeover,
 } from "./shared-sessions.js";
-import { SessionStream, type StreamOwner, UnknownEvent } from "./stream.js";
+import { replyOver, SessionStream, type StreamOwner } from "./stream.js";
 
 /** First version whose clients accept an event without a message, and reconnect when the server closes a stream. */
 const POLLING_VERSION = "2025-11-25";
+
+/** A reader is silent if it does not answer in time, and gone if its connection was closed or replaced meanwhile. */
+export type ReaderState = "reading" | "silent" | "gone";
 
 /** Session to which the streams belong. */
 export interface StreamingSession {
@@ -32,8 +36,10 @@ export interface StreamingSession {
   onLost(stream: SessionStream, frame: string, reason: unknown): void;
   /** Gives a message on the standalone stream to the process that writes it now. */
   passOn(frame: string): void;
-  /** Makes this process the writer of the standalone stream. */
-  takeOver(): Promise<Takeover | undefined>;
+  /** Makes this process the writer of the standalone stream, which the exchange opens. */
+  takeOver(exchange: HttpExchange): Promise<Takeover | undefined>;
+  /** Asks the client on the standalone stream whether it reads the stream. */
+  askReader(): Promise<ReaderState>;
   /** Called when the standalone stream is connected. If changes may have been missed, the client is told of it. */
   onListening(missed: boolean): void;
 }
@@ -55,7 +61,8 @@ export class SessionStreams implements StreamOwner, FollowingSession {
   /** Streams of unfinished calls, connected or not. */
   readonly #ofCalls = new SmallMap<string, SessionStream>();
   readonly followers = new Map<string, () => void>();
-  #listening = false;
+  /** True while an exchange without a position opens the standalone stream. */
+  #isOpening = false;
   #count = 0;
   /** Number of open connections. */
   connections = 0;
@@ -89,11 +96,6 @@ export class SessionStreams implements StreamOwner, FollowingSession {
     return this.#ofCalls.size + (this.standalone.connected ? 1 : 0);
   }
 
-  /** True if the standalone stream is open or opening. */
-  get isListening(): boolean {
-    return this.#listening || this.standalone.connected;
-  }
-
   createForCall(requests: readonly RequestId[]): SessionStream {
     const stream = new SessionStream(
       `${this.#prefix}${++this.#count}`,
@@ -104,33 +106,56 @@ export class SessionStreams implements StreamOwner, FollowingSession {
     return stream;
   }
 
-  async listen(exchange: HttpExchange): Promise<void> {
-    this.#listening = true;
+  /**
+   * Answers an exchange with the standalone stream, and with the messages that were not written yet. Resolves with false,
+   * without a response, if the client reads the stream on another connection of this process, or is opening it.
+   */
+  async listen(exchange: HttpExchange): Promise<boolean> {
+    if (this.#isOpening) return false;
+    this.#isOpening = true;
     try {
-      const taken = await this.#takeOver();
+      const before = await this.#lastReader();
+      if (before === "reading") return false;
+      if (exchange.answered) return true;
+      const taken = await this.#takeOver(exchange);
       await this.standalone.catchUp(exchange);
-      // The client does not tell which of the messages that another process stored have arrived.
-      this.#onListening(taken?.missed === true || taken?.sentId !== undefined);
+      // The client does not tell which of the messages have arrived that another process stored, or that this process
+      // wrote to a connection that was dead.
+      this.#onListening(before === "silent" || taken?.missed === true || taken?.sentId !== undefined);
     } finally {
-      this.#listening = false;
+      this.#isOpening = false;
     }
+    return true;
   }
 
-  /** Resumes a lost stream after `lastEventId`. Rejects with `UnknownEvent` if the log does not contain the event. */
+  /** Resumes a lost stream after `lastEventId`. */
   async resume(exchange: HttpExchange, log: EventLog, lastEventId: string): Promise<void> {
-    const streamId = await log.find(this.sessionId, lastEventId);
-    if (streamId === undefined) throw new UnknownEvent();
-    if (streamId === STANDALONE) return this.#resumeStandalone(exchange, lastEventId);
+    const { id, isOfCall } = readEventId(lastEventId);
+    const streamId = id === undefined ? undefined : await log.find(this.sessionId, id);
+    if (!isOfCall) return this.#resumeStandalone(exchange, streamId === STANDALONE ? id : undefined);
+    if (id === undefined || streamId === undefined || streamId === STANDALONE) return replyOver(exchange);
     const live = this.#ofCalls.get(streamId);
     if (live === undefined && this.#shared?.log === log)
-      return this.#shared.follow(this, exchange, streamId, lastEventId);
-    await (live ?? this.#createEnded(streamId)).resume(exchange, lastEventId);
+      return this.#shared.follow(this, exchange, { streamId, after: id });
+    if (!(await (live ?? this.#createEnded(streamId)).resume(exchange, id))) replyOver(exchange);
   }
 
-  async #resumeStandalone(exchange: HttpExchange, lastEventId: string): Promise<void> {
-    const taken = await this.#takeOver();
-    await this.standalone.resume(exchange, lastEventId);
-    this.#onListening(taken?.missed === true);
+  /** Returns the state of the last reader of the standalone stream in this process. */
+  async #lastReader(): Promise<ReaderState> {
+    // A gone reader may have been replaced by one that resumes the stream.
+    while (this.standalone.connected) {
+      const state = await this.#session.askReader();
+      if (state !== "gone") return state;
+    }
+    return "gone";
+  }
+
+  /** Resumes the standalone stream. After an event that is not kept, tells that everything may have changed. */
+  async #resumeStandalone(exchange: HttpExchange, id: string | undefined): Promise<void> {
+    const taken = await this.#takeOver(exchange);
+    const isKept = id !== undefined && (await this.standalone.resume(exchange, id));
+    if (!isKept) await this.standalone.catchUp(exchange);
+    this.#onListening(!isKept || taken?.missed === true);
   }
 
   /** Ends the connection if a newer one of another process has taken the stream over. */
@@ -140,8 +165,8 @@ export class SessionStreams implements StreamOwner, FollowingSession {
   }
 
   /** Makes this process the writer of the standalone stream, if another one may be. */
-  async #takeOver(): Promise<Takeover | undefined> {
-    return this.#shared && this.standalone.takeOver(() => this.#session.takeOver());
+  async #takeOver(exchange: HttpExchange): Promise<Takeover | undefined> {
+    return this.#shared && this.standalone.takeOver(() => this.#session.takeOver(exchange));
   }
 
   endAll(): void {

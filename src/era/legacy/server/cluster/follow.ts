@@ -1,6 +1,7 @@
 import type { HttpExchange } from "../../../../http/exchange.js";
 import { SseConnection } from "../../../../http/sse/connection.js";
-import type { FollowingSession } from "../shared-sessions.js";
+import { toEventId } from "../event-id.js";
+import type { FollowingSession, StreamPlace } from "../shared-sessions.js";
 import type { SessionLog } from "./session-log.js";
 
 /**
@@ -11,8 +12,7 @@ export function followStream(
   log: SessionLog,
   session: FollowingSession,
   exchange: HttpExchange,
-  streamId: string,
-  after: string,
+  { streamId, after }: StreamPlace,
 ): void {
   if (exchange.answered) return;
   const { clock, keepAlive, limits, primes, sessionId } = session;
@@ -24,9 +24,14 @@ export function followStream(
   session.followers.get(streamId)?.();
   session.followers.set(streamId, stop);
   session.onConnected();
+  const write = (id: string, data: string) => {
+    if (primes || data !== "") connection.write({ id: toEventId(streamId, id), data });
+  };
   const copy = async () => {
+    // As in `SessionStream`: some clients forget their position when they resume.
+    write(after, "");
     for await (const { id, data } of log.follow(sessionId, streamId, after, stopped.signal)) {
-      if (primes || data !== "") connection.write({ id, data });
+      write(id, data);
       await connection.drained;
     }
   };

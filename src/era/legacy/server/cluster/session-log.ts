@@ -6,7 +6,8 @@ import { formatFailure, formatNotification } from "../../../../protocol/jsonrpc/
 import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
 import type { LoggedEvent } from "../../../../store/event-log.js";
 import type { ServerLimits } from "../../../server-limits.js";
-import { type SharedLog, STANDALONE } from "../shared-sessions.js";
+import { type SharedLog, STANDALONE, type StreamPlace } from "../shared-sessions.js";
+import { isMessage } from "../stream.js";
 import { isLogMessage } from "./recent-frames.js";
 import { isUnknown, untilReached } from "./unknown-outcome.js";
 
@@ -141,6 +142,17 @@ export class SessionLog implements SharedLog {
     eventId: string | undefined,
   ): Promise<readonly LoggedEvent[] | undefined> {
     return (await this.#cluster.logs.readAfter(logOf(sessionId), streamId, eventId))?.map(toEvent);
+  }
+
+  /** True if a stream has ended and has no message after an entry, or does not keep that entry. */
+  async isOver(sessionId: string, { streamId, after }: StreamPlace): Promise<boolean> {
+    const read = async (id?: string) => this.#cluster.logs.readAfter(logOf(sessionId), streamId, id);
+    const left = await read(after);
+    if (left === undefined) return true;
+    if (left.some((entry) => isMessage(toEvent(entry)))) return false;
+    // Without entries after it, that one may be the last.
+    const last = left.at(-1) ?? (await read())?.at(-1);
+    return last?.last === true;
   }
 
   async *follow(

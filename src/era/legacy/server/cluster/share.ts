@@ -12,8 +12,10 @@ import {
   type SessionSharing,
   type SharedSession,
   STANDALONE,
+  type StreamPlace,
   type Takeover,
 } from "../shared-sessions.js";
+import { replyOver } from "../stream.js";
 import { Control, type ControlMessage } from "./control.js";
 import { EarlyMessages } from "./early-messages.js";
 import { followStream } from "./follow.js";
@@ -179,8 +181,9 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     this.#giveUp(session.sessionId);
   }
 
-  follow(session: FollowingSession, exchange: HttpExchange, streamId: string, after: string): void {
-    if (this.log !== undefined) followStream(this.log, session, exchange, streamId, after);
+  async follow(session: FollowingSession, exchange: HttpExchange, place: StreamPlace): Promise<void> {
+    if (this.log === undefined || (await this.log.isOver(session.sessionId, place))) replyOver(exchange);
+    else followStream(this.log, session, exchange, place);
   }
 
   /**
