@@ -6,7 +6,7 @@ import { type RunningHttpServer, serveHttp } from "bowline/node";
 import { McpServer, type ServerOptions } from "bowline/server";
 import { type EventLog, MemoryEventLog } from "#src/store/event-log.js";
 import { until } from "./census.js";
-import { gate } from "./gate.js";
+import { aborted, gate } from "./gate.js";
 import { replaceParts } from "./nodes-world.js";
 import { type AnyClient, anyClients, type Heard } from "./official-clients.js";
 import { RoundRobin } from "./round-robin.js";
@@ -126,7 +126,7 @@ export class StreamsWorld {
     const options: ServerOptions = {
       http: { resumable: log !== "none" && (cluster !== undefined || noting(this.log, this, ms)), retryMs: RETRY_MS },
       capabilities: { logging: true },
-      limits: { streamPingMs: 100 },
+      limits: { streamPingMs: 100, maxLoggedEventsPerSession: 200 },
       onError: () => {},
       ...(cluster !== undefined && { cluster: notingNode(cluster, this.rows, ms), stateKeys }),
     };
@@ -138,6 +138,11 @@ export class StreamsWorld {
         await this.late.opened;
         await ctx.log("info", "late");
         return "late";
+      })
+      .tool("wait", {}, async (_args, ctx) => {
+        void ctx.log("info", "before");
+        this.signals.push(ctx.signal);
+        throw await aborted(ctx.signal);
       })
       .resource("x:y", { name: "x" }, () => "x");
     return server;
@@ -167,11 +172,11 @@ export class StreamsWorld {
     equal(this.proxy.openGets.length, 1, "one GET is open");
   }
 
-  /** Starts a call, and waits until its handler runs. */
-  async begin(): Promise<BegunCall> {
+  /** Starts a call, and waits until its handler runs. `talk` ignores its signal, `wait` does not. */
+  async begin(tool: "talk" | "wait" = "talk"): Promise<BegunCall> {
     const before = this.signals.length;
     const abort = new AbortController();
-    const outcome = this.client.callTool("talk", abort.signal);
+    const outcome = this.client.callTool(tool, abort.signal);
     outcome.catch(() => {});
     await until("the handler runs", () => this.signals.length > before);
     const signal = this.signals.at(-1) as AbortSignal;
