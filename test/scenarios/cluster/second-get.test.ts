@@ -1,7 +1,9 @@
 import { deepEqual, equal } from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { blocks, messages, settle, status, until } from "../../support/legacy-endpoint.js";
-import { at, type Node, NodesWorld } from "../../support/nodes-world.js";
+import type { Logs } from "bowline/cluster";
+import { gate } from "../../support/gate.js";
+import { blocks, messages, settle, status, textOf, until } from "../../support/legacy-endpoint.js";
+import { at, type Node, NodesWorld, replaceParts } from "../../support/nodes-world.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = "legacy-http";
@@ -88,6 +90,37 @@ proves("cluster:stream:nothing-left", { wire }, "answered, failed and cancelled,
   deepEqual(methods(resumed), ["notifications/progress"]);
   deepEqual([one.endpoint.stats.streams, other.endpoint.stats.streams], [0, 0]);
 });
+
+proves(
+  "cluster:stream:resume-anywhere",
+  { wire },
+  "a response that is stored while the stream is looked at",
+  async (t) => {
+    const world = new NodesWorld(t, { resumable: true });
+    const release = gate();
+    const one = world.node(({ server }) => {
+      server.tool("slow", {}, async () => {
+        await release.opened;
+        return "done";
+      });
+    });
+    const other = world.node(undefined, ({ logs }) => {
+      const readAfter: Logs["readAfter"] = async (log, stream, id) => {
+        const entries = await logs.readAfter(log, stream, id);
+        release.open();
+        await settle();
+        return entries;
+      };
+      return { logs: replaceParts(logs, { readAfter }) };
+    });
+    const client = await one.endpoint.open();
+    const call = client.call(1, "slow");
+    await until(() => blocks(call).length === 1, "the position");
+    call.disconnect();
+    const resumed = await status(at(other, client).get(blocks(call)[0]?.id), 200);
+    equal(textOf(messages(resumed).at(-1)), "done");
+  },
+);
 
 proves("cluster:stream:nothing-left", { wire }, "a quiet stream repeats the position, in both processes", async (t) => {
   const [, one, other] = open(t, true);

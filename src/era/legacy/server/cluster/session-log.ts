@@ -149,10 +149,10 @@ export class SessionLog implements SharedLog {
     const read = async (id?: string) => this.#cluster.logs.readAfter(logOf(sessionId), streamId, id);
     const left = await read(after);
     if (left === undefined) return true;
-    if (left.some((entry) => isMessage(toEvent(entry)))) return false;
-    // Without entries after it, that one may be the last.
-    const last = left.at(-1) ?? (await read())?.at(-1);
-    return last?.last === true;
+    if (left.length > 0) return left.at(-1)?.last === true && !left.some((entry) => isMessage(toEvent(entry)));
+    // That entry may be the last one of the stream, or others have come since.
+    const last = (await read())?.at(-1);
+    return last?.id === after && last.last;
   }
 
   async *follow(
