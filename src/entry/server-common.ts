@@ -23,6 +23,7 @@ export type {
   SessionOptions,
   SessionSettings,
   Topics,
+  UnnamedRequest,
 } from "../era/server-era.js";
 export type { ServerLimits } from "../era/server-limits.js";
 export type { SsePaths } from "../era/sse-paths.js";

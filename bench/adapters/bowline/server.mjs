@@ -4,10 +4,19 @@ import { descriptions, extraTools, handlers, hasProgress, hasSlow, info, resourc
 import { Echo, Extra, Slow } from "../../workload/schemas.mjs";
 
 /** A server accepts ten thousand sessions by default. One measurement opens a few more. */
-const sessions = { max: 20_000 };
+const MAX_SESSIONS = 20_000;
+
+/** Creates a server. Older builds had the limit among the options of sessions, which later ones refuse there. */
+function create(http, shared) {
+  try {
+    return new McpServer(info, { http: { ...http, sessions: { max: MAX_SESSIONS } }, ...shared });
+  } catch {
+    return new McpServer(info, { http, limits: { maxSessions: MAX_SESSIONS }, ...shared });
+  }
+}
 
 export function createServer({ json } = {}, shared = {}) {
-  const server = new McpServer(info, { http: { preferJson: json === true, sessions }, ...shared });
+  const server = create({ preferJson: json === true }, shared);
   server.tool("echo", { description: descriptions.echo, input: Echo }, handlers.echo);
   for (const { name, description } of extraTools) server.tool(name, { description, input: Extra }, handlers.extra);
   if (hasProgress) {

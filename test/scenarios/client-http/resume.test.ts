@@ -360,7 +360,7 @@ proves(
     const { progressToken } = received.message.params._meta;
     received.stream().notify("notifications/progress", { progressToken, progress: 1 }, "e1").end();
     await clock.started(1);
-    clock.advance(500);
+    clock.advance(60_000);
     const resumed = await script.next("GET");
     const second = new Promise<void>((resolve) => {
       heard = resolve;

@@ -205,7 +205,7 @@ proves(
     engine.refusal = () => "refused";
     goOn.open();
     await call.done;
-    equal(messages(call).at(-1)?.error?.code, -32603);
+    equal(messages(call).at(-1)?.error?.code, -32006);
     const resumed = at(other, client).get(blocks(call)[0]?.id);
     await until(() => resumed.status === 200, "the resumption");
     await pass(3_000);
@@ -213,6 +213,6 @@ proves(
     engine.refusal = () => undefined;
     await pass(1_100);
     await resumed.done;
-    equal(messages(resumed).at(-1)?.error?.code, -32603);
+    equal(messages(resumed).at(-1)?.error?.code, -32006);
   },
 );

@@ -10,21 +10,30 @@ const ALL = { toolsListChanged: true, promptsListChanged: true, resourcesListCha
 
 type Listening = { readonly client: RecordedClient; readonly settled: () => Promise<string[]> };
 
+/** Resource whose changes mark the end of earlier ones. */
+const MARK = "mark://";
+
+/** Lists the resources without the mark. */
+async function resourcesOf(client: RecordedClient) {
+  return (await client.resources().all()).filter(({ uri }) => uri !== MARK);
+}
+
 /** A client that hears of every change. `settled` tells what came since it was last asked, once all has come. */
 async function listening(world: World, server: McpServer): Promise<Listening> {
   const changed: string[] = [];
   let marked = gate();
+  server.resource(MARK, { name: "mark" }, () => "");
   const client = await world.connect(server, {
     onNotification: ({ method, params }) => {
-      if (params?.uri === "mark://") marked.open();
+      if (params?.uri === MARK) marked.open();
       else if (method.endsWith("list_changed")) changed.push(method.split("/")[1] ?? "");
     },
   });
-  await client.watch({ ...ALL, resources: ["mark://"] });
+  await client.watch({ ...ALL, resources: [MARK] });
   const settled = async () => {
     await Promise.resolve();
     marked = gate();
-    server.changes.resourceUpdated("mark://");
+    server.changes.resourceUpdated(MARK);
     await marked.opened;
     return changed.splice(0);
   };
@@ -159,7 +168,7 @@ verifies("mcpserver:handle:enable-disable", eachWire, async (world) => {
     {
       kind: "resources",
       edit: server.edit.resource("r://1"),
-      size: () => client.resources().all(),
+      size: () => resourcesOf(client),
       use: () => client.readResource("r://1"),
     },
     {
@@ -199,7 +208,7 @@ verifies("mcpserver:resource:handle-update-remove", eachWire, async (world) => {
   deepEqual(await settled(), ["resources"]);
   await gone("r://1");
   equal(await textAt("r://2"), "second");
-  deepEqual(await client.resources().all(), [{ uri: "r://2", name: "r", title: "Two" }]);
+  deepEqual(await resourcesOf(client), [{ uri: "r://2", name: "r", title: "Two" }]);
   const family = server.edit.resource("f://{id}");
   family.update({ uri: "g://{id}" });
   deepEqual(await settled(), ["resources"]);
@@ -209,7 +218,7 @@ verifies("mcpserver:resource:handle-update-remove", eachWire, async (world) => {
   single.remove();
   family.remove();
   deepEqual(await settled(), ["resources"]);
-  deepEqual(await client.resources().all(), []);
+  deepEqual(await resourcesOf(client), []);
   deepEqual(await client.resourceTemplates().all(), []);
   await gone("r://2");
 });
@@ -249,7 +258,7 @@ verifies("mcpserver:register:post-connect", eachWire, async (world) => {
     ["p", "p2"],
   );
   deepEqual(
-    (await client.resources().all()).map(({ name }) => name),
+    (await resourcesOf(client)).map(({ name }) => name),
     ["r", "r2"],
   );
   server.removeTool("t2");
@@ -305,12 +314,12 @@ verifies("mcpserver:reach-through:set-request-handler", eachWire, async ({ conne
     .method("resources/list", {}, () => ({ resources: [{ uri: "own://1", name: "own" }] }));
   const client = await connect(server);
   ok(client.server.capabilities.resources !== undefined);
-  deepEqual(await client.resources().all(), [{ uri: "own://1", name: "own" }]);
+  deepEqual(await resourcesOf(client), [{ uri: "own://1", name: "own" }]);
   equal((await client.callTool("t")).text, "t");
   throws(() => server.resource("r://1", { name: "r" }, () => ""), {
     code: "definition_error",
     message: /resources\/list/,
   });
   throws(() => server.method("tools/call", {}, () => ({})), { code: "definition_error", message: /tools\/call/ });
-  deepEqual(await client.resources().all(), [{ uri: "own://1", name: "own" }]);
+  deepEqual(await resourcesOf(client), [{ uri: "own://1", name: "own" }]);
 });

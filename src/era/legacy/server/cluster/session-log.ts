@@ -1,7 +1,7 @@
 import type { Clock } from "../../../../call/clock.js";
 import type { Cluster, LogEntry, LogOptions, Logs, Writer } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
-import { INTERNAL_ERROR } from "../../../../protocol/jsonrpc/errors.js";
+import { PROCESS_GONE } from "../../../../protocol/jsonrpc/errors.js";
 import { formatFailure, formatNotification } from "../../../../protocol/jsonrpc/format.js";
 import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
 import type { LoggedEvent } from "../../../../store/event-log.js";
@@ -362,7 +362,7 @@ function tooManyPending(): ClusterError {
 /** Writes the error of a request whose response is not in the log. */
 function describeRefusal(id: RequestId): string {
   const message = "The event log refused the response of this request, which may have been carried out";
-  return formatFailure(id, { code: INTERNAL_ERROR, message });
+  return formatFailure(id, { code: PROCESS_GONE, message });
 }
 
 function notWriter(streamId: string): ClusterError {
