@@ -6,21 +6,37 @@ export type Json = Record<string, unknown>;
 /** `input` describes values before, `output` values after the validation. */
 export type Direction = "input" | "output";
 
-/** Deeper parts are not described. Only a lazy schema that creates new schemas without end is that deep. */
+/** Deeper parts are not described, as those of a lazy schema that creates new schemas without end. */
 export const MAX_DEPTH = 64;
 
-/** Schemas that contain the one that is converted, with their places. A schema that contains itself refers to its place. */
+/** Number of parts after which no more are described. A lazy schema may create several new schemas at each depth. */
+const MAX_PARTS = 10_000;
+
+/**
+ * Places of schemas, to which a schema that contains itself refers. A schema without references is described at each place,
+ * since many hosts do not follow them. One with references is described once: schemas that contain each other would
+ * otherwise be described in each order in which they can follow.
+ */
 export class Places {
   readonly #places = new Map<object, string>();
+  #depth = 0;
+  #parts = 0;
+  #references = 0;
 
   /** Converts the schema with this definition at a place. */
   within(definition: object, place: string, convert: () => Json): Json {
     const known = this.#places.get(definition);
-    if (known !== undefined) return { $ref: known };
-    if (this.#places.size > MAX_DEPTH) return {};
+    if (known !== undefined) {
+      this.#references++;
+      return { $ref: known };
+    }
+    if (this.#depth > MAX_DEPTH || ++this.#parts > MAX_PARTS) return {};
+    const before = this.#references;
     this.#places.set(definition, place);
+    this.#depth++;
     const converted = convert();
-    this.#places.delete(definition);
+    this.#depth--;
+    if (this.#references === before) this.#places.delete(definition);
     return converted;
   }
 }

@@ -1,4 +1,4 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { jsonSchemaValidator } from "bowline/json-schema";
 import * as z from "zod";
@@ -152,4 +152,24 @@ test("literals and enums of zod 4 have a type, for hosts that need one", () => {
   deepEqual(convert(z.literal(null)), { type: "null", const: null });
   deepEqual(convert(z.enum(["a", "b"])), { type: "string", enum: ["a", "b"] });
   deepEqual(convert(z.enum({ 0: "Oslo", 1: "Bergen", Oslo: 0, Bergen: 1 } as const)), { type: "number", enum: [0, 1] });
+});
+
+test("schemas of zod 4 that contain each other are described once each", () => {
+  const kinds: z.ZodType[] = Array.from({ length: 8 }, (_, kind) => {
+    const others = Array.from({ length: 8 }, (_, other) => [
+      `to${other}`,
+      z.lazy(() => kinds[other] as z.ZodType).optional(),
+    ]);
+    return z.object({ kind: z.literal(kind), ...Object.fromEntries(others) });
+  });
+  const described = convert(kinds[0] as z.ZodType);
+  ok(JSON.stringify(described).length < 10_000);
+  const check = jsonSchemaValidator.compile(described);
+  equal((check({ kind: 0, to3: { kind: 3, to7: { kind: 7, to3: { kind: 3 } } } }) as readonly unknown[]).length, 0);
+  equal((check({ kind: 0, to3: { kind: 3, to7: { kind: 7, to3: { kind: 4 } } } }) as readonly unknown[]).length, 1);
+});
+
+test("a schema of zod 4 that creates two schemas at each depth is described in part", () => {
+  const endless = (): z.ZodType => z.lazy(() => z.tuple([endless(), endless()]));
+  ok(JSON.stringify(convert(endless())).length < 1_000_000);
 });
