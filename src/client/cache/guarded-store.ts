@@ -1,4 +1,5 @@
 import type { Clock } from "../../call/clock.js";
+import { isThenable } from "../../call/maybe-promise.js";
 import { isObject } from "../../protocol/json.js";
 import { messageOf } from "../../protocol/text.js";
 import type { CacheRecord, CacheStore } from "./store.js";
@@ -12,7 +13,8 @@ const NO_STORE: CacheStore = { get: nothing, set: nothing, delete: nothing };
 
 /**
  * Protects calls from a store that fails. A failed or slow operation counts as a miss and is reported once, until an
- * operation succeeds. So does a malformed record, of which the first is reported. Deleted results are never returned, even if the store fails to delete them.
+ * operation succeeds. A malformed record counts as a miss too, and the first one is reported. Deleted results are never
+ * returned, even if the store fails to delete them.
  */
 export class GuardedStore {
   #store: CacheStore;
@@ -39,7 +41,7 @@ export class GuardedStore {
     const read = (given: unknown) => this.#toRecord(given, findProblem);
     return this.#attempt("read", () => {
       const given: unknown = this.#store.get(key);
-      return given instanceof Promise ? given.then(read) : read(given);
+      return isThenable(given) ? Promise.resolve(given).then(read) : read(given);
     });
   }
 

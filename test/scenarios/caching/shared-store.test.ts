@@ -1,4 +1,5 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { runInNewContext } from "node:vm";
 import { type CacheStore, type ClientCacheOptions, connect, MemoryCacheStore } from "bowline/client";
 import { McpServer, type ServerOptions } from "bowline/server";
 import { FakeClock } from "bowline/testing";
@@ -179,6 +180,23 @@ verifies("caching:client:store-malformed", eachWire, async ({ connect }) => {
   const options = { cache: { store: absent, partition: "p" }, onError: (error: Error) => problems.push(error) };
   await (await connect(server, options)).listTools();
   deepEqual(problems, []);
+});
+
+verifies("caching:client:store-malformed", modern, async (world) => {
+  const inner = new MemoryCacheStore();
+  // Promises of another realm, as some test runners have them, are no instances of Promise.
+  const toForeign = runInNewContext("(value) => Promise.resolve(value)") as <T>(value: T) => Promise<T>;
+  const get = (key: string) => toForeign(inner.get(key));
+  const store = { get, set: inner.set.bind(inner), delete: inner.delete.bind(inner) } as unknown as CacheStore;
+  const { server, seen } = counting();
+  const problems: Error[] = [];
+  const client = await world.connect(server, {
+    cache: { store, partition: "p" },
+    onError: (error) => problems.push(error),
+  });
+  await client.listTools();
+  await client.listTools();
+  deepEqual([seen.lists, problems], [1, []]);
 });
 
 /** Lets time pass, as long as it takes, whenever something waits for the store. */
