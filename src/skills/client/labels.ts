@@ -74,10 +74,11 @@ const LATIN: ReadonlyMap<string, string> = new Map(
 
 /** Returns the same text for names that look the same, also if their letters are of other scripts or invisible. */
 function alike(name: string): string {
+  // Invisible characters are removed first, since they keep the parts of a letter from being composed.
   const letters = name
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, "")
     .normalize("NFKC")
-    .toLowerCase()
-    .replace(/\p{Default_Ignorable_Code_Point}/gu, "");
+    .toLowerCase();
   return [...letters].map((letter) => LATIN.get(letter) ?? letter).join("");
 }
 

@@ -94,14 +94,20 @@ verifies("skills:host:names", eachWire, async ({ connect }) => {
 
 verifies("skills:host:names", "that look the same", eachWire, async ({ connect }) => {
   const alike = ["paypal", "p\u0430yp\u0430l", "\u0440\u0430yp\u0430l", "paypa1", "paypal\u3164"];
+  // A syllable, and its parts with an invisible letter in between.
+  const syllables = ["\uac00", "\u1100\u3164\u1161"];
   const other = ["paypai", "\u0434\u043e\u043c", "pays"];
   const clients: Record<string, RecordedClient> = {};
-  for (const [at, name] of [...alike, ...other].entries()) clients[`s${at}`] = await connect(serving(named(name)));
+  const labelled = [...alike, ...syllables];
+  for (const [at, name] of [...labelled, ...other].entries()) clients[`s${at}`] = await connect(serving(named(name)));
   const { skills: found, collisions } = await new SkillCatalogue(clients, { approve: () => true }).list();
-  deepEqual(found.map(({ label }) => label).sort(), [...alike.map((name, at) => `${name} (s${at})`), ...other].sort());
+  deepEqual(
+    found.map(({ label }) => label).sort(),
+    [...labelled.map((name, at) => `${name} (s${at})`), ...other].sort(),
+  );
   deepEqual(
     collisions.map(({ skills: same }) => same.length),
-    [alike.length],
+    [alike.length, syllables.length],
   );
   const own = new SkillCatalogue({ s1: clients.s1 as RecordedClient }, { approve: () => true, ownNames: ["paypal"] });
   deepEqual(
