@@ -9,11 +9,14 @@ const CANNOT_OPEN = 14;
 
 /**
  * Creates a database that only its owner can read, unless it exists. Takes the rights of others from one that exists and
- * from the files beside it. Throws if that is not possible. File rights do not apply on Windows.
+ * from the files beside it. Throws if that is not possible. Leaves a directory as it is, which SQLite refuses. File rights do
+ * not apply on Windows.
  */
 export function ownFile(path: string, chmod: typeof chmodSync = chmodSync): void {
   if (process.platform === "win32") return;
-  if (modeOf(path) === undefined) create(path);
+  const present = statSync(path, { throwIfNoEntry: false });
+  if (present?.isDirectory()) return;
+  if (present === undefined) create(path);
   const real = realpathSync(path);
   for (const file of [real, ...BESIDE.map((end) => real + end)]) {
     const mode = modeOf(file);

@@ -1,5 +1,15 @@
 import { deepEqual, equal, match, rejects, throws } from "node:assert/strict";
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, watch, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  watch,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -78,8 +88,15 @@ test("a database behind a link is mended with the files beside it", async (t) =>
 test("a link to a file that does not exist is refused, and nothing is left", async (t) => {
   const world = new SqliteWorld(t);
   symlinkSync(join(world.folder, "target.db"), world.path);
-  await rejects(world.node(), { failure: "refused", message: /it is a link to a file that does not exist/ });
+  await rejects(world.node(), { failure: "unavailable", message: /it is a link to a file that does not exist/ });
   deepEqual(readdirSync(world.folder), ["state.db"]);
+});
+
+test("a directory is refused, and keeps its rights", async (t) => {
+  const world = new SqliteWorld(t);
+  mkdirSync(world.path, { mode: 0o755 });
+  await rejects(world.node(), { failure: "unavailable", message: /unable to open database file/ });
+  equal(rightsOf(world.path), "755");
 });
 
 test("a file is refused whose rights cannot be changed", (t) => {
