@@ -84,7 +84,7 @@ export function toSettings(owner: string, options: OAuthOptions, platform: AuthP
     maxStepUps: stepUp === "throw" ? 0 : Math.min(stepUp, MAX_STEP_UPS),
     throwsOnScope: stepUp === "throw",
     deadlineMs: options.deadlineMs ?? 300_000,
-    // A \`fetch\` of the web platform refuses to be called as a method of another object.
+    // A `fetch` of the web platform refuses to be called as a method of another object.
     fetch: (url, init) => fetch(url, init),
     now: options.now ?? Date.now,
     httpFor: (server) => httpFor(server, options, platform),

@@ -1,6 +1,7 @@
 /**
- * Storage of an issuer. Keys have the form `kind:issuer name`, so that several issuers may share a store. Values are plain data that JSON can represent. `expiresAt` is
- * in milliseconds since 1970. Codes, tokens and client secrets are stored as digests, and upstream tokens encrypted.
+ * Storage of an issuer. Keys have the form `kind:issuer name`, so that several issuers may share a store. Values are plain
+ * data that JSON can represent. `expiresAt` is in milliseconds since 1970. Codes, tokens and client secrets are stored as
+ * digests, and upstream tokens encrypted.
  *
  * With Redis use GET, SET PXAT, SET NX PXAT and DEL. A store without eviction can ignore `keeping`.
  */
