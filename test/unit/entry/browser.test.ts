@@ -1,4 +1,4 @@
-import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, rejects, throws } from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as auth from "bowline/auth/client";
 import * as issuer from "bowline/auth/issuer";
@@ -25,6 +25,13 @@ describe("the entries for pages and workers", () => {
     const server = new McpServer({ name: "page", version: "1.0.0" }).tool("greet", {}, () => "hello");
     await using connected = await clientInPage.connect(server);
     equal((await connected.callTool("greet", {})).text, "hello");
+  });
+
+  it("refuse an issuer on Node, where they cannot refuse private addresses", () => {
+    throws(() => issuerInWorker.createIssuer({} as issuer.IssuerOptions), {
+      code: "definition_error",
+      message: /bundled with the condition browser/,
+    });
   });
 
   it("refuse a command, with the remedy", async () => {
