@@ -56,9 +56,9 @@ export function readEnvelope(params: Params | undefined): Envelope | Refusal {
   if (typeof version !== "string") return malformed(`_meta["${VERSION_KEY}"]`, "a protocol version");
   const capabilities = meta[CAPABILITIES_KEY];
   if (!isObject(capabilities)) return malformed(`_meta["${CAPABILITIES_KEY}"]`, "an object of client capabilities");
-  const logLevel = meta[LOG_LEVEL_KEY];
+  const logLevel = meta[LOG_LEVEL_KEY] ?? undefined;
   if (logLevel !== undefined && !isLoggingLevel(logLevel)) return malformed(`_meta["${LOG_LEVEL_KEY}"]`, "a log level");
-  const progressToken = meta.progressToken;
+  const progressToken = meta.progressToken ?? undefined;
   if (progressToken !== undefined && !isRequestId(progressToken)) {
     return malformed("_meta.progressToken", "a string or an integer");
   }

@@ -54,7 +54,8 @@ verifies("protocol:params:null-absent", channelWires, async (world) => {
 
 verifies("protocol:params:null-absent", "in a call that may be repeated", eachWire, async ({ connect }) => {
   const client = await connect(createServer());
-  const params = { name: "show", arguments: null, requestState: null, inputResponses: null };
+  const _meta = { progressToken: null, "io.modelcontextprotocol/logLevel": null };
+  const params = { name: "show", arguments: null, requestState: null, inputResponses: null, _meta };
   deepEqual((await client.request("tools/call", params)).content, [{ type: "text", text: "{}" }]);
 });
 
