@@ -2,6 +2,8 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { test } from "node:test";
 import type { HttpExchange } from "#src/http/exchange.js";
 import type { GateVerdict } from "#src/http/gate.js";
+import type { ServerOptions } from "#src/server/options.js";
+import { gate as createGate } from "../../support/gate.js";
 import { answer, LegacyEndpoint, messages, settle, status, until } from "../../support/legacy-endpoint.js";
 import { modernRequest } from "../../support/modern-request.js";
 import { proves } from "../../support/verifies.js";
@@ -11,8 +13,8 @@ const ID = "hosting:http:anonymous-subscriptions";
 /** A gate that believes the name in a header, if there is one. */
 const gate = (exchange: HttpExchange): GateVerdict => ({ principal: exchange.header("x-user") });
 
-function createWorld(limits: object) {
-  const endpoint = new LegacyEndpoint({ gate }, { limits });
+function createWorld(limits: object, resources: NonNullable<ServerOptions["resources"]> = {}) {
+  const endpoint = new LegacyEndpoint({ gate }, { limits, resources });
   endpoint.server.resource("note://{id}", { name: "note" }, () => "");
   const by = (user: string | undefined, remote?: string) => ({ headers: { "x-user": user }, principal: user, remote });
   return {
@@ -154,3 +156,26 @@ proves(
     await endpoint.server.close();
   },
 );
+
+test("a session that ends, or a request that is cancelled, while its resource is looked up subscribes to nothing", async () => {
+  const heard: string[] = [];
+  const { endpoint, session, listen, open } = createWorld({}, { onSubscribe: (uri) => heard.push(uri) });
+  const [asked, visible] = [{ times: 0 }, createGate<boolean>()];
+  const isSeen = () => {
+    asked.times++;
+    return visible.opened;
+  };
+  endpoint.server.resource("late://one", { name: "late", visible: isSeen }, () => "");
+  const [ended, cancelling] = [await session(), await session()];
+  const request = { uri: "late://one" };
+  ended.request(1, "resources/subscribe", request);
+  cancelling.request(2, "resources/subscribe", request);
+  const stream = listen(["late://one"]);
+  await until(() => asked.times === 3);
+  await status(ended.delete(), 200);
+  await status(cancelling.cancel(2), 202);
+  stream.disconnect();
+  visible.open(true);
+  await settle();
+  deepEqual([open(), heard], [0, []]);
+});

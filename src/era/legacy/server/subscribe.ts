@@ -14,6 +14,8 @@ export function subscribe(call: Call, runtime: ServerRuntime): MaybePromise<Resu
   if (session.mute || runtime.capabilities.resources?.subscribe !== true) throw methodNotFound(call.method);
   const watch = call.params.uri as string;
   return andThen(runtime.hasResource(call, watch), (exists) => {
+    // A session that has ended meanwhile would never unsubscribe.
+    call.end.throwIfAborted();
     if (!exists) throw resourceNotFound(watch);
     session.subscriptions.add(watch, call.origin);
     return share(call, runtime, { watch });

@@ -38,6 +38,7 @@ export function listen(call: Call, runtime: ServerRuntime): MaybePromise<Result>
   assertWithin(limits, "maxClientChars", rest.length, INVALID_PARAMS, "characters beside the URIs");
   const { resourceSubscriptions: wanted = [], ...honoured } = honouredFilter(asked, runtime.capabilities);
   return andThen(existing(runtime, call, wanted), (found) => {
+    call.end.throwIfAborted();
     const filter = { ...honoured, ...(found.length > 0 && { resourceSubscriptions: found }), ...call.topics?.honoured };
     const count = found.length || 1;
     // Others may have subscribed while the resources were looked up.
