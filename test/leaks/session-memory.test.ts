@@ -4,7 +4,7 @@ import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { FakeClock } from "bowline/testing";
 import { takeCensus } from "../support/census.js";
-import { LegacyEndpoint, status, until } from "../support/legacy-endpoint.js";
+import { LegacyEndpoint, messages, status, until } from "../support/legacy-endpoint.js";
 import { modernRequest, VERSION } from "../support/modern-request.js";
 
 const MB = 1024 * 1024;
@@ -95,4 +95,25 @@ test("a subscription of the newer version is refused where it brings more than i
   const opened = ask({ notifications });
   await until(() => opened.status === 200);
   await endpoint.server.close();
+});
+
+test("a GET stream keeps nothing of the GETs that its client was refused", async () => {
+  const endpoint = new LegacyEndpoint({}, { clock: new FakeClock() });
+  const client = await endpoint.open();
+  const stream = client.get();
+  await until(() => stream.status === 200, "the stream");
+  const refuse = async (times: number) => {
+    for (let n = 0; n < times; n++) {
+      stream.chunks.length = 0;
+      const second = client.get();
+      await until(() => messages(stream).length === 1, "the ping");
+      await status(client.post({ jsonrpc: "2.0", id: messages(stream)[0]?.id, result: {} }), 202);
+      await status(second, 409);
+      endpoint.reports.length = 0;
+    }
+    return client;
+  };
+  await refuse(1_000);
+  const grown = await grownBy(() => refuse(6_000));
+  ok(grown < 1, `6000 refused GETs keep ${grown.toFixed(2)} MB`);
 });

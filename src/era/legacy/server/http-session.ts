@@ -178,10 +178,11 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
     const { clock, limits } = this.runtime;
     const lifetime = new CallLifetime("ping", { timeoutMs: limits.streamPingMs }, clock);
     let isGone = false;
-    standalone.onGone(() => {
+    const onGone = () => {
       isGone = true;
       lifetime.abort(new ConnectionError("The GET stream was closed", { delivery: "sent" }));
-    });
+    };
+    standalone.onGone(onGone);
     try {
       await this.#ask("ping", undefined, lifetime, (frame) => standalone.probe(frame));
       return "reading";
@@ -191,6 +192,7 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
       if (error instanceof ProtocolError) return "reading";
       throw error;
     } finally {
+      standalone.offGone(onGone);
       lifetime.close();
     }
   }

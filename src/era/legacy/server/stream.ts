@@ -71,7 +71,7 @@ export class SessionStream {
   /** Timer that detaches the connection when its lifetime ends. */
   #old: unknown;
   /** Called when the connection is closed or replaced. */
-  #onGone: (() => void)[] | undefined;
+  #onGone: Set<() => void> | undefined;
   /** Exchange that will be answered with this stream when the first message is sent. */
   #offered: Offer | undefined;
   /** Operation of the log in progress. Later operations wait for it. */
@@ -253,10 +253,15 @@ export class SessionStream {
     this.#write(frame, undefined);
   }
 
-  /** Calls the listener once, when the present connection is closed or replaced. */
+  /** Calls the listener once, when the present connection is closed or replaced, unless `offGone` removes it before. */
   onGone(listener: () => void): void {
-    if (this.#connection === undefined) listener();
-    else this.#onGone = [...(this.#onGone ?? []), listener];
+    if (this.#connection === undefined) return listener();
+    this.#onGone ??= new Set();
+    this.#onGone.add(listener);
+  }
+
+  offGone(listener: () => void): void {
+    this.#onGone?.delete(listener);
   }
 
   /** Closes the connection but keeps the stream. The client is told when to reconnect. */
