@@ -2,7 +2,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { ClusterFailure } from "bowline/cluster";
 import { withoutRoom } from "../../support/full-cluster.js";
-import { gate } from "../../support/gate.js";
+import { aborted, gate } from "../../support/gate.js";
 import { answer, blocks, isDone, messages, settle, status, textOf, until } from "../../support/legacy-endpoint.js";
 import { at, NodesWorld } from "../../support/nodes-world.js";
 import { proves } from "../../support/verifies.js";
@@ -29,6 +29,14 @@ function open(t: TestContext, http: { readonly resumable?: boolean } = { resumab
           await ctx.progress(1, 2, "half");
           await ctx.progress(2, 2, "all");
           return "worked";
+        });
+        server.tool("late", {}, async () => {
+          await goOn.opened;
+          return "late";
+        });
+        server.tool("wait", {}, async (_args, ctx) => {
+          reached.open();
+          throw await aborted(ctx.signal);
         });
         server.tool("sample", {}, async (_args, ctx) => {
           const { content } = await ctx.sample({ messages: [], maxTokens: 1 });
@@ -147,6 +155,33 @@ proves(
     await resumed.done;
     deepEqual(told(resumed), ["half", "all", "worked"]);
     equal(one.endpoint.stats.streams, 0);
+  },
+);
+
+proves(
+  "cluster:engine-full:running",
+  { wire },
+  "a batch whose last request is cancelled gives its client the other response after a moment",
+  async (t) => {
+    const { nodes, engine, reached, goOn, pass } = open(t);
+    const client = await nodes[0].endpoint.open("2025-03-26");
+    const requestOf = (id: number, name: string) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name } });
+    const both = client.post([requestOf(1, "wait"), requestOf(2, "late")]);
+    await reached.opened;
+    engine.refusal = () => "unavailable";
+    goOn.open();
+    await settle();
+    await status(client.cancel(1), 202);
+    equal(await isDone(both), false);
+    await pass(WAIT_MS + 100);
+    equal(await isDone(both), true);
+    deepEqual(
+      messages(both).map(({ id }) => id),
+      [2],
+    );
+    engine.refusal = () => undefined;
+    await pass(1_100);
+    equal(nodes[0].endpoint.stats.streams, 0);
   },
 );
 

@@ -215,10 +215,7 @@ export class SessionStream {
         this.#last = undefined;
         this.end();
       });
-      if (this.#owner.sharedLog !== undefined)
-        this.#worked(turn).then((isWorked) => {
-          if (!isWorked) this.#answerUnstored();
-        });
+      this.#answerAfter(turn);
     }
     return true;
   }
@@ -238,6 +235,7 @@ export class SessionStream {
     if (this.#turn === undefined || this.#state !== "open") return this.end();
     this.#state = "finishing";
     this.#turn.then(() => this.end());
+    this.#answerAfter(this.#turn);
   }
 
   /** Stops writing, since another process writes this stream now. */
@@ -384,6 +382,14 @@ export class SessionStream {
     if (turn === undefined) stored();
     else turn.then(stored);
     return turn;
+  }
+
+  /** Ends the connection without waiting for a log that does not do the work for a while. */
+  #answerAfter(turn: Promise<unknown>): void {
+    if (this.#owner.sharedLog === undefined) return;
+    this.#worked(turn).then((isWorked) => {
+      if (!isWorked) this.#answerUnstored();
+    });
   }
 
   /**
