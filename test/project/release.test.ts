@@ -6,13 +6,15 @@ import { parse } from "yaml";
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
 
 interface Step {
+  readonly id?: string;
   readonly uses?: string;
   readonly run?: string;
   readonly with?: Readonly<Record<string, unknown>>;
 }
 
 interface Job {
-  readonly needs?: string;
+  readonly needs?: readonly string[];
+  readonly outputs?: Readonly<Record<string, string>>;
   readonly environment?: string;
   readonly permissions?: Readonly<Record<string, string>>;
   readonly strategy?: { readonly "fail-fast": boolean; readonly matrix: Readonly<Record<string, readonly string[]>> };
@@ -31,6 +33,9 @@ const jobOf = ({ jobs }: Workflow, name: string) => jobs[name] as Job;
 const runsOf = ({ steps }: Job) => steps.flatMap(({ run }) => run ?? []);
 const actionsOf = ({ steps }: Job) => steps.flatMap(({ uses }) => uses?.split("@")[0] ?? []);
 
+/** Returns the expression of a workflow for this value. */
+const expression = (path: string) => `$${`{{ ${path} }}`}`;
+
 test("the package says where it comes from, and is published with a proof of it", () => {
   const { repository, homepage, bugs, publishConfig } = JSON.parse(read("package.json"));
   equal(repository.url, `git+${homepage}.git`);
@@ -38,33 +43,33 @@ test("the package says where it comes from, and is published with a proof of it"
   deepEqual(publishConfig, { access: "public", provenance: true });
 });
 
-test("the tarball of a release is made of the tagged commit before other code runs, and published after all checks", () => {
+test("the tarball of a release is made of the tagged commit where no other code runs, and published after all checks", () => {
   const release = workflow("release.yml");
   deepEqual(Object.keys(release.on), ["release"]);
-  deepEqual(Object.keys(release.jobs), ["build", "publish"]);
-  const build = jobOf(release, "build");
-  const [tag, ...runs] = runsOf(build);
+  deepEqual(Object.keys(release.jobs), ["package", "test", "publish"]);
+  const job = jobOf(release, "package");
+  const [tag, ...runs] = runsOf(job);
   ok(tag?.includes("package.json"));
-  deepEqual(
-    runs.filter((run) => !run.startsWith("sudo apt-get")),
-    [
-      "npm ci --ignore-scripts",
-      "npm run package",
-      "npm pack ./build/package --ignore-scripts --pack-destination build",
-      ".ci/run",
-    ],
-  );
-  const handOver = build.steps.findIndex(({ uses }) => uses?.startsWith("actions/upload-artifact@"));
-  const checks = build.steps.findIndex(({ run }) => run === ".ci/run");
-  ok(handOver > 0 && handOver < checks, "no install script or test has run before the tarball is handed over");
-  equal(build.steps[handOver]?.with?.["if-no-files-found"], "error");
-  equal(jobOf(release, "publish").needs, "build");
+  deepEqual(runs, [
+    "npm ci --ignore-scripts",
+    "npm run package",
+    "npm pack ./build/package --ignore-scripts --pack-destination build",
+  ]);
+  const upload = job.steps.at(-1);
+  ok(upload?.uses?.startsWith("actions/upload-artifact@"));
+  equal(upload?.with?.["if-no-files-found"], "error");
+  deepEqual(job.outputs, { artifact: expression(`steps.${upload?.id}.outputs.artifact-id`) });
+  equal(runsOf(jobOf(release, "test")).at(-1), ".ci/run");
+  const publish = jobOf(release, "publish");
+  deepEqual(publish.needs, ["package", "test"]);
+  const download = publish.steps.find(({ uses }) => uses?.startsWith("actions/download-artifact@"));
+  deepEqual(download?.with, { "artifact-ids": expression("needs.package.outputs.artifact"), path: "package" });
 });
 
 test("the job that may publish runs nothing but the publication of the tarball, and holds no token", () => {
   const release = workflow("release.yml");
   deepEqual(release.permissions, { contents: "read" });
-  equal(jobOf(release, "build").permissions, undefined, "tests and install scripts have no further rights");
+  equal(jobOf(release, "test").permissions, undefined, "tests and install scripts have no further rights");
   const publish = jobOf(release, "publish");
   deepEqual(publish.permissions, { "id-token": "write" });
   equal(publish.environment, "release");
