@@ -1,6 +1,6 @@
 import { AbortSwitch } from "../call/abort-switch.js";
 import { pause } from "../call/abortable.js";
-import { type Backoff, backoffMs } from "../call/backoff.js";
+import { askedMs, type Backoff, backoffMs } from "../call/backoff.js";
 import type { Clock } from "../call/clock.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import type { ClientResult, ConnectionCall } from "../era/client-era.js";
@@ -54,7 +54,7 @@ export async function answerInput(
   return result;
 }
 
-/** Delays before a round is sent again, if the server requests none. */
+/** Delays before a round is sent again. The server may request longer ones, up to the maximum. */
 const RESEND: Backoff = { delayMs: 250, maxDelayMs: 30_000 };
 
 /**
@@ -68,7 +68,7 @@ async function sendRound(request: ConnectionCall, lifetime: CallLifetime, rounds
       return await rounds.send(request);
     } catch (error) {
       if (!isPassing(error) || !error.retrySafe || failures >= limits.maxResends) throw afterFirstAnswer(error);
-      const ms = Math.max(backoffMs(failures, RESEND), error.retryAfterMs ?? 0);
+      const ms = Math.max(backoffMs(failures, RESEND), askedMs(error, RESEND));
       if (ms >= lifetime.leftMs) throw afterFirstAnswer(error);
       await rounds.offWire(() => wait(ms, lifetime, clock));
     }

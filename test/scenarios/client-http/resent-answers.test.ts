@@ -140,6 +140,18 @@ proves(id, modern, "a call does not wait beyond its deadline, and ends with its 
   equal(shop.rounds().length, 2);
 });
 
+proves(id, modern, "a server that names a long time does not hold a call for as long", async (t) => {
+  const shop = await openShop(t, (received, attempt) => {
+    if (attempt === 1) refuse(received, 503, { "retry-after": "86400" });
+    else received.result(done);
+  });
+  const endless = Number.POSITIVE_INFINITY;
+  const call = shop.call({ timeoutMs: endless, deadlineMs: endless });
+  await waits(shop.clock, 1, call, 30_000);
+  shop.clock.advance(30_000);
+  equal((await call).text, "done");
+});
+
 for (const [what, status, headers] of [
   ["a refusal that names no time", 503, {}],
   ["a failure", 500, { "retry-after": "1" }],
