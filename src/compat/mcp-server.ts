@@ -191,7 +191,7 @@ export class CompatServer {
     callback: unknown,
   ): RegisteredTool {
     const { inputSchema: paramsSchema, ...others } = options;
-    const given: ToolParts = { name, ...others, paramsSchema, callback };
+    const given: ToolParts = { ...others, name, paramsSchema, callback };
     const { name: _, handler, ...definition } = this.#toTool(given);
     this.bowline.tool(name, definition, handler);
     return toRegistration(this.bowline.edit.tool(name), given, (given) => this.#toTool(given)) as RegisteredTool;
@@ -202,7 +202,7 @@ export class CompatServer {
     options: CompatPromptOptions<A>,
     callback: CompatPromptHandler<A>,
   ): RegisteredPrompt {
-    const given: PromptParts = { name, ...options, callback };
+    const given: PromptParts = { ...options, name, callback };
     const { name: _, handler, ...definition } = this.#toPrompt(given);
     this.bowline.prompt(name, definition, handler);
     return toRegistration(this.bowline.edit.prompt(name), given, (given) => this.#toPrompt(given)) as RegisteredPrompt;
@@ -295,7 +295,9 @@ export class CompatServer {
     return this.registerResource(name, where as string, objects[0] ?? {}, handler);
   }
 
-  #toTool({ name, paramsSchema, outputSchema, _meta: meta, callback, ...shown }: ToolParts) {
+  // The official SDK ignores members that it does not know, so only those that it knows are passed on.
+  #toTool({ name, title, description, annotations, icons, task, ...parts }: ToolParts) {
+    const { paramsSchema, outputSchema, _meta: meta, callback } = parts;
     // The handler of a tool without a schema gets no arguments. The tool accepts any, as with a schema without members.
     const input = toObjectSchema(paramsSchema ?? {});
     const output = outputSchema && toObjectSchema(outputSchema);
@@ -308,29 +310,34 @@ export class CompatServer {
       );
       return isInputRequired(result) ? result : toolResult(result ?? {});
     };
-    return defined({ ...shown, name, input, output, meta, handler });
+    const hints = annotations && knownHints(annotations);
+    return defined({ name, title, description, annotations: hints, icons, task, input, output, meta, handler });
   }
 
-  #toPrompt({ name, argsSchema, _meta: meta, callback, ...shown }: PromptParts) {
+  #toPrompt({ name, title, description, icons, argsSchema, _meta: meta, callback }: PromptParts) {
     const details = argsSchema && {
       arguments: toObjectSchema(argsSchema),
       complete: completersOf(argsSchema, this.#toCompleter),
     };
     const handler = (args: unknown, ctx: Context) =>
       this.#runner.run<GetPromptResult>(ctx, callback, argsSchema === undefined ? [] : [args]);
-    return defined({ ...shown, ...details, name, meta, handler });
+    return defined({ ...details, name, title, description, icons, meta, handler });
   }
 
   #toResource({ name, title, uri, template, metadata, callback }: ResourceParts) {
-    const { _meta: meta, ...shown } = metadata;
+    const { description, mimeType, size, annotations, icons, _meta: meta } = metadata;
     const handler = (variables: unknown, ctx: Context, read: string) => {
       const place = new URL(read);
       return this.#runner.run<ReadResourceResult>(ctx, callback, template === undefined ? [place] : [place, variables]);
     };
     return {
-      ...NO_METADATA,
-      ...shown,
-      ...(title !== undefined && { title }),
+      title: title ?? metadata.title,
+      // An update of the metadata clears what the new metadata does not have.
+      description,
+      mimeType,
+      size,
+      annotations,
+      icons,
       ...(template && this.#liveParts(template)),
       name,
       uri: template?.uriTemplate ?? (uri as string),
@@ -385,16 +392,6 @@ export class CompatServer {
   }
 }
 
-/** Members of a resource that an update of its metadata clears, unless the new metadata has them. */
-const NO_METADATA = {
-  title: undefined,
-  description: undefined,
-  mimeType: undefined,
-  size: undefined,
-  annotations: undefined,
-  icons: undefined,
-};
-
 interface ToolParts
   extends Omit<CompatToolOptions<SchemaOrShape | undefined, SchemaOrShape | undefined>, "inputSchema"> {
   readonly name: string;
@@ -423,6 +420,12 @@ function readOverload(rest: readonly unknown[]) {
   const description = typeof rest[0] === "string" ? rest[0] : undefined;
   const objects = rest.slice(description === undefined ? 0 : 1, -1) as readonly (object | undefined)[];
   return { description, objects, handler };
+}
+
+/** Returns the annotations that the protocol has. */
+function knownHints({ title, ...hints }: ToolAnnotations): ToolAnnotations {
+  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = hints;
+  return defined<ToolAnnotations>({ title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint });
 }
 
 /** True for a schema, and for an object whose members are all schemas. An empty object is a shape without members. */

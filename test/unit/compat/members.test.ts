@@ -139,3 +139,27 @@ test("an error of oninitialized goes to stderr if nobody listens for errors", as
     equal(heard, "heard TypeError");
   }
 });
+
+test("members of definitions that the protocol does not have are ignored", async () => {
+  const more = { inputSchemaRef: "a" };
+  const server = new McpServer(INFO);
+  const annotations = { readOnlyHint: true, audience: ["user"] };
+  const content = () => ({ content: [{ type: "text" as const, text: "done" }] });
+  const tool = server.registerTool(
+    "a",
+    { ...more, execution: { taskSupport: "forbidden" }, annotations } as object,
+    content,
+  );
+  tool.update({ ...more, description: "b" });
+  server.tool("c", annotations, content);
+  server.registerPrompt("a", { ...more, name: "z" } as object, () => ({ messages: [] }));
+  server.registerResource("a", "a://b", { ...more, uri: "a://z", name: "z" } as object, () => ({ contents: [] }));
+  await using client = await connect(server.bowline);
+  const [a, c] = await client.tools().all();
+  deepEqual([a?.name, a?.description, a?.annotations], ["a", "b", { readOnlyHint: true }]);
+  deepEqual([c?.name, c?.annotations], ["c", { readOnlyHint: true }]);
+  equal((await client.callTool("a")).text, "done");
+  const [prompt] = await client.prompts().all();
+  const [resource] = await client.resources().all();
+  deepEqual([prompt?.name, resource?.name, resource?.uri], ["a", "a", "a://b"]);
+});
