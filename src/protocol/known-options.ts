@@ -128,10 +128,12 @@ export function withDefaults<Limits extends object>(given: Partial<Limits> = {},
 
 function assertMembers(checked: Checked, path: string, given: object, known: Description): void {
   const place = path && `${path}.`;
-  for (const [name, value] of Object.entries(given)) {
-    if (Object.hasOwn(known, name)) {
-      if (value !== undefined) assertKind(checked, place + name, value, known[name] as AnyKind);
-    } else if (isPlain(given)) throw unknown(checked, path, name, known);
+  if (isPlain(given))
+    for (const name of Object.keys(given)) if (!Object.hasOwn(known, name)) throw unknown(checked, path, name, known);
+  // Options that are inherited, or that a class computes, are read like others.
+  for (const name in known) {
+    const value = (given as Description)[name];
+    if (value !== undefined) assertKind(checked, place + name, value, known[name] as AnyKind);
   }
   for (const name in known) {
     const kind = known[name];

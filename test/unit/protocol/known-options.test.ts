@@ -94,6 +94,13 @@ describe("options are compared with their description", () => {
       { guard: Object.assign(new Guard(), { scopes: "a" }) },
       "f: guard.scopes must be of type array or function, got string",
     );
+    refuses(Object.create({ guard: { scope: ["a"] } }), "f: guard: has no option scope; did you mean scopes?");
+    class Computed {
+      get size() {
+        return "5";
+      }
+    }
+    refuses(new Computed(), "f: size must be of type number, got string");
     class Empty {}
     refuses({ guard: new Empty() }, "f: guard.scopes is missing");
   });
