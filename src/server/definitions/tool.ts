@@ -81,8 +81,10 @@ export interface ToolOptions<I extends AnySchema | undefined = undefined, O exte
   readonly validator?: JsonSchemaValidator;
 }
 
+const TASK_SUPPORT: readonly TaskSupport[] = ["optional", "required"];
+
 const TOOL_TASK: Known<ToolTaskOptions> = {
-  support: "string",
+  support: [{ string: TASK_SUPPORT }],
   promoteAfterMs: "number",
   restartable: "boolean",
   attempts: "number",
@@ -100,7 +102,7 @@ export const TOOL_OPTIONS: Known<AnyToolOptions> = {
     idempotentHint: "boolean",
     openWorldHint: "boolean",
   },
-  task: [{ string: "any", object: TOOL_TASK }],
+  task: [{ string: TASK_SUPPORT, object: TOOL_TASK }],
   timeoutMs: "any",
   concurrency: "any",
   maxWaiting: "any",

@@ -386,6 +386,9 @@ describe("an option of a wrong kind is refused where it is written", () => {
       (server() as unknown as Record<string, Untyped>)[kind]?.("a:b", options, handler);
     refuses(define("tool", { description: 5 }), 'tool "a:b": description must be of type string, got number');
     refuses(define("tool", { visible: true }), 'tool "a:b": visible must be of type function, got boolean');
+    const words = '"optional" or "required"';
+    refuses(define("tool", { task: "optinal" }), `tool "a:b": task must be ${words}, got "optinal"`);
+    refuses(define("tool", { task: { support: "any" } }), `tool "a:b": task.support must be ${words}, got "any"`);
     refuses(define("prompt", { complete: handler }), 'prompt "a:b": complete must be of type object, got function');
     refuses(define("resource", { name: "a", list: [] }), 'resource "a:b": list must be of type function, got array');
     refuses(define("method", { sealState: "no" }), 'method "a:b": sealState must be of type boolean, got string');
