@@ -128,6 +128,8 @@ export function withDefaults<Limits extends object>(given: Partial<Limits> = {},
 
 function assertMembers(checked: Checked, path: string, given: object, known: Description): void {
   const place = path && `${path}.`;
+  if (Symbol.iterator in given)
+    throw new DefinitionError(`${checked.owner}: ${path || "the options"} must be an object, got a ${tagOf(given)}`);
   if (isPlain(given))
     for (const name of Object.keys(given)) if (!Object.hasOwn(known, name)) throw unknown(checked, path, name, known);
   // Options that are inherited, or that a class computes, are read like others.
@@ -180,6 +182,11 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? "array" : Number.isNaN(value) ? "NaN" : typeof value;
 }
 
+/** Returns the name of the kind of an object, such as Map. */
+function tagOf(value: object): string {
+  return Object.prototype.toString.call(value).slice("[object ".length, -1);
+}
+
 /** False for an instance of a class, which may have members of its own. */
 function isPlain(given: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(given);
@@ -188,7 +195,7 @@ function isPlain(given: object): boolean {
 
 function unknown(checked: Checked, path: string, name: string, known: Description): DefinitionError {
   const hint = hintFor(checked, path, name, known);
-  return new DefinitionError(`${checked.owner}: ${path && `${path}: `}has no option ${name}${hint}`);
+  return new DefinitionError(`${checked.owner}: ${path && `${path}: `}unknown option ${name}${hint}`);
 }
 
 /** Suggests the option that was probably meant: another name for it, a similar one, or the same name at another depth. */

@@ -320,8 +320,8 @@ async function refuses(attempt: Attempt, options: unknown, path: string): Promis
     async () => await attempt(options as never),
     ({ name, message }: Error) => {
       equal(name, "DefinitionError", `${path}: ${message}`);
-      match(message, /: has no option misspelt\b/, path);
-      ok(path === "" || message.includes(`: ${path}: has`), `${path}: ${message}`);
+      match(message, /: unknown option misspelt\b/, path);
+      ok(path === "" || message.includes(`: ${path}: unknown`), `${path}: ${message}`);
       return true;
     },
     path,

@@ -58,7 +58,7 @@ verifies("elicitation:capability:per-mode", eachWire, async ({ connect }) => {
   for (const elicitation of [{}, { form: {} }, { url: {} }]) {
     // @ts-expect-error capabilities with handlers are declared by the handlers
     const declared = connect(new McpServer(me), { capabilities: { elicitation } });
-    await rejects(declared, /capabilities: has no option elicitation; use onElicit or onElicitUrl/);
+    await rejects(declared, /capabilities: unknown option elicitation; use onElicit or onElicitUrl/);
   }
 });
 

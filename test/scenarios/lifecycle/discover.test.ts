@@ -47,7 +47,7 @@ verifies("lifecycle:discover:supported-versions", modernWires, async (world: Wor
 verifies("lifecycle:discover:capabilities-from-handlers", modernWires, async ({ connect }: World) => {
   const extensions = { "com.example/x": { a: 1 } };
   // Tasks are a capability of 2025-11-25 only. Their extension declares it.
-  throws(() => new McpServer(me, { capabilities: { tasks: { list: {} } } as object }), /has no option tasks/);
+  throws(() => new McpServer(me, { capabilities: { tasks: { list: {} } } as object }), /unknown option tasks/);
   const server = new McpServer(me, { capabilities: { extensions } });
   const client = await connect(server);
   const seen = async () => (await client.discover()).capabilities;

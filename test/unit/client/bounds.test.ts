@@ -20,7 +20,7 @@ test("a limit that is none is refused by its name, and what is not given has its
   const server = new McpServer({ name: "s", version: "1" });
   await rejects(
     connect(server, { limits: { maxPage: 1 } as object }),
-    /limits: has no option maxPage; did you mean maxPages/,
+    /limits: unknown option maxPage; did you mean maxPages/,
   );
   await rejects(connect(server, { limits: { maxTools: -1 } }), /limits.maxTools must be a number/);
   await rejects(connect(server, { limits: { maxTools: Number.NaN } }), /limits.maxTools must be a number/);

@@ -26,48 +26,48 @@ async function rejects(define: () => unknown, message: string | RegExp): Promise
 
 describe("an option that does not exist is refused where it is written", () => {
   it("of a server, with what may have been meant", () => {
-    refuses(() => build({ instruction: "x" }), "McpServer: has no option instruction; did you mean instructions?");
-    refuses(() => build({ onerror: handler }), "McpServer: has no option onerror; did you mean onError?");
-    refuses(() => build({ colour: "red" }), "McpServer: has no option colour");
+    refuses(() => build({ instruction: "x" }), "McpServer: unknown option instruction; did you mean instructions?");
+    refuses(() => build({ onerror: handler }), "McpServer: unknown option onerror; did you mean onError?");
+    refuses(() => build({ colour: "red" }), "McpServer: unknown option colour");
     refuses(
       () => build({ http: { allowedHost: ["a"] } }),
-      "McpServer: http: has no option allowedHost; did you mean allowedHosts?",
+      "McpServer: http: unknown option allowedHost; did you mean allowedHosts?",
     );
     const modern = ModernServer as unknown as new (...given: unknown[]) => unknown;
-    refuses(() => new modern(info, { pagesize: 3 }), "McpServer: has no option pagesize; did you mean pageSize?");
+    refuses(() => new modern(info, { pagesize: 3 }), "McpServer: unknown option pagesize; did you mean pageSize?");
     refuses(() => new modern(info, null), "McpServer: the options must be an object");
   });
 
   it("of a tool, prompt, resource, method or notification", () => {
     const define = (kind: "tool" | "prompt" | "resource" | "method" | "onNotification", options: object) => () =>
       (server() as unknown as Record<string, Untyped>)[kind]?.("a:b", options, handler);
-    refuses(define("tool", { desciption: "" }), 'tool "a:b": has no option desciption; did you mean description?');
-    refuses(define("prompt", { args: z.object({}) }), /^prompt "a:b": has no option args/);
+    refuses(define("tool", { desciption: "" }), 'tool "a:b": unknown option desciption; did you mean description?');
+    refuses(define("prompt", { args: z.object({}) }), /^prompt "a:b": unknown option args/);
     refuses(
       define("resource", { name: "a", mimetype: "a/b" }),
-      'resource "a:b": has no option mimetype; did you mean mimeType?',
+      'resource "a:b": unknown option mimetype; did you mean mimeType?',
     );
-    refuses(define("method", { param: {} }), 'method "a:b": has no option param; did you mean params?');
-    refuses(define("onNotification", { param: {} }), /^notification "a:b": has no option param/);
+    refuses(define("method", { param: {} }), 'method "a:b": unknown option param; did you mean params?');
+    refuses(define("onNotification", { param: {} }), /^notification "a:b": unknown option param/);
   });
 
   it("of what serves", async () => {
     await rejects(
       () => (serveHttp as Untyped)(server(), { prot: 3000 }),
-      "serveHttp: has no option prot; did you mean port?",
+      "serveHttp: unknown option prot; did you mean port?",
     );
     await rejects(
       () => (serveStdio as Untyped)(server(), { signal: false }),
-      "serveStdio: has no option signal; did you mean signals?",
+      "serveStdio: unknown option signal; did you mean signals?",
     );
   });
 
   it("of a client", async () => {
     const open = (options: unknown) => () => (connect as Untyped)(server(), options);
-    await rejects(open({ timeout: 5 }), "connect: has no option timeout; did you mean timeoutMs?");
-    await rejects(open({ onelicit: handler }), "connect: has no option onelicit; did you mean onElicit?");
-    await rejects(open({ maxTotalTimeout: 5 }), "connect: has no option maxTotalTimeout; use deadlineMs");
-    await rejects(open({ limits: { maxPage: 5 } }), /limits: has no option maxPage; did you mean maxPages\?$/);
+    await rejects(open({ timeout: 5 }), "connect: unknown option timeout; did you mean timeoutMs?");
+    await rejects(open({ onelicit: handler }), "connect: unknown option onelicit; did you mean onElicit?");
+    await rejects(open({ maxTotalTimeout: 5 }), "connect: unknown option maxTotalTimeout; use deadlineMs");
+    await rejects(open({ limits: { maxPage: 5 } }), /limits: unknown option maxPage; did you mean maxPages\?$/);
     await rejects(open(5), "connect: the options must be an object");
     // An OAuth has more members than options.
     await ((await open(createOAuth({}))()) as Client).close();
@@ -75,9 +75,12 @@ describe("an option that does not exist is refused where it is written", () => {
 
   it("of a group", () => {
     const group = (options: object) => () => (createGroup as Untyped)({ mcpServers: {} }, options);
-    refuses(group({ seperator: "-" }), "createGroup: has no option seperator; did you mean separator?");
-    refuses(group({ client: { timeout: 5 } }), /^createGroup: client: has no option timeout; did you mean timeoutMs\?/);
-    refuses(group({ servers: { a: { color: 1 } } }), "createGroup: servers.a: has no option color");
+    refuses(group({ seperator: "-" }), "createGroup: unknown option seperator; did you mean separator?");
+    refuses(
+      group({ client: { timeout: 5 } }),
+      /^createGroup: client: unknown option timeout; did you mean timeoutMs\?/,
+    );
+    refuses(group({ servers: { a: { color: 1 } } }), "createGroup: servers.a: unknown option color");
     refuses(group({ maxItems: "5" }), "createGroup: maxItems must be of type number, got string");
   });
 
@@ -92,17 +95,17 @@ describe("an option that does not exist is refused where it is written", () => {
       ["resetTimeoutOnProgress", "; use timeoutMs"],
       ["colour", ""],
     ] as const)
-      await rejects(call({ [name]: 5 }), `tools/call: has no option ${name}${hint}`);
+      await rejects(call({ [name]: 5 }), `tools/call: unknown option ${name}${hint}`);
     const wrong = { timeout: 5 } as object;
-    await rejects(() => client.tools(wrong).all(), /^tools\/list: has no option timeout;/);
+    await rejects(() => client.tools(wrong).all(), /^tools\/list: unknown option timeout;/);
     await rejects(
       () => client.watch({ toolsListChanged: true }, wrong),
-      /^subscriptions\/listen: has no option timeout;/,
+      /^subscriptions\/listen: unknown option timeout;/,
     );
-    await rejects(() => client.request("a/b", {}, wrong), /^a\/b: has no option timeout;/);
+    await rejects(() => client.request("a/b", {}, wrong), /^a\/b: unknown option timeout;/);
     await rejects(
       () => client.readResource("a://b/{c}", { variables: { c: "d" }, ...wrong }),
-      /^resources\/read: has no/,
+      /^resources\/read: unknown option/,
     );
     const all = { signal: undefined, timeoutMs: 500, deadlineMs: 500, onProgress: undefined, id: "a", meta: {} };
     equal((await client.callTool("a", {}, { ...all, cache: "use", input: "auto", tool: undefined })).text, "done");
@@ -117,7 +120,7 @@ describe("an option that does not exist is refused where it is written", () => {
     t.after(() => client.close());
     const { isError, text } = await client.callTool("a");
     equal(isError, true);
-    equal(text, "elicitation/create: has no option timeout; did you mean timeoutMs?");
+    equal(text, "elicitation/create: unknown option timeout; did you mean timeoutMs?");
   });
 
   it("of what protects and issues", () => {
@@ -125,12 +128,12 @@ describe("an option that does not exist is refused where it is written", () => {
     const resource = "https://a.example/mcp";
     refuses(
       () => (createIssuer as Untyped)({ issuer: "https://a.example", resources: [resource], user: verify, scope: [] }),
-      "createIssuer: has no option scope; did you mean scopes?",
+      "createIssuer: unknown option scope; did you mean scopes?",
     );
     const limits = { maxClient: 1 };
     refuses(
       () => (createIssuer as Untyped)({ issuer: "https://a.example", resources: [resource], user: verify, limits }),
-      "createIssuer: limits: has no option maxClient; did you mean maxClients?",
+      "createIssuer: limits: unknown option maxClient; did you mean maxClients?",
     );
     refuses(
       () => (protect as Untyped)({ verify, limits: { maxProofs: "many" } }),
@@ -138,7 +141,7 @@ describe("an option that does not exist is refused where it is written", () => {
     );
     refuses(
       () => (protect as Untyped)({ verify, limits: { maxProof: 1 } }),
-      /^protect: limits: has no option maxProof;/,
+      /^protect: limits: unknown option maxProof;/,
     );
   });
 });
@@ -153,20 +156,23 @@ describe("a guard that is misspelt or has a wrong form does not stay off in sile
   const login = (options: object) => () => (createOAuth as Untyped)(options);
 
   it("when its name is misspelt", () => {
-    refuses(define({ requires: { scope: ["b"] } }), 'tool "a": requires: has no option scope; did you mean scopes?');
-    refuses(define({ require: { scopes: ["b"] } }), 'tool "a": has no option require; did you mean requires?');
-    refuses(secure({ scope: ["b"] }), "protect: has no option scope; did you mean scopes?");
-    refuses(secure({ dpop: { require: true } }), "protect: dpop: has no option require; did you mean required?");
-    refuses(secure({ dpop: { nonce: { ttl: 5 } } }), /^protect: dpop\.nonce: has no option ttl/);
+    refuses(define({ requires: { scope: ["b"] } }), 'tool "a": requires: unknown option scope; did you mean scopes?');
+    refuses(define({ require: { scopes: ["b"] } }), 'tool "a": unknown option require; did you mean requires?');
+    refuses(secure({ scope: ["b"] }), "protect: unknown option scope; did you mean scopes?");
+    refuses(secure({ dpop: { require: true } }), "protect: dpop: unknown option require; did you mean required?");
+    refuses(secure({ dpop: { nonce: { ttl: 5 } } }), /^protect: dpop\.nonce: unknown option ttl/);
     refuses(
       issue({ clients: [{ clientId: "c", secret: "s" }] }),
-      "createIssuer: clients[0]: has no option secret; did you mean clientSecret?",
+      "createIssuer: clients[0]: unknown option secret; did you mean clientSecret?",
     );
     refuses(
       login({ client: { id: "c", issuer: "https://a.example", clientSecret: "s" } }),
-      "createOAuth: client: has no option clientSecret; did you mean secret?",
+      "createOAuth: client: unknown option clientSecret; did you mean secret?",
     );
-    refuses(login({ client: [{ id: "c", redirectUri: [] }] }), /^createOAuth: client\[0\]: has no option redirectUri;/);
+    refuses(
+      login({ client: [{ id: "c", redirectUri: [] }] }),
+      /^createOAuth: client\[0\]: unknown option redirectUri;/,
+    );
   });
 
   it("when it is missing, empty, or no list", () => {
@@ -200,9 +206,9 @@ describe("a guard that is misspelt or has a wrong form does not stay off in sile
         .tool("a", {}, handler)
         .edit.tool("a")
         .update(changes as never);
-    refuses(edit({ requires: { scope: ["b"] } }), 'tool "a": requires: has no option scope; did you mean scopes?');
+    refuses(edit({ requires: { scope: ["b"] } }), 'tool "a": requires: unknown option scope; did you mean scopes?');
     refuses(edit({ requires: {} }), 'tool "a": requires.scopes is missing');
-    refuses(edit({ visibel: () => false }), 'tool "a": has no option visibel; did you mean visible?');
+    refuses(edit({ visibel: () => false }), 'tool "a": unknown option visibel; did you mean visible?');
   });
 
   it("when the function that decides returns no list", async () => {
@@ -233,12 +239,12 @@ describe("a guard that is misspelt or has a wrong form does not stay off in sile
   it("when it is at another depth", () => {
     refuses(
       () => build({ allowedHosts: ["a"] }),
-      "McpServer: has no option allowedHosts; did you mean http.allowedHosts?",
+      "McpServer: unknown option allowedHosts; did you mean http.allowedHosts?",
     );
-    refuses(() => build({ maxCalls: 5 }), "McpServer: has no option maxCalls; did you mean limits.maxCalls?");
+    refuses(() => build({ maxCalls: 5 }), "McpServer: unknown option maxCalls; did you mean limits.maxCalls?");
     refuses(
       () => build({ http: { stateKeys: [] } }),
-      "McpServer: http: has no option stateKeys; did you mean stateKeys of McpServer?",
+      "McpServer: http: unknown option stateKeys; did you mean stateKeys of McpServer?",
     );
   });
 });

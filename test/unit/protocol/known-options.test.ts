@@ -53,35 +53,40 @@ describe("options are compared with their description", () => {
 
   it("and are refused with path and remedy if not", () => {
     for (const none of [undefined, null, 5, "a", [], () => {}]) refuses(none, "f: the options must be an object");
-    refuses({ nam: "a" }, "f: has no option nam; did you mean name?");
-    refuses({ colour: undefined }, "f: has no option colour");
-    refuses({ seconds: 5 }, "f: has no option seconds; use ttlMs");
+    refuses({ nam: "a" }, "f: unknown option nam; did you mean name?");
+    refuses({ colour: undefined }, "f: unknown option colour");
+    refuses({ seconds: 5 }, "f: unknown option seconds; use ttlMs");
     refuses({ name: 5 }, "f: name must be of type string, got number");
     refuses({ size: Number.NaN }, "f: size must be of type number, got NaN");
     refuses({ mode: "safer" }, 'f: mode must be "fast" or "safe", got "safer"');
-    refuses({ guard: { scope: ["a"] } }, "f: guard: has no option scope; did you mean scopes?");
+    refuses({ guard: { scope: ["a"] } }, "f: guard: unknown option scope; did you mean scopes?");
     refuses({ guard: {} }, "f: guard.scopes is missing");
     refuses({ guard: { scopes: [] } }, "f: guard.scopes must not be empty");
     refuses({ guard: { scopes: ["a", null] } }, "f: guard.scopes[1] must be of type string, got null");
     refuses({ guard: { scopes: ["a"], strict: "no" } }, "f: guard.strict must be of type boolean, got string");
     refuses({ cache: "yes" }, "f: cache must be of type boolean or object, got string");
-    refuses({ cache: { ttl: 5 } }, "f: cache: has no option ttl; did you mean ttlMs?");
+    refuses({ cache: { ttl: 5 } }, "f: cache: unknown option ttl; did you mean ttlMs?");
     refuses({ clients: { id: "a" } }, "f: clients must be of type array, got object");
     refuses({ clients: [{ id: "a" }, {}] }, "f: clients[1].id is missing");
     refuses({ clients: [undefined] }, "f: clients[0] must be of type object, got undefined");
     refuses({ headers: { a: 5 } }, "f: headers.a must be of type string, got number");
     refuses({ headers: [] }, "f: headers must be of type object, got array");
-    refuses({ rules: { a: { ttl: 5 } } }, "f: rules.a: has no option ttl; did you mean ttlMs?");
+    refuses({ rules: { a: { ttl: 5 } } }, "f: rules.a: unknown option ttl; did you mean ttlMs?");
     const rule = "must be a number of 0 or more, or Infinity for no limit, got";
     for (const wrong of [-1, Number.NaN, "5", null])
       refuses({ limits: { maxCalls: wrong } }, `f: limits.maxCalls ${rule} ${String(wrong)}`);
     refuses({ ttlMs: "1" }, "f: ttlMs must be of type number or null, got string");
   });
 
+  it("for a map or another collection, whose entries would have no effect", () => {
+    refuses(new Map([["name", "a"]]), "f: the options must be an object, got a Map");
+    refuses({ guard: new Map([["scopes", ["a"]]]) }, "f: guard must be an object, got a Map");
+  });
+
   it("with the path of an option that is at another depth", () => {
-    refuses({ maxCalls: 5 }, "f: has no option maxCalls; did you mean limits.maxCalls?");
-    refuses({ cache: { scopes: [] } }, "f: cache: has no option scopes; did you mean guard.scopes of f?");
-    refuses({ limits: { mode: "fast" } }, "f: limits: has no option mode; did you mean mode of f?");
+    refuses({ maxCalls: 5 }, "f: unknown option maxCalls; did you mean limits.maxCalls?");
+    refuses({ cache: { scopes: [] } }, "f: cache: unknown option scopes; did you mean guard.scopes of f?");
+    refuses({ limits: { mode: "fast" } }, "f: limits: unknown option mode; did you mean mode of f?");
   });
 
   it("but an instance of a class may have members of its own", () => {
@@ -94,7 +99,7 @@ describe("options are compared with their description", () => {
       { guard: Object.assign(new Guard(), { scopes: "a" }) },
       "f: guard.scopes must be of type array or function, got string",
     );
-    refuses(Object.create({ guard: { scope: ["a"] } }), "f: guard: has no option scope; did you mean scopes?");
+    refuses(Object.create({ guard: { scope: ["a"] } }), "f: guard: unknown option scope; did you mean scopes?");
     class Computed {
       get size() {
         return "5";

@@ -37,11 +37,11 @@ describe("a definition says what is wrong with it", () => {
     const input = z.object({});
     refuses(
       () => untyped().tool("a", { inputSchema: input }, handler),
-      'tool "a": has no option inputSchema; use input',
+      'tool "a": unknown option inputSchema; use input',
     );
     refuses(
       () => untyped().prompt("a", { argsSchema: input }, handler),
-      'prompt "a": has no option argsSchema; use arguments',
+      'prompt "a": unknown option argsSchema; use arguments',
     );
   });
 
