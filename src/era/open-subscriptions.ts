@@ -57,7 +57,11 @@ export function assertMayOpen(
     );
   const part = Math.max(FEW, Math.floor(ofAnonymous / PARTS));
   if (owner.isUnknown && own > part)
-    throw runtime.busy(429, "anonymousShare", `Too many subscriptions: an unknown client may have ${part}`);
+    throw runtime.busy(
+      429,
+      "anonymousShare",
+      `Too many subscriptions: a client of unknown address may have ${part} (http.remoteOf names it)`,
+    );
   for (const uri of uris) assertWithin(limits, "maxUriChars", uri.length, INVALID_PARAMS, "characters in a URI");
 }
 
