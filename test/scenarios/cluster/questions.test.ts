@@ -112,6 +112,35 @@ proves("cluster:question:gap", { wire }, "a process that shuts down announces an
 proves(
   "cluster:question:gap",
   { wire },
+  "a process that alone cannot reach the engine for a while announces an answer later",
+  async (t) => {
+    let isAway = true;
+    const { world, other, client, call, question } = await asking(
+      t,
+      announcing((send) => {
+        if (isAway) throw new ClusterError("unavailable", "away");
+        return send();
+      }),
+    );
+    await status(at(other, client).post({ jsonrpc: "2.0", id: question?.id, result: accepted("Ada") }), 202);
+    const pass = async (seconds: number) => {
+      for (let second = 0; second < seconds; second++) {
+        world.clock.advance(1_000);
+        await settle();
+      }
+    };
+    await pass(8);
+    equal(messages(call).length, 1, "the announcement is not sent yet");
+    isAway = false;
+    await pass(4);
+    equal(messages(call).length, 2);
+    match(String(textOf(messages(call)[1])), /Ada/);
+  },
+);
+
+proves(
+  "cluster:question:gap",
+  { wire },
   "an answer is found that a process did not announce before it died",
   async (t) => {
     const { world, other, client, call, question } = await asking(

@@ -12,8 +12,16 @@ const MAX_CHARS = 262_144;
 /** Time after which joining is tried again. */
 const JOIN_PAUSE_MS = 500;
 const FIRST_PAUSE_MS = 50;
-/** Number of attempts to send, within some seconds. An absence of the engine ends with a gap in any case. */
-const ATTEMPTS = 4;
+const MAX_PAUSE_MS = 3_200;
+/**
+ * Number of attempts to send, within some ten minutes. Others notice no gap while only this process cannot reach the
+ * engine.
+ */
+const ATTEMPTS = 200;
+/** Number of attempts if many messages wait, or if this process closes. */
+const FEW_ATTEMPTS = 4;
+/** Number of messages that are repeated for long. */
+const MAX_SENDING = 1_000;
 
 /** Message between the processes that serve the same sessions. */
 export type ControlMessage =
@@ -80,8 +88,8 @@ export class Control {
       return;
     }
     // A message that must not arrive twice is not repeated.
-    const attempts = message.kind === "frame" || message.kind === "log" ? 1 : ATTEMPTS;
-    const sending = this.#repeat(attempts, async () => this.#cluster.bus.publish(TOPIC, text))
+    const isOnce = message.kind === "frame" || message.kind === "log";
+    const sending = this.#repeat(isOnce, async () => this.#cluster.bus.publish(TOPIC, text))
       .catch(this.#report)
       .finally(() => this.#sending.delete(sending));
     this.#sending.add(sending);
@@ -114,15 +122,19 @@ export class Control {
     else this.#leave = leave;
   }
 
-  async #repeat(attempts: number, work: () => Promise<void>): Promise<void> {
-    for (let left = attempts, pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 4) {
+  async #repeat(isOnce: boolean, work: () => Promise<void>): Promise<void> {
+    for (let failures = 1; ; failures++) {
       try {
         return await work();
       } catch (error) {
-        if (--left === 0) throw error;
-        await pause(this.#clock, pauseMs);
+        if (isOnce || failures >= this.#attempts) throw error;
+        await pause(this.#clock, Math.min(FIRST_PAUSE_MS * 4 ** (failures - 1), MAX_PAUSE_MS));
       }
     }
+  }
+
+  get #attempts(): number {
+    return this.#closed || this.#sending.size > MAX_SENDING ? FEW_ATTEMPTS : ATTEMPTS;
   }
 
   #onText(text: string, from: string): void {
