@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -68,10 +68,11 @@ function accepts(port: number): Promise<boolean> {
 const FIRST_PORT = 12_000;
 const PORTS = 20_000;
 
-/** Returns a port that is free for the moment. */
+/** Returns a free port that no other test gets while this process lives. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
+    if (!reserve(port)) continue;
     const server = createServer().listen(port, "127.0.0.1");
     const isFree = await once(server, "listening").then(
       () => true,
@@ -83,4 +84,20 @@ export async function freePort(): Promise<number> {
       return port;
     }
   }
+}
+
+/**
+ * Reserves a port by a folder of its name. The program that a test starts takes the port some time after it was found
+ * free: two programs that got the same one would both seem to be up, since one of them accepts connections.
+ */
+function reserve(port: number): boolean {
+  const folder = join(tmpdir(), `bowline-port-${port}`);
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+  removeAfterUs(folder);
+  return true;
 }
