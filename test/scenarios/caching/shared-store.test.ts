@@ -143,6 +143,8 @@ verifies("caching:client:store-failure", modernWires, async (world) => {
 verifies("caching:client:store-malformed", eachWire, async ({ connect }) => {
   const kept = (result: unknown, more: object = {}) => [["", { result, storedAt: Date.now(), ttlMs: 60_000, ...more }]];
   const tools = [{ name: "stored", inputSchema: { type: "object" } }];
+  // One server, since each has connections of its own to an engine.
+  const { server, seen } = counting();
   for (const record of [
     "text",
     7,
@@ -163,12 +165,12 @@ verifies("caching:client:store-malformed", eachWire, async ({ connect }) => {
       const problems: string[] = [];
       const get = () => (isAsync ? Promise.resolve(record) : record);
       const store = { get, set: () => {}, delete: () => {} } as unknown as CacheStore;
-      const { server, seen } = counting();
+      const before = seen.lists;
       const cache = { store, partition: "p", defaultTtlMs: 1_000 };
       const client = await connect(server, { cache, onError: ({ message }) => problems.push(message) });
       for (let n = 1; n <= 2; n++) {
         ok((await client.listTools()).tools.every(({ name }) => name !== "stored"));
-        equal(seen.lists, n, JSON.stringify(record));
+        equal(seen.lists, before + n, JSON.stringify(record));
       }
       equal(problems.length, 1);
       match(problems[0] ?? "", /cache store returned an invalid record/);
@@ -176,7 +178,6 @@ verifies("caching:client:store-malformed", eachWire, async ({ connect }) => {
   }
   const absent = { get: () => null, set: () => {}, delete: () => {} } as unknown as CacheStore;
   const problems: Error[] = [];
-  const { server } = counting();
   const options = { cache: { store: absent, partition: "p" }, onError: (error: Error) => problems.push(error) };
   await (await connect(server, options)).listTools();
   deepEqual(problems, []);
