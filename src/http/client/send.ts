@@ -30,7 +30,7 @@ export interface FetchInit extends RequestInit {
 /** Function that a client uses in place of the global `fetch`. */
 export type Fetch = (url: URL, init: FetchInit) => Promise<Response>;
 
-/** The global `fetch`, also if it is replaced later. */
+/** The global `fetch`, even if it is replaced later. */
 export const globalFetch: Fetch = (url, init) => globalThis.fetch(url, init);
 
 /** Converts a `fetch` to a {@link Send}. Redirects are not followed. */

@@ -72,7 +72,7 @@ const LATIN: ReadonlyMap<string, string> = new Map(
   LOOKALIKES.flatMap(([latin, others]) => [...others].map((other) => [other, latin] as const)),
 );
 
-/** Returns the same text for names that look the same, also if their letters are of other scripts or invisible. */
+/** Returns the same text for names that look the same, even if their letters are of other scripts or invisible. */
 function alike(name: string): string {
   // Invisible characters are removed first, since they keep the parts of a letter from being composed.
   const letters = name
