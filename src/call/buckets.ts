@@ -7,7 +7,7 @@ export interface BucketLimit {
   /** Capacity of a bucket, and so the number of tokens that may be taken at once. */
   readonly burst: number;
   /** Milliseconds in which one token is refilled: 100 for ten per second. */
-  readonly perMs: number;
+  readonly refillMs: number;
 }
 
 /** Result of an attempt to take a token. */
@@ -60,11 +60,11 @@ export class MemoryBuckets implements Buckets {
     return this.#fullAt.size;
   }
 
-  take(key: string, { burst, perMs }: BucketLimit): BucketVerdict {
+  take(key: string, { burst, refillMs }: BucketLimit): BucketVerdict {
     const { maxKeys = 100_000, clock = systemClock } = this.#options;
     const now = clock.now();
-    const fullAt = Math.max(now, this.#fullAt.get(key) ?? 0) + perMs;
-    const retryInMs = fullAt - now - burst * perMs;
+    const fullAt = Math.max(now, this.#fullAt.get(key) ?? 0) + refillMs;
+    const retryInMs = fullAt - now - burst * refillMs;
     if (!(retryInMs <= ROUNDING_MS)) return { ok: false, retryInMs };
     if (!this.#fullAt.delete(key) && this.size >= maxKeys) this.#evict(now);
     this.#fullAt.set(key, fullAt);

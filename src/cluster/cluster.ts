@@ -229,12 +229,12 @@ export interface Job {
 /** Token buckets that all processes share. */
 export interface ClusterBuckets {
   /**
-   * Takes a token, or returns the time until one is available. `burst` is the capacity of a bucket, `perMs` the
+   * Takes a token, or returns the time until one is available. `burst` is the capacity of a bucket, `refillMs` the
    * milliseconds in which one token is refilled.
    */
   take(
     key: string,
-    limit: { readonly burst: number; readonly perMs: number },
+    limit: { readonly burst: number; readonly refillMs: number },
   ): MaybePromise<{ readonly ok: boolean; readonly retryInMs: number }>;
 }
 

@@ -24,18 +24,19 @@ export function natsLeases(documents: Documents): EngineLeases {
 /** Buckets: a document with the number of tokens and the time of that number. It is gone when the bucket is full. */
 export function natsBuckets(documents: Documents): EngineBuckets {
   const { engine } = documents;
-  return new EngineBuckets(engine.clock, async (key, burst, perMs, want) =>
+  return new EngineBuckets(engine.clock, async (key, burst, refillMs, want) =>
     documents.change("take from a bucket", engine.names.plainSubject("bucket", key), (found) => {
       const now = engine.time.now();
       const at = Math.max(now, Number(found?.meta.at ?? now));
-      const refilled = found === undefined ? burst : Number(found.meta.tokens) + (at - Number(found.meta.at)) / perMs;
+      const refilled =
+        found === undefined ? burst : Number(found.meta.tokens) + (at - Number(found.meta.at)) / refillMs;
       const tokens = Math.min(burst, refilled);
       const given = Math.min(want, Math.floor(tokens));
-      const retryInMs = given > 0 ? 0 : (1 - tokens) * perMs;
+      const retryInMs = given > 0 ? 0 : (1 - tokens) * refillMs;
       const result = () => ({ given, retryInMs });
       if (given === 0) return { result };
       const left = tokens - given;
-      return { meta: { tokens: left, at, ttl: Math.ceil((burst - left) * perMs) }, result };
+      return { meta: { tokens: left, at, ttl: Math.ceil((burst - left) * refillMs) }, result };
     }),
   );
 }

@@ -5,9 +5,9 @@ import type { Names } from "./tables.js";
 
 export function postgresBuckets(engine: Engine, { of }: Names): EngineBuckets {
   const text = `select ${of("bucket_1")}($1::text, $2::float8, $3::float8, $4::float8) as given`;
-  return new EngineBuckets(engine.clock, async (key, burst, perMs, want) => {
-    const [row] = await engine.run({ operation: "take from a bucket", text }, toStored(key), burst, perMs, want);
-    const [given = 0, retryInMs = perMs] = (row?.given ?? "").split(":").map(Number);
+  return new EngineBuckets(engine.clock, async (key, burst, refillMs, want) => {
+    const [row] = await engine.run({ operation: "take from a bucket", text }, toStored(key), burst, refillMs, want);
+    const [given = 0, retryInMs = refillMs] = (row?.given ?? "").split(":").map(Number);
     return { given, retryInMs };
   });
 }

@@ -4,7 +4,7 @@ import { type Script, script } from "./scripts.js";
 
 interface Limit {
   readonly burst: number;
-  readonly perMs: number;
+  readonly refillMs: number;
 }
 
 interface Verdict {
@@ -61,8 +61,8 @@ export class RedisBuckets implements ClusterBuckets {
   }
 
   take(key: string, limit: Limit): Verdict | Promise<Verdict> {
-    const { burst, perMs } = limit;
-    const name = `${burst}/${perMs} ${key}`;
+    const { burst, refillMs } = limit;
+    const name = `${burst}/${refillMs} ${key}`;
     const chunk = this.#chunkOf(name);
     if (chunk.left > 0 && this.#engine.clock.now() < chunk.until) {
       chunk.left--;
@@ -89,9 +89,9 @@ export class RedisBuckets implements ClusterBuckets {
     chunk.isAsking = false;
   }
 
-  async #share(name: string, chunk: Chunk, { burst, perMs }: Limit, waiting: Chunk["waiting"]): Promise<void> {
+  async #share(name: string, chunk: Chunk, { burst, refillMs }: Limit, waiting: Chunk["waiting"]): Promise<void> {
     const engine = this.#engine;
-    const args = [burst, perMs, waiting.length, Math.floor(burst * CHUNK)];
+    const args = [burst, refillMs, waiting.length, Math.floor(burst * CHUNK)];
     const until = engine.clock.now() + CHUNK_MS;
     const reply = (await engine.run(TAKE, [engine.keys.key("bucket", name)], args)) as readonly string[];
     const [taken, retryInMs] = [Number(reply[0]), Number(reply[1])];

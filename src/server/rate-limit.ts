@@ -5,7 +5,7 @@ import { DefinitionError } from "../protocol/errors.js";
 import type { Known } from "../protocol/known-options.js";
 import type { Admission } from "./admission.js";
 
-/** Rate limit of a caller. It may make `burst` calls at once, and one more after each `perMs` milliseconds. */
+/** Rate limit of a caller. It may make `burst` calls at once, and one more after each `refillMs` milliseconds. */
 export interface RateLimitOptions extends BucketLimit {
   /**
    * Store of the buckets.
@@ -21,7 +21,7 @@ export interface RateLimitOptions extends BucketLimit {
 
 export const RATE_LIMIT_OPTIONS: Known<RateLimitOptions> = {
   burst: "number",
-  perMs: "number",
+  refillMs: "number",
   buckets: "object",
   key: "function",
 };
@@ -40,13 +40,15 @@ export function createRateLimit(
   options: RateLimitOptions,
   runtime: RateLimitRuntime,
 ): (call: Call) => MaybePromise<void> {
-  const { burst, perMs, key = ({ origin }) => origin.principal } = options;
+  const { burst, refillMs, key = ({ origin }) => origin.principal } = options;
   let { buckets } = options;
-  if (!(burst >= 1 && perMs > 0 && Number.isFinite(burst * perMs)))
-    throw new DefinitionError(`McpServer rateLimit: burst must be 1 or more, perMs above 0, got ${burst}, ${perMs}`);
+  if (!(burst >= 1 && refillMs > 0 && Number.isFinite(burst * refillMs)))
+    throw new DefinitionError(
+      `McpServer rateLimit: burst must be 1 or more, refillMs above 0, got ${burst}, ${refillMs}`,
+    );
   if (buckets !== undefined && typeof buckets.take !== "function")
     throw new DefinitionError("McpServer rateLimit: buckets requires take(key, limit)");
-  const limit = { burst, perMs };
+  const limit = { burst, refillMs };
   const judge = (verdict: BucketVerdict | undefined) => {
     if (verdict?.ok !== false) return;
     const { retryInMs } = verdict;

@@ -72,14 +72,14 @@ function bucketOperations(session: Session) {
   const store = database.prepare(`insert into ${of("buckets")} (key, tokens, at, full) values (?, ?, ?, ?)
     on conflict (key) do update set tokens = excluded.tokens, at = excluded.at, full = excluded.full`);
   return {
-    takeTokens(key: string, burst: number, perMs: number, want: number) {
+    takeTokens(key: string, burst: number, refillMs: number, want: number) {
       const found = find.get(key);
       const at = Number(found?.at ?? session.now);
       const now = Math.max(session.now, at);
-      const tokens = Math.min(burst, Number(found?.tokens ?? burst) + (now - at) / perMs);
+      const tokens = Math.min(burst, Number(found?.tokens ?? burst) + (now - at) / refillMs);
       const given = Math.min(want, Math.floor(tokens));
-      store.run(key, tokens - given, now, now + (burst - tokens + given) * perMs);
-      return { given, retryInMs: given > 0 ? 0 : (1 - tokens) * perMs };
+      store.run(key, tokens - given, now, now + (burst - tokens + given) * refillMs);
+      return { given, retryInMs: given > 0 ? 0 : (1 - tokens) * refillMs };
     },
   };
 }

@@ -15,8 +15,8 @@ export function sqliteLeases(engine: Engine): EngineLeases {
 }
 
 export function sqliteBuckets(engine: Engine): EngineBuckets {
-  return new EngineBuckets(engine.clock, (key, burst, perMs, want) =>
-    engine.run("takeTokens", toStored(key), burst, perMs, want),
+  return new EngineBuckets(engine.clock, (key, burst, refillMs, want) =>
+    engine.run("takeTokens", toStored(key), burst, refillMs, want),
   );
 }
 

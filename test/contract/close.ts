@@ -27,7 +27,7 @@ export function closeContract(add: Case): void {
     const working = worker(stage, a);
     await a.queue.add("j", "");
     await Promise.all([followed.reaches(1), working.reaches(1)]);
-    await a.buckets.take("k", { burst: 10, perMs: 100 });
+    await a.buckets.take("k", { burst: 10, refillMs: 100 });
     await stage.close(a);
     await until(() => held() <= before, "the timers and connections of the node are gone", 5_000);
     await other.bus.publish("t", "still there");

@@ -44,7 +44,7 @@ export function textsContract(add: Case): void {
     await a.queue.add(ODD, ODD);
     await reaches(1);
     deepEqual([jobs[0]?.id, jobs[0]?.job], [ODD, ODD]);
-    equal((await a.buckets.take(ODD, { burst: 1, perMs: 100_000 })).ok, true);
+    equal((await a.buckets.take(ODD, { burst: 1, refillMs: 100_000 })).ok, true);
   });
 
   add("the parts of a cluster have names of their own", async ({ node }) => {
@@ -54,7 +54,7 @@ export function textsContract(add: Case): void {
     await write(await a.logs.claim("n", "n"), ["entry"]);
     await a.leases.acquire("n", LIFE_MS);
     equal(await a.queue.add("n", "job"), true);
-    await a.buckets.take("n", { burst: 1, perMs: 100_000 });
+    await a.buckets.take("n", { burst: 1, refillMs: 100_000 });
     equal((await a.records.get("n"))?.value, "record");
     deepEqual(await dataOf(a, "n", "n"), ["entry"]);
     equal(await a.records.delete("n"), true);

@@ -3,13 +3,13 @@ import type { LimitedEndpoint, RateLimit } from "./options.js";
 
 /** Number of requests allowed in a time. */
 export interface Allowance {
-  /** Number of requests in `perMs`. */
+  /** Number of requests in `periodMs`. */
   readonly requests: number;
   /**
    * Time in milliseconds in which `requests` are allowed.
    * @default 60_000
    */
-  readonly perMs?: number;
+  readonly periodMs?: number;
 }
 
 /** Options of `createRateLimiter`. */
@@ -29,7 +29,7 @@ export interface RateLimiterOptions {
   readonly now?: () => number;
 }
 
-const ALLOWANCE: Known<Allowance> = { requests: [{ number: "any" }, "required"], perMs: "number" };
+const ALLOWANCE: Known<Allowance> = { requests: [{ number: "any" }, "required"], periodMs: "number" };
 const OPTIONS: Known<RateLimiterOptions> = {
   allow: [
     {
@@ -72,13 +72,13 @@ export class Buckets {
   }
 
   /** Takes a token, or returns the seconds until one is available. */
-  take(name: string, { requests, perMs = 60_000 }: Allowance): number | undefined {
+  take(name: string, { requests, periodMs = 60_000 }: Allowance): number | undefined {
     const now = this.#now();
     const bucket = this.#buckets.get(name) ?? { left: requests, at: now };
-    const left = Math.min(requests, bucket.left + ((now - bucket.at) * requests) / perMs);
+    const left = Math.min(requests, bucket.left + ((now - bucket.at) * requests) / periodMs);
     this.#buckets.delete(name);
     if (this.#buckets.size >= this.#max) this.#buckets.delete(this.#buckets.keys().next().value ?? "");
     this.#buckets.set(name, { left: left < 1 ? left : left - 1, at: now });
-    return left < 1 ? ((1 - left) * perMs) / requests / 1000 : undefined;
+    return left < 1 ? ((1 - left) * periodMs) / requests / 1000 : undefined;
   }
 }

@@ -16,7 +16,7 @@ interface Held {
 export type TakeTokens = (
   key: string,
   burst: number,
-  perMs: number,
+  refillMs: number,
   want: number,
 ) => Promise<{ readonly given: number; readonly retryInMs: number }>;
 
@@ -34,8 +34,8 @@ export class EngineBuckets implements ClusterBuckets {
     this.#take = take;
   }
 
-  async take(key: string, limit: { readonly burst: number; readonly perMs: number }) {
-    const { burst, perMs } = limit;
+  async take(key: string, limit: { readonly burst: number; readonly refillMs: number }) {
+    const { burst, refillMs } = limit;
     const held = this.#held.get(key);
     if (held !== undefined && held.until > this.#clock.now() && held.left > 0) {
       held.left--;
@@ -43,7 +43,7 @@ export class EngineBuckets implements ClusterBuckets {
     }
     this.#held.delete(key);
     const chunk = Math.max(1, Math.floor(burst / 16));
-    const { given, retryInMs } = await this.#take(key, burst, perMs, chunk);
+    const { given, retryInMs } = await this.#take(key, burst, refillMs, chunk);
     if (given < 1) return { ok: false, retryInMs: Math.max(1, Math.ceil(retryInMs)) };
     if (given > 1) this.#hold(key, given - 1);
     return { ok: true, retryInMs: 0 };

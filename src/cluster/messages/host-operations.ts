@@ -93,9 +93,9 @@ function leasesOf({ leases, buckets }: MemoryNode) {
     },
     renew: (_name: string, token: string, ttlMs: number) => rights.renew(token, ttlMs),
     release,
-    takeTokens: (key: string, burst: number, perMs: number, want: number) => {
+    takeTokens: (key: string, burst: number, refillMs: number, want: number) => {
       for (let given = 0; ; given++) {
-        const { ok, retryInMs } = given < Math.min(want, MAX_TOKENS) ? buckets.take(key, { burst, perMs }) : FULL;
+        const { ok, retryInMs } = given < Math.min(want, MAX_TOKENS) ? buckets.take(key, { burst, refillMs }) : FULL;
         if (!ok) return { given, retryInMs };
       }
     },

@@ -294,7 +294,7 @@ test("rows whose life is over are deleted", async (t) => {
   await node.records.put("k", "v", { ttlMs: 50, index: [{ index: "i", score: 1 }] });
   await node.logs.create("l", { keepMs: 50, maxEntries: 10, maxBytes: 1000 });
   await (await node.logs.claim("l", "s")).append(0, "1");
-  await node.buckets.take("b", { burst: 1, perMs: 1 });
+  await node.buckets.take("b", { burst: 1, refillMs: 1 });
   const schemas = await admin.query(
     "select table_schema as s from information_schema.tables where table_name = 'meta'",
   );

@@ -302,7 +302,7 @@ test("finished work leaves no keys that stay", async (t) => {
     break;
   }
   await a.bus.publish("t", "");
-  await a.buckets.take("k", { burst: 2, perMs: 10 });
+  await a.buckets.take("k", { burst: 2, refillMs: 10 });
   const stay = await admin(async (command) => {
     const keys = (await command("KEYS", `${prefix}*`)) as string[];
     const lives = await Promise.all(keys.map((key) => command("PTTL", key)));

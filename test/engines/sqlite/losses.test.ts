@@ -133,7 +133,7 @@ test("rows whose life is over are deleted", async (t) => {
   await (await node.logs.claim("l", "s")).append(0, "1", { last: true });
   await node.logs.create("dropped", { keepMs: 50, maxEntries: 10, maxBytes: 1000 });
   await node.logs.drop("dropped");
-  await node.buckets.take("b", { burst: 1, perMs: 1 });
+  await node.buckets.take("b", { burst: 1, refillMs: 1 });
   const other = connect(t, world);
   const tables = ["records", "indexed", "entries", "streams", "buckets"];
   const rows = () => tables.map((name) => other.prepare(`select count(*) as n from ${name}`).get()?.n);

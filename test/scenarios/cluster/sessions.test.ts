@@ -119,7 +119,7 @@ proves(
 );
 
 proves("cluster:rate:all-nodes", { wire }, "the calls of a principal count in all processes", async (t) => {
-  const world = new NodesWorld(t, {}, { rateLimit: { burst: 4, perMs: 1_000 } });
+  const world = new NodesWorld(t, {}, { rateLimit: { burst: 4, refillMs: 1_000 } });
   const [one, other] = [world.node(), world.node()];
   const from = { principal: "ada" };
   const client = await one.endpoint.open(undefined, {}, from);

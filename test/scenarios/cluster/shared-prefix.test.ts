@@ -136,7 +136,7 @@ proves("cluster:apart:servers", {}, "two servers in one cluster have a rate of t
       t,
       new McpServer(
         { name, version: "1" },
-        gated({ cluster: state.node(), rateLimit: { burst, perMs: 3_600_000 } }),
+        gated({ cluster: state.node(), rateLimit: { burst, refillMs: 3_600_000 } }),
       ).tool("a", {}, () => "a") as never,
     );
   // A connection takes a token, too.

@@ -346,7 +346,7 @@ proves(
           const { content } = await ctx.elicit("Where?", FORM, { key: "q" });
           return String(content?.city);
         }),
-      { server: { http: { gate: () => ({ principal: "ada" }) }, rateLimit: { burst: 4, perMs: 60_000 } } },
+      { server: { http: { gate: () => ({ principal: "ada" }) }, rateLimit: { burst: 4, refillMs: 60_000 } } },
     );
     const taskId = await node.client.start("t");
     await world.pass(300);

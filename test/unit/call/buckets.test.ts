@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
 import { MemoryBuckets } from "#src/call/buckets.js";
 
-const limit = { burst: 2, perMs: 100 };
+const limit = { burst: 2, refillMs: 100 };
 const taken = { ok: true, retryInMs: 0 };
 
 test("as many tokens as the burst are taken at once, and then one per interval", () => {
@@ -51,7 +51,7 @@ test("the burst is exact, also where the interval is no whole number", () => {
     const clock = new FakeClock();
     clock.advance(123_456.7);
     const buckets = new MemoryBuckets({ clock });
-    const limit = { burst, perMs: 60_000 / burst };
+    const limit = { burst, refillMs: 60_000 / burst };
     for (let at = 0; at < burst; at++) deepEqual(buckets.take("a", limit), taken, `token ${at} of ${burst}`);
     equal(buckets.take("a", limit).ok, false);
   }

@@ -42,7 +42,7 @@ test("methods return values, not promises", async (t) => {
     leave: (leave as () => unknown)(),
     release: lease.release(),
     add: a.queue.add("j", ""),
-    take: a.buckets.take("k", { burst: 1, perMs: 1 }),
+    take: a.buckets.take("k", { burst: 1, refillMs: 1 }),
     drop: a.logs.drop("l"),
   };
   for (const [name, value] of Object.entries(values)) ok(!(value instanceof Promise), name);
@@ -129,7 +129,7 @@ test("maxLoggedChars evicts from the log without an entry for the longest time",
 test("the least recently used bucket that will be full first is evicted", async (t) => {
   const a = memoryCluster({ limits: { maxBuckets: 2 }, clock: new FakeClock() });
   t.after(() => a.close());
-  const take = (key: string, perMs: number) => (a.buckets.take(key, { burst: 1, perMs }) as { ok: boolean }).ok;
+  const take = (key: string, refillMs: number) => (a.buckets.take(key, { burst: 1, refillMs }) as { ok: boolean }).ok;
   deepEqual([take("slow", 1_000), take("fast", 10), take("third", 100)], [true, true, true]);
   deepEqual([take("slow", 1_000), take("fast", 10)], [false, true]);
 });

@@ -33,7 +33,7 @@ test("servers that join a cluster share rates", async (t) => {
   const state = createMemoryState();
   const rateLimit = {
     burst: 1,
-    perMs: 60_000,
+    refillMs: 60_000,
     key: ({ method }: { method: string }) => (method === "tools/call" ? "all" : undefined),
   };
   const servers = [join(t, state.node(), { rateLimit }), join(t, state.node(), { rateLimit })] as const;

@@ -125,7 +125,7 @@ test("what is sealed opens for the same purpose, until it expires, with any key 
 test("a limiter lets through what it allows, by endpoint and key, and says how long to wait", async () => {
   let now = 0;
   const limit = createRateLimiter({
-    allow: { token: { requests: 2, perMs: 10_000 } },
+    allow: { token: { requests: 2, periodMs: 10_000 } },
     key: (asked) => asked.headers.get("x-client") ?? "",
     now: () => now,
   });

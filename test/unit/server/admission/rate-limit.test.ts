@@ -11,9 +11,9 @@ import { modernRequest } from "../../../support/modern-request.js";
 import { proves } from "../../../support/verifies.js";
 
 const me = { name: "rate", version: "1.0.0" };
-const limit = { burst: 3, perMs: 100 };
+const limit = { burst: 3, refillMs: 100 };
 
-test("a bucket holds its burst, and one token comes back after each perMs", () => {
+test("a bucket holds its burst, and one token comes back after each refillMs", () => {
   const clock = new FakeClock();
   const buckets = new MemoryBuckets({ clock });
   const take = () => buckets.take("a", limit);
@@ -58,7 +58,7 @@ test("a principal beyond its rate is refused with 429 until a token is there", a
   let ran = 0;
   const server = new McpServer(me, {
     clock,
-    rateLimit: { burst: 3, perMs: 1500 },
+    rateLimit: { burst: 3, refillMs: 1500 },
     interceptors: [
       (call, next) => {
         ran++;
@@ -161,11 +161,11 @@ test("buckets that fail hold nobody up, and the failure is reported", async (t) 
 test("a rate that makes no sense is refused where it is written", () => {
   const define = (rateLimit: unknown) => () => new McpServer(me, { rateLimit: rateLimit as never });
   const bad = [
-    { burst: 0, perMs: 1 },
-    { burst: 1, perMs: 0 },
-    { burst: "1", perMs: "a" },
+    { burst: 0, refillMs: 1 },
+    { burst: 1, refillMs: 0 },
+    { burst: "1", refillMs: "a" },
     { burst: 1 },
-    { burst: Number.POSITIVE_INFINITY, perMs: 1 },
+    { burst: Number.POSITIVE_INFINITY, refillMs: 1 },
     { ...limit, buckets: {} },
     { ...limit, key: "ip" },
     { ...limit, per: 1 },
@@ -185,7 +185,7 @@ proves(
     const stateKeys = [{ id: "k", secret: new Uint8Array(32) }];
     const serve = (buckets?: Buckets) => {
       const cluster = state.node();
-      const rateLimit = { burst: 2, perMs: 1_000, ...(buckets && { buckets }) };
+      const rateLimit = { burst: 2, refillMs: 1_000, ...(buckets && { buckets }) };
       const server = new McpServer(me, { clock, cluster, stateKeys, rateLimit });
       t.after(() => server.close().then(() => cluster.close()));
       return server;
