@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createOAuth } from "bowline/auth/client";
+import { oauth } from "bowline/auth/client";
 import { createIssuer } from "bowline/auth/issuer";
 import { authOf, protect } from "bowline/auth/server";
 import { connect } from "bowline/client";
@@ -50,7 +50,7 @@ const refusal = await fetch(resource, { method: "POST", body: "{}" });
 say(`Without a token: ${refusal.status}`);
 
 const loopback = await openLoopback(process.argv.includes("--browser") ? {} : { open: pressAllow });
-const auth = createOAuth({ clientName: "Harbour Desk", scope: "log:read", warnDeprecated: false, ...loopback });
+const auth = oauth({ clientName: "Harbour Desk", scope: "log:read", warnDeprecated: false, ...loopback });
 {
   await using client = await connect(resource, auth);
   say(`With a token: I am ${(await client.callTool("whoami", {})).text}`);

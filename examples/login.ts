@@ -1,6 +1,6 @@
-import { createOAuth } from "bowline/auth/client";
+import { oauth } from "bowline/auth/client";
 import { connect } from "bowline/client";
-import { createFileStore, openLoopback } from "bowline/node";
+import { fileStore, openLoopback } from "bowline/node";
 
 /**
  * Logs in to a protected server with the browser of this machine and lists its tools: `node dist/login.js
@@ -10,10 +10,10 @@ const { TOKENS_SECRET = "" } = process.env;
 const [server = ""] = process.argv.slice(2);
 
 const loopback = await openLoopback();
-const auth = createOAuth({
+const auth = oauth({
   ...loopback,
   clientName: "bowline example",
-  store: createFileStore("tokens", TOKENS_SECRET),
+  store: fileStore("tokens", TOKENS_SECRET),
 });
 await using client = await connect(server, auth);
 for await (const tool of client.tools()) process.stdout.write(`${tool.name}\n`);

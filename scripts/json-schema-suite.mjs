@@ -9,7 +9,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { JSON_SCHEMA_DIALECTS } from "../dist/schema/json-schema/dialect.js";
-import { createValidator } from "../dist/schema/json-schema/validator.js";
+import { jsonSchemaValidator } from "../dist/schema/json-schema/validator.js";
 
 const REFUSED = new Set([
   // A document whose address differs from its $id.
@@ -37,7 +37,7 @@ function addRemotes(path, address) {
 }
 addRemotes(join(folder, "remotes", "draft2020-12"), "http://localhost:1234/draft2020-12/");
 
-const validator = createValidator();
+const validator = jsonSchemaValidator();
 
 /** Compiles a schema. Adds each remote document that it needs. */
 function compile(schema) {

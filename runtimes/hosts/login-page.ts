@@ -1,4 +1,4 @@
-import { AuthError, type AuthStore, createOAuth } from "bowline/auth/client";
+import { AuthError, type AuthStore, oauth } from "bowline/auth/client";
 import { connect } from "bowline/client";
 import { check, ERAS, equal, type Outcome } from "../suite.js";
 
@@ -15,7 +15,7 @@ const store: AuthStore = {
   delete: (key) => sessionStorage.removeItem(key),
 };
 
-const auth = createOAuth({
+const auth = oauth({
   clientName: "page",
   warnDeprecated: false,
   redirectUrl: new URL("/callback", location.href).href,

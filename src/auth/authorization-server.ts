@@ -80,7 +80,7 @@ function assertStated(stated: string, asked: string, options: ServerMetadataOpti
   if (options.isOrigin && stated === `${asked}/`) return;
   throw new AuthError(
     "issuer",
-    `The metadata at ${run.tried.at(-1)} names the issuer ${quoted(stated)}, not ${quoted(asked)}; correct the issuer, or set allowIssuerMismatch of createOAuth`,
+    `The metadata at ${run.tried.at(-1)} names the issuer ${quoted(stated)}, not ${quoted(asked)}; correct the issuer, or set allowIssuerMismatch of oauth`,
     { tried: run.tried },
   );
 }

@@ -23,6 +23,7 @@ export interface Buckets {
   take(key: string, limit: BucketLimit): MaybePromise<BucketVerdict>;
 }
 
+/** Options of `memoryBuckets`. */
 export interface MemoryBucketsOptions {
   /**
    * Maximum number of buckets in memory, one per key. At the limit, a bucket is evicted for each new key.
@@ -40,6 +41,12 @@ const CANDIDATES = 16;
 const ROUNDING_MS = 0.01;
 const TAKEN: BucketVerdict = { ok: true, retryInMs: 0 };
 
+/** Keeps token buckets in memory, for the option `rateLimit.buckets` of several servers. */
+export function memoryBuckets(options: MemoryBucketsOptions = {}): Buckets {
+  assertOptions("memoryBuckets", options, OPTIONS);
+  return new MemoryBuckets(options);
+}
+
 /**
  * Token buckets in memory. A bucket is stored as the time at which it will be full. A full bucket equals an absent one,
  * so its eviction has no effect. When there are too many keys, the least recently used buckets are compared, and the
@@ -51,7 +58,6 @@ export class MemoryBuckets implements Buckets {
   readonly #fullAt = new Map<string, number>();
 
   constructor(options: MemoryBucketsOptions = {}) {
-    assertOptions("MemoryBuckets", options, OPTIONS);
     this.#options = options;
   }
 

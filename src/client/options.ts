@@ -381,7 +381,7 @@ export const ANSWER_OPTIONS: Known<AnswerOptions> = {
   capabilities: { experimental: "object", extensions: "object" },
 };
 
-/** Options of `connect`, and members of the object that `createOAuth` returns, which may be passed as it is. */
+/** Options of `connect`, and members of the object that `oauth` returns, which may be passed as it is. */
 export const CLIENT_OPTIONS: Known<ClientOptions & { readonly finish: () => void; readonly logout: () => void }> = {
   ...ANSWER_OPTIONS,
   info: [{ object: "any" }],

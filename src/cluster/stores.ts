@@ -53,7 +53,7 @@ const FIRST_WAIT_MS = 20;
 const MAX_WAIT_MS = 500;
 
 /**
- * Store of `createOAuth` for one user: `createOAuth({ store: authStore(cluster, { user }), ... })`. One process at a time
+ * Store of `oauth` for one user: `oauth({ store: authStore(cluster, { user }), ... })`. One process at a time
  * renews the tokens of a user.
  */
 export function authStore({ records, leases }: Pick<Cluster, "records" | "leases">, options: AuthStoreOptions) {

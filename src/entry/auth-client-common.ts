@@ -14,7 +14,7 @@ export {
   workloadIdentity,
 } from "../auth/client/grants.js";
 export type { Identity } from "../auth/client/identify.js";
-export { type ClientDocument, createClientDocument } from "../auth/client/metadata-document.js";
+export { type ClientDocument, clientDocument } from "../auth/client/metadata-document.js";
 export type { OAuth } from "../auth/client/oauth.js";
 export type {
   AuthorizeContext,
@@ -25,7 +25,7 @@ export type {
 } from "../auth/client/options.js";
 export type { ClientMetadata } from "../auth/client/register.js";
 export type { AuthSteps, StepOptions } from "../auth/client/steps.js";
-export { type AuthStore, createMemoryStore, type TokenRecord } from "../auth/client/store.js";
+export { type AuthStore, memoryStore, type TokenRecord } from "../auth/client/store.js";
 export type { AssertionSource, Authentication, BoundClient, KnownClient, SigningKey } from "../auth/client-auth.js";
 export type { Fetch, FetchInit, Patience } from "../http/client/send.js";
 export { AuthError, type AuthStep } from "../protocol/auth-error.js";

@@ -21,18 +21,18 @@ const platform = isOnNode
   ? createPlatform(onNode("usualFetch"), onNode("usualGuardedFetch"))
   : createPlatform(globalFetch);
 
-/** Creates the authorization of a client: `connect(url, createOAuth({ ... }))`. */
-export function createOAuth(options: OAuthOptions = {}): OAuth {
+/** Creates the authorization of a client: `connect(url, oauth({ ... }))`. */
+export function oauth(options: OAuthOptions = {}): OAuth {
   return createOAuthWith(options, platform);
 }
 
-/** Provides the steps of `createOAuth` individually, for the authorization at one server. */
+/** Provides the steps of `oauth` individually, for the authorization at one server. */
 export function createAuthSteps(server: string | URL, options: OAuthOptions = {}): AuthSteps {
   return createStepsWith(new URL(server), toSettings("createAuthSteps", options, platform));
 }
 
-/** Creates the authorization with tokens from another source: `connect(url, createBearer({ token }))`. */
-export function createBearer(options: BearerOptions): { readonly fetch: Fetch } {
+/** Creates the authorization with tokens from another source: `connect(url, bearer({ token }))`. */
+export function bearer(options: BearerOptions): { readonly fetch: Fetch } {
   return createBearerWith(options, platform);
 }
 

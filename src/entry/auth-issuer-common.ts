@@ -23,6 +23,6 @@ export type {
   WorkloadIssuer,
 } from "../auth/issuer/options.js";
 export { OAuthProblem, type ProblemOptions } from "../auth/issuer/problem.js";
-export { type Allowance, createRateLimiter, type RateLimiterOptions } from "../auth/issuer/rate-limiter.js";
-export { createMemoryIssuerStore, type MemoryIssuerStoreOptions } from "../auth/issuer/store/memory.js";
+export { type Allowance, type RateLimiterOptions, rateLimiter } from "../auth/issuer/rate-limiter.js";
+export { type MemoryIssuerStoreOptions, memoryIssuerStore } from "../auth/issuer/store/memory.js";
 export type { IssuerStore, Keeping } from "../auth/issuer/store/store.js";

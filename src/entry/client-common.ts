@@ -3,7 +3,13 @@ export type { Interceptor } from "../call/interceptor.js";
 export type { PingOptions } from "../call/ping-options.js";
 export type { CallProgress } from "../call/progress.js";
 export type { CacheMode, CacheStats, ClientCacheOptions } from "../client/cache/cache.js";
-export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "../client/cache/store.js";
+export {
+  type CachedResult,
+  type CacheRecord,
+  type CacheStore,
+  type MemoryCacheOptions,
+  memoryCache,
+} from "../client/cache/store.js";
 export { Client } from "../client/client.js";
 export type { RestartLimits } from "../client/connections/restarting.js";
 export type {

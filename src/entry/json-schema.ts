@@ -8,4 +8,4 @@ export type {
   SchemaIssue,
   SchemaLimits,
 } from "../schema/json-schema/validator.js";
-export { createValidator, defaultValidator as jsonSchemaValidator } from "../schema/json-schema/validator.js";
+export { jsonSchemaValidator } from "../schema/json-schema/validator.js";

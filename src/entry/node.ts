@@ -20,8 +20,8 @@ export {
   skillCache,
 } from "../node/files/skill-cache.js";
 export { type SkillFolderLimits, type SkillFolderOptions, skillFolder } from "../node/files/skill-folder.js";
-export { createFileStore } from "../node/files/store.js";
-export { createGuardedFetch, type GuardedFetchOptions } from "../node/guarded-fetch.js";
+export { fileStore } from "../node/files/store.js";
+export { type GuardedFetchOptions, guardedFetch } from "../node/guarded-fetch.js";
 export type { NodeExchangeOptions } from "../node/http/exchange.js";
 export type { FetchServerLike } from "../node/http/fetch-listener.js";
 export {

@@ -2,8 +2,8 @@ export {
   type BucketLimit,
   type Buckets,
   type BucketVerdict,
-  MemoryBuckets,
   type MemoryBucketsOptions,
+  memoryBuckets,
 } from "../call/buckets.js";
 export type { Clock } from "../call/clock.js";
 export type { Interceptor } from "../call/interceptor.js";

@@ -12,7 +12,7 @@ type LookupAll = (
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** Options of {@link createGuardedFetch}. */
+/** Options of {@link guardedFetch}. */
 export interface GuardedFetchOptions {
   /**
    * Resolves host names.
@@ -39,7 +39,7 @@ export const usualFetch: Fetch = (url, init) => {
  * is called without the guard.
  */
 export function createUsualGuardedFetch(options?: GuardedFetchOptions): Fetch {
-  const strict = createGuardedFetch(options);
+  const strict = guardedFetch(options);
   return (url, init) => (isUsual(nodesDispatcher()) ? strict(url, init) : globalThis.fetch(url, init));
 }
 
@@ -51,8 +51,8 @@ export const usualGuardedFetch = createUsualGuardedFetch();
  * A proxy from the environment resolves host names itself; in this case only the host in the URL is checked. Redirects
  * are not followed.
  */
-export function createGuardedFetch(options: GuardedFetchOptions = {}): Fetch {
-  assertOptions("createGuardedFetch", options, OPTIONS);
+export function guardedFetch(options: GuardedFetchOptions = {}): Fetch {
+  assertOptions("guardedFetch", options, OPTIONS);
   const { lookup: given, allowLoopback = false } = options;
   const isRefused = (host: string) => isPrivate(host) && !(allowLoopback && isLoopback(host));
   const guarded: NonNullable<RequestOptions["lookup"]> = (hostname, options, done) => {

@@ -29,7 +29,7 @@ export interface LoopbackOptions {
 
 const OPTIONS: Known<LoopbackOptions> = { port: "number", path: "string", open: "function", page: "string" };
 
-/** Options for `createOAuth` that let the user of a command-line program log in with a browser. */
+/** Options for `oauth` that let the user of a command-line program log in with a browser. */
 export interface Loopback {
   readonly redirectUrl: string;
   readonly authorize: (url: URL, context: { readonly signal: AbortSignal }) => Promise<URL>;

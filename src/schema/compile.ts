@@ -29,7 +29,7 @@ export interface UsableSchema {
 }
 
 const NO_VALIDATOR =
-  "plain JSON Schema needs a validator: pass jsonSchemaValidator of bowline/json-schema as the option `validator`";
+  "plain JSON Schema needs a validator: pass jsonSchemaValidator() of bowline/json-schema as the option `validator`";
 
 /** Keywords with values that tell a host nothing. The numeric bounds are those of the safe integers of JavaScript. */
 const NOISE: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
-import { type AuthStore, createMemoryStore } from "bowline/auth/client";
+import { type AuthStore, memoryStore } from "bowline/auth/client";
 import { AuthWorld } from "../support/auth-world.js";
 import { takeCensus } from "../support/census.js";
 import { gate } from "../support/gate.js";
@@ -12,7 +12,7 @@ const ROUNDS = 120;
 /** A store that can be counted. */
 function countable(): AuthStore & { readonly size: () => number } {
   const keys = new Set<string>();
-  const memory = createMemoryStore();
+  const memory = memoryStore();
   const set = (key: string, value: unknown) => {
     keys.add(key);
     return memory.set(key, value);

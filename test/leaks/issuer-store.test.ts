@@ -1,13 +1,13 @@
 import { ok } from "node:assert/strict";
 import { test } from "node:test";
-import { createMemoryIssuerStore } from "bowline/auth/issuer";
+import { memoryIssuerStore } from "bowline/auth/issuer";
 import { takeCensus } from "../support/census.js";
 
 const MARKS = 20_000;
 
 test("a memory store of an issuer that is far from full keeps nothing past its time", async () => {
   let now = 0;
-  const store = createMemoryIssuerStore({ now: () => now });
+  const store = memoryIssuerStore({ now: () => now });
   const add = (name: string) => store.add(`spent:${name.padEnd(43, "x")}`, true, now + 60_000, { owner: name });
   await add("first");
   const before = await takeCensus();

@@ -3,19 +3,19 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { createAuthSteps, createBearer, createOAuth, exchangeAtProvider, identityAssertion } from "bowline/auth/client";
-import { createIssuer, createMemoryIssuerStore, createRateLimiter } from "bowline/auth/issuer";
+import { bearer, createAuthSteps, exchangeAtProvider, identityAssertion, oauth } from "bowline/auth/client";
+import { createIssuer, memoryIssuerStore, rateLimiter } from "bowline/auth/issuer";
 import { introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
-import { connect, createGroup, loadIcon, retry } from "bowline/client";
+import { connect, createGroup, loadIcon, memoryCache, retry } from "bowline/client";
 import { authStore, cacheStore, createMemoryState, memoryCluster, sealedCluster } from "bowline/cluster";
-import { createValidator } from "bowline/json-schema";
+import { jsonSchemaValidator } from "bowline/json-schema";
 import {
-  createGuardedFetch,
   createStdioClientChannel,
   createStdioServerChannel,
   diagnoseClient,
   diagnoseServer,
   fileResource,
+  guardedFetch,
   openLoopback,
   serveHttp,
   serveNodeRequest,
@@ -26,7 +26,7 @@ import {
 import { traceClient, traceServer } from "bowline/otel";
 import { postgresCluster } from "bowline/postgres";
 import { redisCluster } from "bowline/redis";
-import { McpServer, MemoryBuckets, ServerExtension } from "bowline/server";
+import { McpServer, memoryBuckets, ServerExtension } from "bowline/server";
 import { SkillCatalogue, SkillsClient } from "bowline/skills/client";
 import { skills } from "bowline/skills/server";
 import { sqliteCluster } from "bowline/sqlite";
@@ -148,15 +148,15 @@ type Attempt = (options: never) => unknown;
 
 /** Each function, class and method of an entry that takes options, by `<entry> <name>`. */
 const CHECKED: { readonly [where: string]: Attempt } = {
+  "auth-client bearer": (options: object) => bearer({ token: nothing, ...options }),
   "auth-client createAuthSteps": (options) => createAuthSteps(resource, options),
-  "auth-client createBearer": (options: object) => createBearer({ token: nothing, ...options }),
-  "auth-client createOAuth": (options) => createOAuth(options),
   "auth-client exchangeAtProvider": (options) => exchangeAtProvider(options),
   "auth-client identityAssertion": (options) => identityAssertion(nothing, options),
+  "auth-client oauth": (options) => oauth(options),
   "auth-issuer createIssuer": (options: object) =>
     createIssuer({ issuer: "https://b.example", resources: [resource], user: nothing, ...options }),
-  "auth-issuer createMemoryIssuerStore": (options) => createMemoryIssuerStore(options),
-  "auth-issuer createRateLimiter": (options) => createRateLimiter(options),
+  "auth-issuer memoryIssuerStore": (options) => memoryIssuerStore(options),
+  "auth-issuer rateLimiter": (options) => rateLimiter(options),
   "auth-server introspectionVerifier": (options) => introspectionVerifier(options),
   "auth-server jwtVerifier": (options) => jwtVerifier(options),
   "auth-server protect": (options) => protect(options),
@@ -171,19 +171,20 @@ const CHECKED: { readonly [where: string]: Attempt } = {
   "client connect": (options) => connect(server(), options),
   "client createGroup": (options) => createGroup({ mcpServers: {} }, options),
   "client loadIcon": (options) => loadIcon({ src: "data:image/png;base64," }, options),
+  "client memoryCache": (options) => memoryCache(options),
   "client retry": (options) => retry(options),
   "cluster authStore": (options) => authStore(cluster, options),
   "cluster cacheStore": (options) => cacheStore(cluster, options),
   "cluster createMemoryState": (options) => createMemoryState(options),
   "cluster memoryCluster": (options) => memoryCluster(options),
   "cluster sealedCluster": (options) => sealedCluster(cluster, options),
-  "json-schema createValidator": (options) => createValidator(options),
-  "node createGuardedFetch": (options) => createGuardedFetch(options),
+  "json-schema jsonSchemaValidator": (options) => jsonSchemaValidator(options),
   "node createStdioClientChannel": (options) => createStdioClientChannel(options),
   "node createStdioServerChannel": (options) => createStdioServerChannel(options),
   "node diagnoseClient": (options) => connect(server(), diagnoseClient(options)),
   "node diagnoseServer": (options) => new McpServer(info, diagnoseServer(options)),
   "node fileResource": (options) => fileResource("folder", options),
+  "node guardedFetch": (options) => guardedFetch(options),
   "node openLoopback": (options) => openLoopback(options),
   "node serveHttp": (options) => serveHttp(server(), options),
   "node serveNodeRequest": (options) => serveNodeRequest(server(), nothing(), nothing(), options),
@@ -195,7 +196,7 @@ const CHECKED: { readonly [where: string]: Attempt } = {
   "postgres postgresCluster": (options) => postgresCluster(options),
   "redis redisCluster": (options) => redisCluster(options),
   "server McpServer": (options) => new McpServer(info, options),
-  "server MemoryBuckets": (options) => new MemoryBuckets(options),
+  "server memoryBuckets": (options) => memoryBuckets(options),
   "server Server.method": (options) => server().method("a/b", options, nothing),
   "server Server.onNotification": (options) => server().onNotification("a/b", options, nothing),
   "server Server.prompt": (options) => server().prompt("a", options, nothing),

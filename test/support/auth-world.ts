@@ -6,9 +6,9 @@ import type { TestContext } from "node:test";
 import {
   AuthError,
   type AuthStep,
-  createOAuth,
   type OAuth,
   type OAuthOptions,
+  oauth,
   type PinnedOAuthOptions,
 } from "bowline/auth/client";
 import { type Client, type ClientOptions, connect } from "bowline/client";
@@ -126,7 +126,7 @@ export class AuthWorld {
     const user = options.grant === undefined ? { redirectUrl: CALLBACK, authorize: this.browse } : {};
     const isBare = [options.client ?? []].flat().some(({ issuer }) => issuer === undefined);
     const named = options.grant !== undefined || isBare ? { issuer: this.as.issuer } : {};
-    return createOAuth({ fetch: this.fetch, ...user, ...named, ...options } as OAuthOptions);
+    return oauth({ fetch: this.fetch, ...user, ...named, ...options } as OAuthOptions);
   }
 
   async connect(options: ClientOptions): Promise<Client> {

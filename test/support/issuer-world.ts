@@ -5,10 +5,10 @@ import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import {
   createIssuer,
-  createMemoryIssuerStore,
   type Issuer,
   type IssuerOptions,
   type IssuerStore,
+  memoryIssuerStore,
 } from "bowline/auth/issuer";
 import { protect } from "bowline/auth/server";
 import { toNodeListener } from "bowline/node";
@@ -239,7 +239,7 @@ export async function read(response: Response): Promise<TokenAnswer> {
 
 /** A store on which all that arrives together is under way together: each answer takes turns of the event loop. */
 export function slowStore(): IssuerStore {
-  const store = createMemoryIssuerStore();
+  const store = memoryIssuerStore();
   const later = () => new Promise((resolve) => setImmediate(resolve));
   const slowly =
     <A extends unknown[], R>(work: (...args: A) => Promise<R>) =>

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
-import { createOAuth } from "bowline/auth/client";
+import { oauth } from "bowline/auth/client";
 import { connect } from "bowline/client";
 import { toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
@@ -82,11 +82,11 @@ export class ProviderWorld {
   /** Trusts the provider alone. */
   oauth(options: WorldOptions = {}) {
     const { issuer } = this;
-    return createOAuth({ issuer, redirectUrl: CALLBACK, authorize: browse, warnDeprecated: false, ...options });
+    return oauth({ issuer, redirectUrl: CALLBACK, authorize: browse, warnDeprecated: false, ...options });
   }
 
   /** Connects and calls a tool. */
-  async visit(auth: ReturnType<typeof createOAuth>): Promise<string> {
+  async visit(auth: ReturnType<typeof oauth>): Promise<string> {
     await using client = await connect(this.mcp, { ...auth, warnDeprecated: false });
     return (await client.callTool("echo", {})).text;
   }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { createValidator } from "#src/schema/json-schema/validator.js";
+import { jsonSchemaValidator } from "#src/schema/json-schema/validator.js";
 
 const root = new URL("../../../", import.meta.url);
 const folder = process.env.MCP_SPEC_SCHEMA ?? fileURLToPath(new URL("../shared/spec/schema", root));
@@ -9,7 +9,7 @@ const folder = process.env.MCP_SPEC_SCHEMA ?? fileURLToPath(new URL("../shared/s
 export const hasSchemas: boolean = existsSync(`${folder}/2026-07-28/schema.json`);
 
 type Check = (value: unknown) => readonly { readonly path: string; readonly message: string }[];
-const validator = createValidator();
+const validator = jsonSchemaValidator();
 const documents = new Map<string, Document>();
 const checks = new Map<string, Check>();
 

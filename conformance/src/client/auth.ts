@@ -44,4 +44,4 @@ const special: { readonly [scenario: string]: Setup } = {
 
 /** Returns the authorization of a scenario, set up as in a host. */
 export const authFor = async (scenario: string, context: unknown, server: string): Promise<auth.OAuth> =>
-  auth.createOAuth((await special[scenario]?.(context as Context, server)) ?? user);
+  auth.oauth((await special[scenario]?.(context as Context, server)) ?? user);

@@ -3,7 +3,7 @@ import { type } from "arktype";
 import { createIssuer } from "bowline/auth/issuer";
 import { authOf, introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
 import { McpServer as CompatServer, completable, Server as LowLevelServer, ResourceTemplate } from "bowline/compat";
-import { createValidator } from "bowline/json-schema";
+import { jsonSchemaValidator } from "bowline/json-schema";
 import { fileResource, serveHttp, serveStdio, skillFolder, toNodeListener } from "bowline/node";
 import { traceServer } from "bowline/otel";
 import {
@@ -46,7 +46,7 @@ export const parcels = new ServerExtension("com.example/parcels", {
 /** Server with every kind of definition, in one chain. */
 export const server = new McpServer(
   { name: "harbour", version: "1.0.0" },
-  { http: { gate }, validator: createValidator() },
+  { http: { gate }, validator: jsonSchemaValidator() },
 )
   .extend(parcels)
   .use(traceServer())

@@ -1,5 +1,5 @@
-import { clientCredentials, createAuthSteps, createBearer, createOAuth } from "bowline/auth/client";
-import { connect, createGroup, MemoryCacheStore, retry } from "bowline/client";
+import { bearer, clientCredentials, createAuthSteps, oauth } from "bowline/auth/client";
+import { connect, createGroup, memoryCache, retry } from "bowline/client";
 import { traceClient } from "bowline/otel";
 import { SkillCatalogue, SkillsClient } from "bowline/skills/client";
 import { withFaults } from "bowline/testing";
@@ -12,12 +12,12 @@ function isExactly<A, B>(_same: Exactly<A, B>): void {}
 export const client = await connect<typeof server>(server, { interceptors: [traceClient(), retry()] });
 export const plain = connect(
   "https://b.example/mcp",
-  createOAuth({ issuer: "https://a.example", client: { id: "a", secret: "b" }, grant: clientCredentials() }),
+  oauth({ issuer: "https://a.example", client: { id: "a", secret: "b" }, grant: clientCredentials() }),
 );
-export const bearer = createBearer({ token: () => "a" });
-export const oauth = createOAuth({ redirectUrl: "http://127.0.0.1/", authorize: () => undefined });
+export const token = bearer({ token: () => "a" });
+export const login = oauth({ redirectUrl: "http://127.0.0.1/", authorize: () => undefined });
 export const steps = createAuthSteps("https://b.example/mcp");
-export const store = new MemoryCacheStore();
+export const store = memoryCache();
 export const group = createGroup<{ harbour: typeof server; modern: typeof modern }>({ mcpServers: {} });
 export const faulty = withFaults(new Harbour().pair[0], {});
 

@@ -44,7 +44,7 @@ const KINDS = {
   gate: (_sdk, journal) => ({ http: { gate: createGate(journal) } }),
   extended: () => ({ capabilities: { extensions: { "com.example/plain": { a: 1 } } } }),
   intercepted: (sdk, journal) => ({ interceptors: [createInterceptor(sdk, journal, "first")] }),
-  "modern-entry": (sdk) => ({ validator: sdk.jsonSchemaValidator }),
+  "modern-entry": (sdk) => ({ validator: createValidator(sdk) }),
   "one-version": () => ({ versions: ["2025-06-18"] }),
   "two-versions": () => ({ versions: ["2026-07-28", "2024-11-05"] }),
   "no-get": () => ({ http: { sessions: { clientMayListen: false, clientMayEnd: false } } }),
@@ -213,6 +213,9 @@ const TOKENS = {
   other: { scopes: ["read"], audience: "https://other.example.com", expiresAt: NOW / 1000 + 60 },
   endless: { scopes: ["read"], audience: [RESOURCE] },
 };
+
+/** Creates the validator. In builds of 0.1.0 the export is the validator itself. */
+const createValidator = ({ jsonSchemaValidator: made }) => (typeof made === "function" ? made() : made);
 
 function createProtection({ protect, InvalidTokenError }, more = {}) {
   return protect({

@@ -20,8 +20,8 @@ export function createBearerWith(
   platform: Pick<AuthPlatform, "fetch">,
 ): { readonly fetch: Fetch } {
   if (typeof options?.token !== "function")
-    throw new AuthError("configuration", "createBearer needs { token }, a function that returns the token");
-  assertOptions("createBearer", options, OPTIONS);
+    throw new AuthError("configuration", "bearer needs { token }, a function that returns the token");
+  assertOptions("bearer", options, OPTIONS);
   const { token, onUnauthorized, fetch = platform.fetch } = options;
   const send: Fetch = async (url, init) => {
     const value = await token();

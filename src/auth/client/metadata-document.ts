@@ -17,7 +17,7 @@ export interface ClientDocument extends ClientMetadata {
 }
 
 /** Creates the metadata document to publish at `url`. */
-export function createClientDocument(
+export function clientDocument(
   url: string,
   metadata: ClientMetadata & { readonly client_name: string; readonly redirect_uris: readonly string[] },
 ): ClientDocument {

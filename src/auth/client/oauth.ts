@@ -33,7 +33,7 @@ export interface OAuth {
 }
 
 export function createOAuthWith(options: OAuthOptions, platform: AuthPlatform): OAuth {
-  const settings = toSettings("createOAuth", options, platform);
+  const settings = toSettings("oauth", options, platform);
   const servers = new Map<string, ServerAuth>();
   const authFor = (at: string | URL): ServerAuth => {
     const key = new URL(at);

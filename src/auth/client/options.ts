@@ -112,7 +112,7 @@ export interface OpenOAuthOptions extends CommonOAuthOptions {
 
 export type OAuthOptions = PinnedOAuthOptions | OpenOAuthOptions;
 
-/** Options of `createOAuth`, and a member of the object that `openLoopback` returns, which may be among them. */
+/** Options of `oauth`, and a member of the object that `openLoopback` returns, which may be among them. */
 export const OAUTH_OPTIONS: Known<PinnedOAuthOptions & { readonly close: () => void }> = {
   ...DISCOVER_OPTIONS,
   issuer: "string",

@@ -13,7 +13,7 @@ import type { IdentityOptions } from "./identify.js";
 import { assertMetadataUrl } from "./metadata-document.js";
 import { OAUTH_OPTIONS, type OAuthOptions } from "./options.js";
 import { namesSender } from "./redirect.js";
-import { AuthRecords, createMemoryStore } from "./store.js";
+import { AuthRecords, memoryStore } from "./store.js";
 
 /** Validated options with their defaults. */
 export interface Settings {
@@ -55,7 +55,7 @@ export function toSettings(owner: string, options: OAuthOptions, platform: AuthP
   const { redirectUrl, clientMetadataUrl, registration, clientName, stepUp = 1 } = options;
   if (clientMetadataUrl !== undefined) assertMetadataUrl(clientMetadataUrl);
   if (redirectUrl !== undefined) assertRedirectUrl(redirectUrl);
-  const records = new AuthRecords(options.store ?? createMemoryStore());
+  const records = new AuthRecords(options.store ?? memoryStore());
   const dpop = typeof options.dpop === "object" ? options.dpop : options.dpop === true ? {} : undefined;
   const { fetch = platform.fetch } = options;
   const clients = boundClients(options);

@@ -13,7 +13,7 @@ export interface StepOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Steps of an authorization, for hosts that run the flow themselves. The checks are the same as in `createOAuth`. */
+/** Steps of an authorization, for hosts that run the flow themselves. The checks are the same as in `oauth`. */
 export interface AuthSteps {
   /** Finds the authorization server of the MCP server. `refusal` is the 401 or 403 response that demands a token. */
   discover(refusal?: Response, options?: StepOptions): Promise<Discovery>;

@@ -21,7 +21,7 @@ export interface AuthStore {
 }
 
 /** Creates a store in memory, whose content ends with the process. */
-export function createMemoryStore(): AuthStore {
+export function memoryStore(): AuthStore {
   const values = new Map<string, unknown>();
   return {
     get: (key) => values.get(key),

@@ -113,7 +113,7 @@ export interface IssuerCore {
   readonly scopes: ReadonlyMap<string, string>;
   readonly defaultScopes: readonly string[];
   readonly options: IssuerOptions;
-  readonly limit: RateLimit | undefined;
+  readonly rateLimit: RateLimit | undefined;
   readonly limits: IssuerLimits;
   readonly lifetimes: Required<NonNullable<IssuerOptions["lifetimes"]>>;
   readonly rules: MetadataRules;

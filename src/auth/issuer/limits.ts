@@ -16,7 +16,7 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
    */
   readonly unusedClientMs: number;
   /**
-   * Maximum number of registrations per minute from all clients together. Applies if `limit` is not given.
+   * Maximum number of registrations per minute from all clients together. Applies if `rateLimit` is not given.
    * @default 60
    */
   readonly maxRegistrationsPerMinute: number;

@@ -174,7 +174,7 @@ export interface IssuerOptions {
   readonly name?: string;
   /**
    * Storage of registered clients, codes, grants, upstream tokens and marks of used credentials.
-   * @default `createMemoryIssuerStore()`
+   * @default `memoryIssuerStore()`
    */
   readonly store?: IssuerStore;
   /**
@@ -195,7 +195,7 @@ export interface IssuerOptions {
    * Rate limit of each endpoint; false for none. By default only registration is limited, by
    * `limits.maxRegistrationsPerMinute`.
    */
-  readonly limit?: RateLimit | false;
+  readonly rateLimit?: RateLimit | false;
   /**
    * Called with failures of this server: errors that clients see only as `server_error`, and each `OAuthProblem` with a
    * status of 500 or above.
@@ -353,7 +353,7 @@ export const ISSUER_OPTIONS: Known<IssuerOptions> = {
   secrets: "array",
   lifetimes: { codeMs: "number", accessTokenMs: "number", grantMs: "number", consentMs: "number" },
   limits: ISSUER_LIMITS,
-  limit: [{ boolean: [false], function: "any" }],
+  rateLimit: [{ boolean: [false], function: "any" }],
   onError: "function",
   now: "function",
 };

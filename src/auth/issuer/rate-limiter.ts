@@ -12,7 +12,7 @@ export interface Allowance {
   readonly periodMs?: number;
 }
 
-/** Options of `createRateLimiter`. */
+/** Options of `rateLimiter`. */
 export interface RateLimiterOptions {
   /** Allowance of each endpoint. An endpoint without one is not limited. */
   readonly allow: Readonly<Partial<Record<LimitedEndpoint, Allowance>>>;
@@ -50,8 +50,8 @@ const OPTIONS: Known<RateLimiterOptions> = {
 };
 
 /** Creates a rate limiter in memory, with a token bucket per endpoint and key. */
-export function createRateLimiter(options: RateLimiterOptions): RateLimit {
-  assertOptions("createRateLimiter", options, OPTIONS);
+export function rateLimiter(options: RateLimiterOptions): RateLimit {
+  assertOptions("rateLimiter", options, OPTIONS);
   const { allow, key = () => "", maxKeys = 10_000, now = Date.now } = options;
   const buckets = new Buckets(maxKeys, now);
   return (endpoint, request) => {

@@ -89,7 +89,7 @@ function assertMethod({ methods }: Endpoint, { method }: Request): void {
 }
 
 async function assertWithinLimit(core: IssuerCore, { name, limited }: Endpoint, request: Request): Promise<void> {
-  const seconds = limited ? await core.limit?.(name as LimitedEndpoint, request) : undefined;
+  const seconds = limited ? await core.rateLimit?.(name as LimitedEndpoint, request) : undefined;
   if (seconds === undefined || seconds <= 0) return;
   const headers = { "retry-after": String(Math.ceil(seconds)) };
   throw new OAuthProblem("temporarily_unavailable", "too many requests; try again later", { status: 429, headers });

@@ -23,10 +23,10 @@ import { Consents } from "./login/consents.js";
 import { createLocalLogin } from "./login/local.js";
 import { createUpstreamLogin } from "./login/upstream.js";
 import { ISSUER_OPTIONS, type IssuerOptions, type Lifetimes, type RateLimit } from "./options.js";
-import { createRateLimiter } from "./rate-limiter.js";
+import { rateLimiter } from "./rate-limiter.js";
 import { isSecureUri } from "./redirect-uri.js";
 import { Seal } from "./seal.js";
-import { createMemoryIssuerStore } from "./store/memory.js";
+import { memoryIssuerStore } from "./store/memory.js";
 import { type IssuerStore, storeOf } from "./store/store.js";
 
 const MINUTE = 60_000;
@@ -34,7 +34,7 @@ const DAY = 86_400_000;
 
 /** Returns the default rate limit. It limits registrations, because these could evict all clients without a grant. */
 function defaultLimit({ maxRegistrationsPerMinute: requests }: IssuerLimits, now: () => number): RateLimit {
-  return createRateLimiter({ allow: { register: { requests } }, now });
+  return rateLimiter({ allow: { register: { requests } }, now });
 }
 
 /** Validates the options and creates everything that the endpoints share. Throws for options that cannot work. */
@@ -45,7 +45,7 @@ export function createCore(options: IssuerOptions, guardedFetch: Fetch): IssuerC
   assertIssuer(options.issuer);
   const { issuer, now = Date.now } = options;
   const limits = withDefaults(options.limits, ISSUER_LIMITS);
-  const store = storeOf(issuer, options.store ?? createMemoryIssuerStore({ limits, now }));
+  const store = storeOf(issuer, options.store ?? memoryIssuerStore({ limits, now }));
   const seal = new Seal(options.secrets, now);
   const lifetimes = toLifetimes(options.lifetimes);
   const scopes = toScopes(options.scopes);
@@ -77,7 +77,7 @@ export function createCore(options: IssuerOptions, guardedFetch: Fetch): IssuerC
     scopes,
     defaultScopes: options.defaultScopes ?? [...scopes.keys()],
     options,
-    limit: options.limit === false ? undefined : (options.limit ?? defaultLimit(limits, now)),
+    rateLimit: options.rateLimit === false ? undefined : (options.rateLimit ?? defaultLimit(limits, now)),
     limits,
     lifetimes,
     rules,

@@ -1,5 +1,6 @@
 import type { ClientResult } from "../../era/client-era.js";
 import { CLIENT_LIMITS } from "../../era/client-limits.js";
+import { assertOptions, type Known } from "../../protocol/known-options.js";
 
 /** Cached result as plain JSON. */
 export interface CachedResult {
@@ -18,6 +19,31 @@ export interface CacheStore {
   /** Stores a record. `kind` distinguishes the few lists from the many resources. */
   set(key: string, record: CacheRecord, kind: "list" | "read"): void | Promise<void>;
   delete(key: string): void | Promise<void>;
+}
+
+/** Options of `memoryCache`. */
+export interface MemoryCacheOptions {
+  /**
+   * Maximum number of lists, and also of resources.
+   * @default 1000
+   */
+  readonly maxEntries?: number | undefined;
+  /**
+   * Maximum length of all results as JSON, in characters.
+   * @default 67_108_864
+   */
+  readonly maxChars?: number | undefined;
+}
+
+const OPTIONS: Known<MemoryCacheOptions> = { maxEntries: "number", maxChars: "number" };
+
+/**
+ * Stores results in memory, for the option `cache.store` of several clients. Removes the least recently used resources
+ * first, then the lists stored longest ago.
+ */
+export function memoryCache(options: MemoryCacheOptions = {}): CacheStore {
+  assertOptions("memoryCache", options, OPTIONS);
+  return new MemoryCacheStore(options.maxEntries, options.maxChars);
 }
 
 /** Cache store in memory. Removes the least recently used resources first, then the lists stored longest ago. */

@@ -8,11 +8,11 @@ import { createPlatform } from "../auth-platform.js";
 
 const platform = createPlatform(globalFetch);
 
-export const createOAuth: typeof auth.createOAuth = (options = {}) => createOAuthWith(options, platform);
+export const oauth: typeof auth.oauth = (options = {}) => createOAuthWith(options, platform);
 
 export const createAuthSteps: typeof auth.createAuthSteps = (server, options = {}) =>
   createStepsWith(new URL(server), toSettings("createAuthSteps", options, platform));
 
-export const createBearer: typeof auth.createBearer = (options) => createBearerWith(options, platform);
+export const bearer: typeof auth.bearer = (options) => createBearerWith(options, platform);
 
 export * from "../auth-client-common.js";

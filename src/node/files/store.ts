@@ -22,14 +22,11 @@ type Values = Record<string, unknown>;
  * a key derived from `secret`. Several processes can share it: a token refresh happens once, and the other processes
  * see it.
  */
-export function createFileStore(path: string, secret: string | Uint8Array): AuthStore {
+export function fileStore(path: string, secret: string | Uint8Array): AuthStore {
   if (typeof path !== "string" || path === "")
-    throw new AuthError(
-      "configuration",
-      'createFileStore needs the path of a file, as in createFileStore("tokens", secret)',
-    );
+    throw new AuthError("configuration", 'fileStore needs the path of a file, as in fileStore("tokens", secret)');
   if (secret === undefined || secret.length === 0)
-    throw new AuthError("configuration", `createFileStore: the secret of ${path} must not be empty`);
+    throw new AuthError("configuration", `fileStore: the secret of ${path} must not be empty`);
   const keys = new Map<string, Promise<Buffer>>();
   const lock = `${path}.lock`;
 

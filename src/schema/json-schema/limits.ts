@@ -58,6 +58,6 @@ export function spend(budget: StepBudget, steps: number): void {
 }
 
 /** Describes a check that was aborted, with its remedy. */
-export function spentMessage(maxSteps: number, remedy = "raise limits.maxSteps of createValidator"): string {
+export function spentMessage(maxSteps: number, remedy = "raise limits.maxSteps of jsonSchemaValidator"): string {
   return `takes more than ${maxSteps} steps to check; ${remedy}`;
 }

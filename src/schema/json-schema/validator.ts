@@ -16,7 +16,7 @@ import {
 export type { SchemaLimits } from "./limits.js";
 export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } from "./types.js";
 
-/** Options of {@link createValidator}. */
+/** Options of {@link jsonSchemaValidator}. */
 export interface JsonSchemaValidatorOptions {
   /** Limits that differ from the defaults. */
   readonly limits?: Partial<SchemaLimits>;
@@ -31,8 +31,8 @@ const NONE: readonly SchemaIssue[] = [];
  * the size and depth of a schema and the work per value. It compiles a schema object once, so the object must not
  * change afterwards.
  */
-export function createValidator(options: JsonSchemaValidatorOptions = {}): JsonSchemaValidator {
-  assertOptions("createValidator", options, OPTIONS);
+export function jsonSchemaValidator(options: JsonSchemaValidatorOptions = {}): JsonSchemaValidator {
+  assertOptions("jsonSchemaValidator", options, OPTIONS);
   const limits = withDefaults(options.limits, SCHEMA_LIMITS);
   return {
     compile: rememberSchemas((schema, onSkip) => {
@@ -43,7 +43,7 @@ export function createValidator(options: JsonSchemaValidatorOptions = {}): JsonS
   };
 }
 
-export const defaultValidator: JsonSchemaValidator = createValidator();
+export const defaultValidator: JsonSchemaValidator = jsonSchemaValidator();
 
 /** Compiles a checked schema to a function that validates values. */
 export function compileChecked(schema: CheckedSchema): CompiledSchema {
@@ -65,6 +65,6 @@ export function compileChecked(schema: CheckedSchema): CompiledSchema {
 function problemOf({ left, depth, limits: { maxSteps, maxRefDepth } }: Run): string {
   if (left < 0) return spentMessage(maxSteps);
   return depth > maxRefDepth
-    ? `follows more than ${maxRefDepth} nested references; raise limits.maxRefDepth of createValidator`
+    ? `follows more than ${maxRefDepth} nested references; raise limits.maxRefDepth of jsonSchemaValidator`
     : "is nested too deeply to be checked";
 }

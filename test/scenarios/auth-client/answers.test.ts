@@ -1,6 +1,6 @@
 import { equal, ok, rejects } from "node:assert/strict";
 import { inspect } from "node:util";
-import { AuthError, createBearer, createMemoryStore, workloadIdentity } from "bowline/auth/client";
+import { AuthError, bearer, memoryStore, workloadIdentity } from "bowline/auth/client";
 import { type AuthWorld, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { gate } from "../../support/gate.js";
 import { verifies } from "../../support/verifies.js";
@@ -11,7 +11,7 @@ const withToken = (world: AuthWorld) =>
   world.arrivals.filter(({ url, headers }) => url.origin === "https://mcp.example" && headers.has("authorization"));
 
 verifies("client-auth:token-response:error-200", eachEra, async (world) => {
-  const store = createMemoryStore();
+  const store = memoryStore();
   answer(world, 200, { error: "bad_verification_code", error_description: "wrong" });
   await rejects(world.call(world.oauth({ store })), {
     step: "token",
@@ -22,7 +22,7 @@ verifies("client-auth:token-response:error-200", eachEra, async (world) => {
 });
 
 verifies("client-auth:token-response:tolerant", eachEra, async (world) => {
-  const store = createMemoryStore();
+  const store = memoryStore();
   for (const [status, more] of [
     [200, { expires_in: "3600" }],
     [200, { token_type: "bEaReR" }],
@@ -193,13 +193,13 @@ verifies(
 verifies("client-auth:authprovider:token-attached", everyTransport, async (world) => {
   world.accepts = (request) => request.headers.has("authorization");
   let count = 0;
-  const client = await world.connect(createBearer({ token: () => `rotating-${++count}`, fetch: world.fetch }));
+  const client = await world.connect(bearer({ token: () => `rotating-${++count}`, fetch: world.fetch }));
   await client.callTool("echo", {});
   const sent = withToken(world).map(({ headers }) => headers.get("authorization"));
   ok(sent.length > 1);
   equal(new Set(sent).size, sent.length);
   ok(sent.every((header) => header?.startsWith("Bearer rotating-")));
-  await rejects(world.connect(createBearer({ token: () => undefined, fetch: world.fetch })), failsAt("unauthorized"));
+  await rejects(world.connect(bearer({ token: () => undefined, fetch: world.fetch })), failsAt("unauthorized"));
   equal(world.arrivals.at(-1)?.headers.has("authorization"), false);
 });
 
@@ -207,7 +207,7 @@ verifies("client-auth:authprovider:onunauthorized-retry", everyTransport, async 
   let token = "stale";
   let told = 0;
   world.as.live.add("good");
-  const bearer = createBearer({
+  const rotated = bearer({
     token: () => token,
     fetch: world.fetch,
     onUnauthorized: (response) => {
@@ -216,7 +216,7 @@ verifies("client-auth:authprovider:onunauthorized-retry", everyTransport, async 
       token = "good";
     },
   });
-  const client = await world.connect(bearer);
+  const client = await world.connect(rotated);
   await client.callTool("echo", {});
   equal(told, 1);
   world.as.live.clear();
@@ -226,7 +226,7 @@ verifies("client-auth:authprovider:onunauthorized-retry", everyTransport, async 
   const onUnauthorized = () => {
     throw broken;
   };
-  const failing = createBearer({ token: () => "stale", fetch: world.fetch, onUnauthorized });
+  const failing = bearer({ token: () => "stale", fetch: world.fetch, onUnauthorized });
   await rejects(failing.fetch(new URL(world.mcp), { method: world.entrance.split(" ")[0] ?? "" }), broken);
 });
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { inspect } from "node:util";
-import { AuthError, clientCredentials, createMemoryStore } from "bowline/auth/client";
+import { AuthError, clientCredentials, memoryStore } from "bowline/auth/client";
 import { type AuthWorld, answerTo, CALLBACK, eachEra, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -57,7 +57,7 @@ verifies("client-auth:iss:no-normalize", "an encoded character is another issuer
 });
 
 verifies("client-auth:iss:mismatch-reject", "what is stored stays", eachEra, async (world) => {
-  const store = createMemoryStore();
+  const store = memoryStore();
   await world.call(world.oauth({ store }));
   const kept = () =>
     ["client https://as.example", `tokens ${world.mcp} https://as.example`].map((key) => store.get(key));
@@ -129,7 +129,7 @@ verifies("client-auth:iss:no-metadata", eachEra, async (world) => {
 verifies(["client-auth:iss:recorded-before-redirect", "client-auth:callback-as-binding"], eachEra, async (world) => {
   const evil = new MockIssuer("https://evil.example");
   world.issuers.push(evil);
-  const store = createMemoryStore();
+  const store = memoryStore();
   const sent: URL[] = [];
   const auth = world.oauth({ store, authorize: (url) => void sent.push(url) });
   await rejects(world.call(auth), failsAt("redirected"));
@@ -142,7 +142,7 @@ verifies(["client-auth:iss:recorded-before-redirect", "client-auth:callback-as-b
   await rejects(auth.finish(crossed), failsAt("issuer"));
   await rejects(auth.finish(callback), failsAt("issuer", /evil\.example/));
   equal(tokenRequests(world), 0);
-  const empty = world.oauth({ store: createMemoryStore() });
+  const empty = world.oauth({ store: memoryStore() });
   await rejects(empty.finish(callback), failsAt("callback", /missing, unknown or expired/));
   equal(tokenRequests(world), 0);
   equal(store.get(`tokens ${world.mcp} https://evil.example`), undefined);

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { AuthError, createAuthSteps, createMemoryStore, createOAuth } from "bowline/auth/client";
+import { AuthError, createAuthSteps, memoryStore, oauth } from "bowline/auth/client";
 import { CALLBACK, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -223,7 +223,7 @@ verifies(
   ["client-auth:redirect-then-finish", "client-auth:state:unguessable-single-use"],
   everyTransport,
   async (world) => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const sent: URL[] = [];
     const options = { store, authorize: (url: URL) => void sent.push(url) };
     await rejects(
@@ -237,7 +237,7 @@ verifies(
     equal((await client.callTool("echo", {})).isError, false);
     equal(sent.length, 1);
     for (let attempt = 0; attempt < 2; attempt++) {
-      await rejects(world.connect(world.oauth({ ...options, store: createMemoryStore() })), failsAt("redirected"));
+      await rejects(world.connect(world.oauth({ ...options, store: memoryStore() })), failsAt("redirected"));
     }
     const states = sent.map(({ searchParams }) => searchParams.get("state") ?? "");
     equal(new Set(states).size, 3);
@@ -266,7 +266,7 @@ verifies("client-auth:custom-fetch", everyTransport, async (world, t) => {
       through--;
     }
   };
-  const auth = createOAuth({
+  const auth = oauth({
     fetch: carried,
     redirectUrl: CALLBACK,
     authorize: async (url) => (await carried(url, { redirect: "manual" })).headers.get("location") ?? "",
@@ -274,8 +274,8 @@ verifies("client-auth:custom-fetch", everyTransport, async (world, t) => {
   const client = await world.connect(auth);
   equal((await client.callTool("echo", {})).isError, false);
   let sent = CALLBACK;
-  const store = createMemoryStore();
-  const later = createOAuth({
+  const store = memoryStore();
+  const later = oauth({
     fetch: carried,
     store,
     redirectUrl: CALLBACK,

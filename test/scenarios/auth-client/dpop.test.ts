@@ -1,6 +1,6 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { clientCredentials, createMemoryStore } from "bowline/auth/client";
+import { clientCredentials, memoryStore } from "bowline/auth/client";
 import { calculateJwkThumbprint, EmbeddedJWK, type JWK, jwtVerify } from "jose";
 import { type Arrival, type AuthWorld, eachEra, failsAt } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
@@ -66,7 +66,7 @@ verifies(["client-auth:dpop:token-request-proof", "client-auth:dpop:key-binding"
   binding(world);
   world.as.refreshes = true;
   world.as.metadata = { ...world.as.metadata, token_endpoint: "https://as.example/token?tenant=1" };
-  const store = createMemoryStore();
+  const store = memoryStore();
   const auth = world.oauth({ dpop: true, store });
   await world.call(auth);
   world.as.live.clear();

@@ -5,9 +5,9 @@ import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createMemoryStore, createOAuth } from "bowline/auth/client";
+import { memoryStore, oauth } from "bowline/auth/client";
 import { connect } from "bowline/client";
-import { createFileStore, openLoopback } from "bowline/node";
+import { fileStore, openLoopback } from "bowline/node";
 import { FakeClock } from "bowline/testing";
 import { type AuthWorld, CALLBACK, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { stdioWires } from "../../support/each-wire.js";
@@ -30,29 +30,29 @@ verifies("client-auth:token-storage:default", eachEra, async (world, t) => {
   await world.call(world.oauth());
   deepEqual(await readdir(join(file, "..", "..")), []);
   world.as.refreshes = true;
-  await world.call(world.oauth({ store: createFileStore(file, "a secret") }));
+  await world.call(world.oauth({ store: fileStore(file, "a secret") }));
   equal((await stat(file)).mode & 0o777, 0o600);
   deepEqual(await readdir(join(file, "..")), ["tokens"]);
   const bytes = await readFile(file, "latin1");
   equal(/token-as|refresh-as|client-as/.test(bytes), false);
   world.arrivals.length = 0;
-  await world.call(world.oauth({ store: createFileStore(file, "a secret") }));
+  await world.call(world.oauth({ store: fileStore(file, "a secret") }));
   equal(world.arrivals.length, 1);
-  await rejects(world.call(world.oauth({ store: createFileStore(file, "another") })), failsAt("configuration"));
+  await rejects(world.call(world.oauth({ store: fileStore(file, "another") })), failsAt("configuration"));
   // Written anew each time: what was there before tells nothing about what is there now.
-  const store = createFileStore(file, "a secret");
+  const store = fileStore(file, "a secret");
   await store.set("more", 1);
   notEqual(await readFile(file, "latin1"), bytes);
-  equal(await createFileStore(file, "a secret").get("more"), 1);
+  equal(await fileStore(file, "a secret").get("more"), 1);
 });
 
 verifies("client-auth:dpop:key-binding", "in a file", eachEra, async (world, t) => {
   const file = join(await folder(t), "tokens");
   world.as.metadata = { ...world.as.metadata, dpop_signing_alg_values_supported: ["ES256"] };
   world.as.extra = { token_type: "DPoP" };
-  await world.call(world.oauth({ dpop: true, store: createFileStore(file, "s") }));
+  await world.call(world.oauth({ dpop: true, store: fileStore(file, "s") }));
   world.arrivals.length = 0;
-  await world.call(world.oauth({ dpop: true, store: createFileStore(file, "s") }));
+  await world.call(world.oauth({ dpop: true, store: fileStore(file, "s") }));
   equal(world.arrivals.length, 1);
   ok(world.arrivals[0]?.headers.get("authorization")?.startsWith("DPoP "));
 });
@@ -61,7 +61,7 @@ verifies("client-auth:refresh:single-flight", "across processes", eachEra, async
   world.as.refreshes = true;
   world.as.extra = { expires_in: 0 };
   const file = join(await folder(t), "tokens");
-  await world.call(world.oauth({ store: createFileStore(file, "shared"), now: () => 0 }));
+  await world.call(world.oauth({ store: fileStore(file, "shared"), now: () => 0 }));
   world.as.extra = { expires_in: 3600 };
   world.arrivals.length = 0;
   const program = fileURLToPath(new URL("../../../../test/support/children/token-sharer.mjs", import.meta.url));
@@ -82,7 +82,7 @@ verifies("client-auth:refresh:single-flight", "across processes", eachEra, async
 
 verifies("client-auth:refresh:rotation-handling", "a lost race costs no good token", eachEra, async (world) => {
   world.as.refreshes = true;
-  const store = createMemoryStore();
+  const store = memoryStore();
   const [one, other] = [world.oauth({ store }), world.oauth({ store })];
   await world.call(one);
   await world.call(other);
@@ -113,7 +113,7 @@ verifies(
   async (world) => {
     const asked = gate<URL>();
     const loopback = await openLoopback({ open: (url) => asked.open(url) });
-    const store = createMemoryStore();
+    const store = memoryStore();
     try {
       const connecting = world.connect(world.oauth({ ...loopback, store, clientName: "cli" }));
       const callback = new URL(await world.browse(await asked.opened));
@@ -216,8 +216,8 @@ verifies(
       await rejects(connect(target, { era }), { name: "ConnectionError" });
       // An OAuth that is given all the same is not asked.
       const authorize = () => Promise.reject(new Error("a user was asked"));
-      const oauth = createOAuth({ redirectUrl: CALLBACK, authorize });
-      await rejects(connect(target, { era, ...oauth }), { name: "ConnectionError" });
+      const auth = oauth({ redirectUrl: CALLBACK, authorize });
+      await rejects(connect(target, { era, ...auth }), { name: "ConnectionError" });
       await said.opened;
     } finally {
       globalThis.fetch = real;

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { createMemoryStore } from "bowline/auth/client";
+import { memoryStore } from "bowline/auth/client";
 import { type AuthWorld, eachEra, everyTransport, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -27,7 +27,7 @@ verifies(
   everyTransport,
   async (world) => {
     world.as.refreshes = true;
-    const store = createMemoryStore();
+    const store = memoryStore();
     const client = await world.connect(world.oauth({ store }));
     migrate(world);
     await client.callTool("echo", {});
@@ -60,7 +60,7 @@ verifies("client-auth:as-migration:no-token-reuse", "a client with the same id a
 });
 
 verifies("client-auth:as-binding", eachEra, async (world) => {
-  const store = createMemoryStore();
+  const store = memoryStore();
   const auth = world.oauth({ store });
   await world.call(auth);
   migrate(world);

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { AuthError, createMemoryStore } from "bowline/auth/client";
+import { AuthError, memoryStore } from "bowline/auth/client";
 import { connect } from "bowline/client";
 import { type AuthWorld, eachEra, everyTransport, failsAt, type Reply } from "../../support/auth-world.js";
 import { gate } from "../../support/gate.js";
@@ -27,7 +27,7 @@ verifies(
     world.as.refreshes = true;
     world.as.extra = { expires_in: 3600 };
     const time = watch();
-    const store = createMemoryStore();
+    const store = memoryStore();
     const client = await world.connect(world.oauth({ now: time.now, store }));
     world.arrivals.length = 0;
     time.at += 2 * HOUR;
@@ -125,7 +125,7 @@ verifies("client-auth:refresh:transient-failure", everyTransport, async (world) 
   let down = false;
   const fetch = (url: URL | string, init?: RequestInit) =>
     down && String(url).endsWith("/token") ? Promise.reject(new TypeError("unreachable")) : world.fetch(url, init);
-  const store = createMemoryStore();
+  const store = memoryStore();
   const client = await world.connect(world.oauth({ now: time.now, fetch, store }));
   const call = () => client.callTool("echo", {});
   const stored = () => store.get(`tokens ${world.mcp} https://as.example`) as { refreshToken?: string };
@@ -156,7 +156,7 @@ verifies("client-auth:refresh:transient-failure", everyTransport, async (world) 
 
 verifies("client-auth:refresh:persist-error", everyTransport, async (world) => {
   world.as.refreshes = true;
-  const memory = createMemoryStore();
+  const memory = memoryStore();
   const full = new Error("the disk is full");
   let fails = false;
   const set = (key: string, value: unknown) => {
@@ -181,7 +181,7 @@ verifies(
   async (world) => {
     world.as.refreshes = true;
     world.as.extra = { expires_in: 3600 };
-    const store = createMemoryStore();
+    const store = memoryStore();
     await world.call(world.oauth({ store }));
     world.arrivals.length = 0;
     await world.call(world.oauth({ store, now: () => Date.now() + 2 * HOUR }));
@@ -193,7 +193,7 @@ verifies(
 
 verifies("client-auth:invalid-grant-clears-tokens", everyTransport, async (world) => {
   world.as.refreshes = true;
-  const store = createMemoryStore();
+  const store = memoryStore();
   const auth = world.oauth({ store });
   const stored = () => store.get(`tokens ${world.mcp} https://as.example`);
   await world.visit(auth);
@@ -251,7 +251,7 @@ verifies("client-auth:invalid-client-clears-all", "of a refresh", everyTransport
 });
 
 verifies("client-auth:abort", everyTransport, async (world) => {
-  const store = createMemoryStore();
+  const store = memoryStore();
   const reached = gate();
   const held = gate();
   world.routes.set("POST https://as.example/token", async () => {
@@ -276,7 +276,7 @@ verifies("client-auth:abort", everyTransport, async (world) => {
 });
 
 verifies("client-auth:token-provenance", everyTransport, async (world) => {
-  const store = createMemoryStore();
+  const store = memoryStore();
   await world.visit(world.oauth({ store }));
   world.arrivals.length = 0;
   // Two servers that would serve anybody: what is sent to them is what the client had for them.
@@ -295,7 +295,7 @@ verifies("client-auth:token-provenance", everyTransport, async (world) => {
 
 verifies("client-auth:revocation", eachEra, async (world) => {
   world.as.refreshes = true;
-  const store = createMemoryStore();
+  const store = memoryStore();
   const auth = world.oauth({ store });
   const key = `tokens ${world.mcp} https://as.example`;
   await world.call(auth);
@@ -330,7 +330,7 @@ verifies("client-auth:revocation", eachEra, async (world) => {
 });
 
 verifies("client-auth:abort", "the time for an authorization is up", everyTransport, async (world) => {
-  const store = createMemoryStore();
+  const store = memoryStore();
   const authorize = (_url: URL, { signal }: { signal: AbortSignal }) =>
     new Promise<never>((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });

@@ -1,12 +1,6 @@
 import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import {
-  AuthError,
-  clientCredentials,
-  createClientDocument,
-  createMemoryStore,
-  identityAssertion,
-} from "bowline/auth/client";
+import { AuthError, clientCredentials, clientDocument, identityAssertion, memoryStore } from "bowline/auth/client";
 import { importSPKI, jwtVerify } from "jose";
 import { type AuthWorld, CALLBACK, eachEra, failsAt } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
@@ -64,7 +58,7 @@ verifies(
 verifies("client-auth:pre-registration:issuer-mismatch-error", eachEra, async (world) => {
   const client = { id: "distinct-id", secret: "distinct-secret", issuer: "https://as1.example" };
   await rejects(world.call(world.oauth({ client })), failsAt("issuer", /as1\.example.*as\.example/));
-  const store = createMemoryStore();
+  const store = memoryStore();
   const unnamed = { id: "distinct-id", secret: "distinct-secret" };
   await world.call(world.oauth({ client: unnamed, store }));
   const { as } = world;
@@ -141,16 +135,13 @@ verifies("client-auth:cimd:fallback", eachEra, async (world) => {
 
 verifies("client-auth:cimd:document-builder", eachEra, async (world) => {
   const metadata = { client_name: "App", redirect_uris: [CALLBACK] };
-  const document = createClientDocument(URL_ID, metadata);
+  const document = clientDocument(URL_ID, metadata);
   equal(document.client_id, URL_ID);
   deepEqual([document.client_name, document.redirect_uris], ["App", [CALLBACK]]);
-  throws(() => createClientDocument(URL_ID, { ...metadata, client_name: "" }), AuthError);
-  throws(() => createClientDocument(URL_ID, { ...metadata, redirect_uris: [] }), AuthError);
-  throws(
-    () => createClientDocument(URL_ID, { ...metadata, token_endpoint_auth_method: "client_secret_basic" }),
-    AuthError,
-  );
-  throws(() => createClientDocument(URL_ID, { ...metadata, client_secret: "s" }), AuthError);
+  throws(() => clientDocument(URL_ID, { ...metadata, client_name: "" }), AuthError);
+  throws(() => clientDocument(URL_ID, { ...metadata, redirect_uris: [] }), AuthError);
+  throws(() => clientDocument(URL_ID, { ...metadata, token_endpoint_auth_method: "client_secret_basic" }), AuthError);
+  throws(() => clientDocument(URL_ID, { ...metadata, client_secret: "s" }), AuthError);
   world.as.metadata = { ...world.as.metadata, ...supportsUrls };
   await world.call(world.oauth({ clientMetadataUrl: document.client_id }));
   equal(asked(world)?.get("client_id"), document.client_id);
@@ -158,7 +149,7 @@ verifies("client-auth:cimd:document-builder", eachEra, async (world) => {
 });
 
 verifies(["client-auth:dcr", "client-auth:dcr:grant-types-default"], eachEra, async (world) => {
-  const store = createMemoryStore();
+  const store = memoryStore();
   await world.call(world.oauth({ store, clientName: "My program" }));
   const [request] = world.to("POST https://as.example/register");
   equal(request?.headers.get("content-type"), "application/json");
@@ -212,7 +203,7 @@ verifies(
 );
 
 verifies(["client-auth:dcr:registration-error-surfaces", "client-auth:dcr:retry-adjusted"], eachEra, async (world) => {
-  const store = createMemoryStore();
+  const store = memoryStore();
   world.routes.set("POST https://as.example/register", ({ body }) =>
     JSON.parse(body).application_type === "web"
       ? undefined
@@ -230,7 +221,7 @@ verifies(["client-auth:dcr:registration-error-surfaces", "client-auth:dcr:retry-
 });
 
 verifies(["client-auth:dcr:substituted-metadata", "client-auth:dcr:issuer-not-from-wire"], eachEra, async (world) => {
-  const store = createMemoryStore();
+  const store = memoryStore();
   for (const more of [
     { application_type: "robot" },
     { client_secret: null, client_name: "" },
@@ -276,7 +267,7 @@ verifies(
 );
 
 verifies("client-auth:dcr:unusable-credentials", eachEra, async (world) => {
-  const store = createMemoryStore();
+  const store = memoryStore();
   for (const more of [
     { token_endpoint_auth_method: "tls_client_auth" },
     { token_endpoint_auth_method: "private_key_jwt" },
@@ -302,7 +293,7 @@ verifies("client-auth:dcr:no-endpoint", eachEra, async (world) => {
 });
 
 verifies("client-auth:dcr:expired-secret", eachEra, async (world) => {
-  const store = createMemoryStore();
+  const store = memoryStore();
   const stored = { issuer: "https://as.example", clientId: "old", clientSecret: "s", method: "client_secret_post" };
   store.set("client https://as.example", { ...stored, secretExpiresAt: 0 });
   await world.call(world.oauth({ store }));

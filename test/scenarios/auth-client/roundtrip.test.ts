@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { createMemoryStore } from "bowline/auth/client";
+import { memoryStore } from "bowline/auth/client";
 import { createIssuer } from "bowline/auth/issuer";
 import { type Arrival, type AuthWorld, eachEra } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
@@ -36,7 +36,7 @@ verifies("flow:oauth:authorization-code-roundtrip", eachEra, async (world) => {
   };
   for (const method of ["POST", "GET", "DELETE"]) world.routes.set(`${method} ${world.mcp}`, guard);
 
-  const store = createMemoryStore();
+  const store = memoryStore();
   const client = await world.connect(world.oauth({ store, authorize: (url) => approve(world, url) }));
   equal((await client.callTool("echo", {})).text, "echo");
   const steps = world.arrivals.map(({ method, url }) => `${method} ${url.host}${url.pathname}`);

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { AuthError, createMemoryStore } from "bowline/auth/client";
+import { AuthError, memoryStore } from "bowline/auth/client";
 import { type Arrival, type AuthWorld, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -120,7 +120,7 @@ verifies("client-auth:stepup:scope-union", "a challenge without a scope", eachEr
 });
 
 verifies("client-auth:stepup:union-survives-restart", eachEra, async (world) => {
-  const store = createMemoryStore();
+  const store = memoryStore();
   world.challenge = 'Bearer scope="a"';
   await world.call(world.oauth({ store }));
   demanding(world, until(world, "b"), OPENING);
@@ -232,7 +232,7 @@ verifies("client-auth:token-response:scope-backfill", eachEra, async (world) => 
   world.as.refreshes = true;
   world.as.extra = { scope: undefined };
   world.challenge = 'Bearer scope="a b"';
-  const store = createMemoryStore();
+  const store = memoryStore();
   const auth = world.oauth({ store });
   const stored = () => (store.get(`tokens ${world.mcp} https://as.example`) as { scope: string }).scope;
   await world.call(auth);

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { createMemoryStore } from "bowline/auth/client";
+import { memoryStore } from "bowline/auth/client";
 import { type AuthWorld, eachEra, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -76,7 +76,7 @@ verifies("client-auth:as-metadata-discovery:issuer-validation", eachEra, async (
 
 verifies("client-auth:as-metadata-discovery:identifier-verbatim", eachEra, async (world) => {
   const keys: string[] = [];
-  const memory = createMemoryStore();
+  const memory = memoryStore();
   const set = (key: string, value: unknown) => {
     keys.push(key);
     return memory.set(key, value);

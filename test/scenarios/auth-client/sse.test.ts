@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { createMemoryStore } from "bowline/auth/client";
+import { memoryStore } from "bowline/auth/client";
 import { failsAt, oldTransport } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -52,7 +52,7 @@ verifies(
   oldTransport,
   async (world) => {
     const sent: URL[] = [];
-    const options = { store: createMemoryStore(), authorize: (url: URL) => void sent.push(url) };
+    const options = { store: memoryStore(), authorize: (url: URL) => void sent.push(url) };
     await rejects(world.connect(world.oauth(options)), failsAt("redirected"));
     await world.oauth(options).finish(await world.browse(sent[0] as URL));
     const client = await world.connect(world.oauth(options));

@@ -2,10 +2,10 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import {
   clientCredentials,
-  createMemoryStore,
-  createOAuth,
   identityAssertion,
+  memoryStore,
   type OAuthOptions,
+  oauth,
   workloadIdentity,
 } from "bowline/auth/client";
 import type { IssuerOptions } from "bowline/auth/issuer";
@@ -25,7 +25,7 @@ interface Settings {
 }
 
 /** A client, a protected server and the authorization server of this package, each by its public address. */
-async function setUp(world: GuardedWorld, t: TestContext, { issuer, protect, oauth }: Settings = {}) {
+async function setUp(world: GuardedWorld, t: TestContext, { issuer, protect, oauth: options }: Settings = {}) {
   const as = await IssuerWorld.open(t, { resources: [RESOURCE], scopes: SCOPES, ...issuer });
   const asked: string[] = [];
   const toIssuer = (url: URL | RequestInfo, init?: RequestInit) => as.fetch(String(url), init);
@@ -46,10 +46,10 @@ async function setUp(world: GuardedWorld, t: TestContext, { issuer, protect, oau
     const answer = page.status === 200 ? await browser.press(page) : page;
     return answer.headers.get("location") ?? "";
   };
-  const store = createMemoryStore();
+  const store = memoryStore();
   const auth = () =>
-    createOAuth({
-      ...(oauth?.grant === undefined ? { redirectUrl: "http://127.0.0.1:9/cb", authorize } : {}),
+    oauth({
+      ...(options?.grant === undefined ? { redirectUrl: "http://127.0.0.1:9/cb", authorize } : {}),
       clientName: "round tripper",
       store,
       fetch: async (input, init = {}) => {
@@ -58,7 +58,7 @@ async function setUp(world: GuardedWorld, t: TestContext, { issuer, protect, oau
         asked.push(`${init.method ?? "GET"} ${url.origin}${url.pathname} ${response.status}`);
         return response;
       },
-      ...oauth,
+      ...options,
     });
   const dial = async (): Promise<Client> => {
     const client = await connect(RESOURCE, { ...auth(), era: world.era });

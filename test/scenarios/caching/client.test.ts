@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { type ClientCacheOptions, type ClientOptions, MemoryCacheStore } from "bowline/client";
+import { type ClientCacheOptions, type ClientOptions, memoryCache } from "bowline/client";
 import { FakeClock } from "bowline/testing";
 import type { RecordedClient } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
@@ -429,7 +429,7 @@ async function listedAs(t: TestContext, listing: string) {
       received.json(`{"jsonrpc":"2.0","id":${JSON.stringify(received.message.id)},"result":${listing}}`),
     ),
   );
-  const store = new MemoryCacheStore();
+  const store = memoryCache();
   const dial = (partition: string) =>
     connectTo({ era: "modern", cache: { store, partition, sharePublic: true, defaultTtlMs: 60_000 } });
   return { dial, sent: () => script.all("tools/list").length };

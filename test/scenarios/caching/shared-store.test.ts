@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { runInNewContext } from "node:vm";
-import { type CacheStore, type ClientCacheOptions, connect, MemoryCacheStore } from "bowline/client";
+import { type CacheStore, type ClientCacheOptions, connect, memoryCache } from "bowline/client";
 import { McpServer, type ServerOptions } from "bowline/server";
 import { FakeClock } from "bowline/testing";
 import { eachWire, legacyHttp, modernHttp, modernWires, type World } from "../../support/each-wire.js";
@@ -31,7 +31,7 @@ function sharing(world: World, store: CacheStore, more: Partial<ClientCacheOptio
 
 verifies("caching:client:private-partition", modern, async (world) => {
   const { server, seen } = counting();
-  const dial = sharing(world, new MemoryCacheStore());
+  const dial = sharing(world, memoryCache());
   const ada = await dial(server, "ada");
   const ada2 = await dial(server, "ada");
   const bob = await dial(server, "bob");
@@ -54,7 +54,7 @@ verifies("caching:client:private-partition", modern, async (world) => {
 });
 
 proves("caching:client:shared-store-needs-partition", {}, "refused before anything is opened", async () => {
-  const cache = { store: new MemoryCacheStore() };
+  const cache = { store: memoryCache() };
   await rejects(connect(new McpServer(me), { cache }), { code: "definition_error", message: /partition/ });
 });
 
@@ -62,7 +62,7 @@ verifies("caching:client:public-shared", modern, async (world) => {
   for (const sharePublic of [false, true]) {
     for (const scope of ["public", "private"] as const) {
       const { server, seen } = counting({ cache: { ttlMs: 60_000, scope } });
-      const dial = sharing(world, new MemoryCacheStore(), { sharePublic });
+      const dial = sharing(world, memoryCache(), { sharePublic });
       await (await dial(server, "ada")).listTools();
       await (await dial(server, "bob")).listTools();
       equal(seen.lists, sharePublic && scope === "public" ? 1 : 2, `${sharePublic} ${scope}`);
@@ -73,7 +73,7 @@ verifies("caching:client:public-shared", modern, async (world) => {
 verifies("caching:client:scope-flip", modern, async (world) => {
   let scope = "public";
   const server = new McpServer(me).method("tools/list", {}, () => ({ tools: [], ttlMs: 60_000, cacheScope: scope }));
-  const dial = sharing(world, new MemoryCacheStore(), { sharePublic: true });
+  const dial = sharing(world, memoryCache(), { sharePublic: true });
   const [ada, bob] = [await dial(server as McpServer, "ada"), await dial(server as McpServer, "bob")];
   await ada.listTools();
   await bob.listTools();
@@ -85,7 +85,7 @@ verifies("caching:client:scope-flip", modern, async (world) => {
 });
 
 verifies("caching:client:key", "other servers are other results", modern, async (world) => {
-  const store = new MemoryCacheStore();
+  const store = memoryCache();
   const one = counting();
   const other = counting({ cache: { ttlMs: 60_000 } }, { ...me, name: "another" });
   const dial = sharing(world, store);
@@ -100,7 +100,7 @@ for (const [name, wires] of [
 ] as const) {
   verifies("caching:client:version-scoped", `seen from ${name}`, wires, async (world) => {
     const { server, seen } = counting();
-    const cache = { store: new MemoryCacheStore(), partition: "p", defaultTtlMs: 60_000 };
+    const cache = { store: memoryCache(), partition: "p", defaultTtlMs: 60_000 };
     const eras = world.era === "modern" ? ["modern", "legacy"] : ["legacy", "modern"];
     for (const era of eras) {
       const client = await world.connect(server, { era, cache });
@@ -184,7 +184,7 @@ verifies("caching:client:store-malformed", eachWire, async ({ connect }) => {
 });
 
 verifies("caching:client:store-malformed", modern, async (world) => {
-  const inner = new MemoryCacheStore();
+  const inner = memoryCache();
   // Promises of another realm, as some test runners have them, are no instances of Promise.
   const toForeign = runInNewContext("(value) => Promise.resolve(value)") as <T>(value: T) => Promise<T>;
   const get = (key: string) => toForeign(inner.get(key));

@@ -1,5 +1,5 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { createBearer } from "bowline/auth/client";
+import { bearer } from "bowline/auth/client";
 import { RpcError } from "bowline/client";
 import { answerAll, DISCOVERED, type Received, scripted } from "../../support/http-script.js";
 import { proves } from "../../support/verifies.js";
@@ -129,13 +129,13 @@ proves(
       if (received.headers.authorization === "Bearer good") answerAll(tools)(received);
       else received.status(401);
     });
-    const bearer = createBearer({
+    const auth = bearer({
       token: () => token,
       onUnauthorized: () => {
         token = "good";
       },
     });
-    const client = await connectTo(bearer);
+    const client = await connectTo(auth);
     equal(client.era, "modern");
     await client.listTools();
     deepEqual(

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { inspect, promisify } from "node:util";
-import { createBearer } from "bowline/auth/client";
+import { bearer } from "bowline/auth/client";
 import { connect } from "bowline/client";
 import { CallLifetime } from "#src/call/lifetime.js";
 import { LegacyHttpTransport } from "#src/era/legacy/client/http.js";
@@ -257,7 +257,7 @@ proves(
 proves("client-transport:http:resume-headers", wire, "a stream is read on with the token of the moment", async (t) => {
   const clock = new FakeClock();
   let token = "first";
-  const { fetch } = createBearer({ token: () => token });
+  const { fetch } = bearer({ token: () => token });
   const { script, call } = await sessionWorld(t, { clock, fetch, headers: { "X-Tenant": "me" } });
   (await script.next("GET")).status(405);
   const answered = call();

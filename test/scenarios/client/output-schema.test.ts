@@ -3,7 +3,7 @@ import type { TestContext } from "node:test";
 import type { Tool } from "bowline";
 import { type ClientOptions, type JsonSchemaValidator, OutputError } from "bowline/client";
 import * as z from "zod";
-import { createValidator } from "#src/schema/json-schema/validator.js";
+import { jsonSchemaValidator } from "#src/schema/json-schema/validator.js";
 import { RawServer } from "../../support/server-script.js";
 import { proves } from "../../support/verifies.js";
 
@@ -69,7 +69,7 @@ for (const era of ERAS) {
 
   proves("client:output-schema:validator-cached", { wire }, "compiled once per definition", async (t) => {
     let compiled = 0;
-    const own = createValidator();
+    const own = jsonSchemaValidator();
     const validator: JsonSchemaValidator = {
       compile(schema) {
         compiled++;

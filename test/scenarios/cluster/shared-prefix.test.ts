@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, throws } from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { createMemoryIssuerStore, type IssuerStore } from "bowline/auth/issuer";
+import { type IssuerStore, memoryIssuerStore } from "bowline/auth/issuer";
 import { connect } from "bowline/client";
 import { authStore, createMemoryState, issuerStore } from "bowline/cluster";
 import { McpServer, type ServerOptions } from "bowline/server";
@@ -59,7 +59,7 @@ proves("cluster:apart:users", {}, "a store of tokens needs the name of its user"
 
 for (const [name, createStore] of [
   ["a cluster", () => issuerStore(createMemoryState().node())],
-  ["a memory store", () => createMemoryIssuerStore()],
+  ["a memory store", () => memoryIssuerStore()],
 ] as const) {
   proves(
     "cluster:apart:issuers",

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type CallOptions, JSON_SCHEMA_DIALECTS, OutputError } from "bowline/client";
 import { McpServer } from "bowline/server";
-import { createValidator, defaultValidator } from "#src/schema/json-schema/validator.js";
+import { defaultValidator, jsonSchemaValidator } from "#src/schema/json-schema/validator.js";
 import { channelWires, eachWire } from "../../support/each-wire.js";
 import { RawServer } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
@@ -123,7 +123,7 @@ for (const era of ERAS) {
       );
       for (const option of [true, [url], "all"]) {
         const options = { fetch: option, allowHosts: option, loadSchema: option } as object;
-        throws(() => createValidator(options).compile(schemas[0] ?? {}), { code: "definition_error" });
+        throws(() => jsonSchemaValidator(options).compile(schemas[0] ?? {}), { code: "definition_error" });
       }
       equal(visits, 0);
     },
@@ -203,7 +203,7 @@ for (const era of ERAS) {
       ok(error instanceof OutputError);
       match(
         error.issues[0]?.message ?? "",
-        /^takes more than 4000000 steps to check; raise limits\.maxSteps of createValidator$/,
+        /^takes more than 4000000 steps to check; raise limits\.maxSteps of jsonSchemaValidator$/,
       );
       return true;
     });
@@ -300,7 +300,7 @@ proves("jsonschema:dialects-documented", {}, "the list is the page's list, and e
   const documented = [...page.matchAll(/^- `(.*)`$/gm)].map(([, uri]) => uri);
   equal(documented.join(), JSON_SCHEMA_DIALECTS.join());
   for (const $schema of JSON_SCHEMA_DIALECTS) {
-    const check = createValidator().compile({ $schema, type: "object", required: ["a"] });
+    const check = jsonSchemaValidator().compile({ $schema, type: "object", required: ["a"] });
     equal(check({ a: 1 }).length, 0);
     equal(check({}).length, 1);
   }

@@ -109,8 +109,8 @@ proves("hosting:auth:as:token:registered-method", http, "a client has one way to
 });
 
 proves("hosting:auth:as:token:registered-method", http, "a secret that has expired opens nothing", async (t) => {
-  const { createMemoryIssuerStore } = await import("bowline/auth/issuer");
-  const store = createMemoryIssuerStore();
+  const { memoryIssuerStore } = await import("bowline/auth/issuer");
+  const store = memoryIssuerStore();
   const world = await IssuerWorld.open(t, { store });
   const { id, json } = await world.register({ token_endpoint_auth_method: "client_secret_basic" });
   equal(json.client_secret_expires_at, 0);

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import type { ClientDocumentOptions, IssuerLimits } from "bowline/auth/issuer";
-import { createGuardedFetch } from "bowline/node";
+import { guardedFetch } from "bowline/node";
 import * as jose from "jose";
 import { answerOf, CALLBACK, IssuerWorld, LOCAL_CALLBACK, read } from "../../support/issuer-world.js";
 import { proves } from "../../support/verifies.js";
@@ -250,7 +250,7 @@ proves(
     // A name that is public for whoever asks first, and inside for whoever connects.
     const answers: LookupAddress[][] = [[{ address: "127.0.0.1", family: 4 }]];
     const asked: string[] = [];
-    const fetch = createGuardedFetch({
+    const fetch = guardedFetch({
       lookup: (hostname, _options, done) => {
         asked.push(hostname);
         done(null, answers[0] ?? []);

@@ -1,5 +1,5 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { createMemoryIssuerStore } from "bowline/auth/issuer";
+import { memoryIssuerStore } from "bowline/auth/issuer";
 import {
   answerOf,
   CALLBACK,
@@ -216,7 +216,7 @@ proves("hosting:auth:as:consent:cookie", http, "cookies are sealed and name the 
 
 proves("hosting:auth:as:consent:denied", http, "a refusal is told, and nothing is left behind", async (t) => {
   const kept: string[] = [];
-  const store = createMemoryIssuerStore();
+  const store = memoryIssuerStore();
   const world = await IssuerWorld.open(t, {
     store: {
       ...store,

@@ -274,7 +274,7 @@ proves(
   async (t) => {
     const asked: string[] = [];
     const world = await IssuerWorld.open(t, {
-      limit: (endpoint) => {
+      rateLimit: (endpoint) => {
         asked.push(endpoint);
         return 7;
       },

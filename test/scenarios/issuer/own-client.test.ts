@@ -1,6 +1,6 @@
 import { equal, ok, rejects } from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { AuthError, createAuthSteps, createOAuth, type OAuthOptions } from "bowline/auth/client";
+import { AuthError, createAuthSteps, type OAuthOptions, oauth } from "bowline/auth/client";
 import type { IssuerOptions } from "bowline/auth/issuer";
 import { type Browser, CALLBACK, IssuerWorld, RESOURCE } from "../../support/issuer-world.js";
 import { proves } from "../../support/verifies.js";
@@ -39,7 +39,7 @@ class Guarded {
   };
 
   oauth(browser: Browser, options: OAuthOptions = {}) {
-    return createOAuth({
+    return oauth({
       fetch: this.fetch,
       redirectUrl: CALLBACK,
       warnDeprecated: false,

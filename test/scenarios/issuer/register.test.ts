@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
-import { createIssuer, createMemoryIssuerStore, OAuthProblem } from "bowline/auth/issuer";
+import { createIssuer, memoryIssuerStore, OAuthProblem } from "bowline/auth/issuer";
 import { DefinitionError } from "bowline/server";
 import { CALLBACK, IssuerWorld, RESOURCE, read } from "../../support/issuer-world.js";
 import { proves } from "../../support/verifies.js";
@@ -9,7 +9,7 @@ const http = { wire: "http" };
 /** A store that tells what was put into it. */
 function watched() {
   const keys: string[] = [];
-  const store = createMemoryIssuerStore();
+  const store = memoryIssuerStore();
   const put: typeof store.put = async (key, value, expiresAt) => {
     keys.push(key);
     await store.put(key, value, expiresAt);

@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { createMemoryIssuerStore } from "bowline/auth/issuer";
+import { memoryIssuerStore } from "bowline/auth/issuer";
 import { CALLBACK, CLIENT, createPkce, IssuerWorld, RESOURCE, read, slowStore } from "../../support/issuer-world.js";
 import { proves } from "../../support/verifies.js";
 
@@ -221,7 +221,7 @@ proves("hosting:auth:as:token:content-type", http, "parameters come as a form, o
 });
 
 proves("hosting:auth:as:error-500", http, "what fails inside stays inside", async (t) => {
-  const store = createMemoryIssuerStore();
+  const store = memoryIssuerStore();
   let broken = false;
   const get = async (key: string) => {
     if (broken) throw new Error("secret: the address of the database");

@@ -1,11 +1,6 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import type { TestContext } from "node:test";
-import {
-  createMemoryIssuerStore,
-  type IssuerOptions,
-  type IssuerStore,
-  type UpstreamOptions,
-} from "bowline/auth/issuer";
+import { type IssuerOptions, type IssuerStore, memoryIssuerStore, type UpstreamOptions } from "bowline/auth/issuer";
 import { answerOf, type Browser, createPkce, IssuerWorld } from "../../support/issuer-world.js";
 import { proves } from "../../support/verifies.js";
 
@@ -122,7 +117,7 @@ proves(
 
 proves("hosting:auth:as:upstream:state", http, "no state is kept before the user has approved", async (t) => {
   const kept: string[] = [];
-  const memory = createMemoryIssuerStore();
+  const memory = memoryIssuerStore();
   const store: IssuerStore = {
     ...memory,
     put: async (key, value, expiresAt) => {
@@ -146,7 +141,7 @@ proves(
   async (t) => {
     const provider = new Provider();
     const values: string[] = [];
-    const memory = createMemoryIssuerStore();
+    const memory = memoryIssuerStore();
     const put: IssuerStore["put"] = async (key, value, expiresAt) => {
       values.push(JSON.stringify(value));
       await memory.put(key, value, expiresAt);

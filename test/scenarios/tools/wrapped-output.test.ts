@@ -1,6 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { type AnySchema, McpServer, text, toolResult } from "bowline/server";
-import { createValidator, type JsonSchema } from "#src/schema/json-schema/validator.js";
+import { type JsonSchema, jsonSchemaValidator } from "#src/schema/json-schema/validator.js";
 import { eachWire, legacyWires, type RecordedClient } from "../../support/each-wire.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -13,7 +13,7 @@ const envelope = (result: object) => ({ type: "object", properties: { result }, 
 
 /** Refuses schemas with references that lead nowhere. */
 const strictly = (schema: JsonSchema) => {
-  const check = createValidator().compile(schema);
+  const check = jsonSchemaValidator().compile(schema);
   return (value: unknown) => check(value).length === 0;
 };
 

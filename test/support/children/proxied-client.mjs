@@ -1,11 +1,11 @@
 // A client that calls the tool "echo" of the server at its first argument and tells how that ended. With a second argument it
 // gets a token first, from that issuer.
-import { clientCredentials, createOAuth } from "bowline/auth/client";
+import { clientCredentials, oauth } from "bowline/auth/client";
 import { connect } from "bowline/client";
 
 const [server, issuer] = process.argv.slice(2);
 const credentials = { grant: clientCredentials(), client: { id: "machine", secret: "between-us" } };
-const auth = issuer === undefined ? {} : createOAuth({ issuer, ...credentials, allowInsecure: true });
+const auth = issuer === undefined ? {} : oauth({ issuer, ...credentials, allowInsecure: true });
 try {
   const client = await connect(server, { ...auth, timeoutMs: 20_000 });
   const first = await client.callTool("echo", {});

@@ -1,12 +1,12 @@
 // A program that shares its tokens with others of its kind. Arguments: where all requests go, the MCP server's address, the
 // file with the tokens, its secret. Says "ready", waits for a line, sends one request and tells how it ended.
 import { once } from "node:events";
-import { createOAuth } from "bowline/auth/client";
-import { createFileStore } from "bowline/node";
+import { oauth } from "bowline/auth/client";
+import { fileStore } from "bowline/node";
 
 const [base, server, file, secret] = process.argv.slice(2);
-const auth = createOAuth({
-  store: createFileStore(file, secret),
+const auth = oauth({
+  store: fileStore(file, secret),
   redirectUrl: "http://127.0.0.1:9/callback",
   authorize: () => undefined,
   fetch(url, init) {

@@ -1,9 +1,10 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import type { Tool } from "bowline";
-import { type ClientLimits, connect, MemoryCacheStore, TimeoutError } from "bowline/client";
+import { type ClientLimits, connect, TimeoutError } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
+import { MemoryCacheStore } from "#src/client/cache/store.js";
 import { KnownTools } from "#src/client/known-tools.js";
 import type { ClientRuntime } from "#src/era/client-era.js";
 import { CLIENT_LIMITS } from "#src/era/client-limits.js";

@@ -1,5 +1,6 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, throws } from "node:assert/strict";
 import { test } from "node:test";
+import { memoryCache } from "bowline/client";
 import { type CacheRecord, MemoryCacheStore } from "#src/client/cache/store.js";
 
 /** A record of so many characters as JSON. */
@@ -54,4 +55,14 @@ test("what is read lately stays longer, and what is deleted leaves its room", ()
   equal(store.size, 0);
   store.set("d", sized(300), "list");
   deepEqual(keys(store), ["d"]);
+});
+
+test("a cache of the user takes its limits by name", async () => {
+  const few = memoryCache({ maxEntries: 1 });
+  for (const key of ["a", "b"]) await few.set(key, sized(100), "read");
+  deepEqual([await few.get("a"), (await few.get("b"))?.length], [undefined, 1]);
+  const small = memoryCache({ maxChars: 150 });
+  for (const key of ["a", "b"]) await small.set(key, sized(100), "read");
+  deepEqual([await small.get("a"), (await small.get("b"))?.length], [undefined, 1]);
+  throws(() => memoryCache({ maxEntries: "1" as never }), { code: "definition_error", message: /maxEntries/ });
 });

@@ -1,6 +1,6 @@
 import { deepEqual } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { connect, MemoryCacheStore } from "bowline/client";
+import { connect, memoryCache } from "bowline/client";
 import { McpServer } from "bowline/server";
 
 /** Clients of two users with one store, and a server that counts its answers. */
@@ -13,7 +13,7 @@ async function users(t: TestContext) {
     cacheScope: told.scope,
   }));
   t.after(() => server.close());
-  const store = new MemoryCacheStore();
+  const store = memoryCache();
   const fetch = (url: URL, init: RequestInit) => server.fetch(new Request(url, init));
   const dial = async (partition: string) => {
     const client = await connect("http://localhost/mcp", { fetch, cache: { store, partition, sharePublic: true } });

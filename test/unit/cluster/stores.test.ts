@@ -1,6 +1,6 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
-import { type AuthStore, createOAuth } from "bowline/auth/client";
+import { type AuthStore, oauth } from "bowline/auth/client";
 import { createIssuer, type IssuerStore } from "bowline/auth/issuer";
 import type { ProtectOptions } from "bowline/auth/server";
 import { type CacheStore, connect } from "bowline/client";
@@ -98,7 +98,7 @@ test("the stores are values of the options that they are for", async (t) => {
   const dpop: ProtectOptions["dpop"] = { acceptProof: acceptProof(cluster) };
   equal(typeof dpop, "object");
   createIssuer({ issuer: "https://a.example", resources: ["https://b.example"], user: () => ({ id: "c" }), store });
-  createOAuth({ redirectUrl: "http://127.0.0.1/callback", authorize: () => undefined, store: tokens });
+  oauth({ redirectUrl: "http://127.0.0.1/callback", authorize: () => undefined, store: tokens });
   let lists = 0;
   const options = { acceptState: acceptState(cluster), cache: { ttlMs: 60_000 } };
   const server = new McpServer({ name: "s", version: "1" }, options)

@@ -58,7 +58,11 @@ describe("the server for HTTP and versions without handshakes", () => {
     ]) {
       throws(define, (error) => error instanceof DefinitionError && error.message.includes("bowline/json-schema"));
     }
-    const server = new McpServer(me, { validator: jsonSchemaValidator })
+    throws(
+      () => new McpServer(me, { validator: jsonSchemaValidator as never }),
+      /validator must be of type object, got function/,
+    );
+    const server = new McpServer(me, { validator: jsonSchemaValidator() })
       .tool("t", { input }, () => "t")
       .method("vendor/m", { params: input }, () => ({}));
     await using client = await dial(server);

@@ -1,10 +1,10 @@
 import assert, { equal } from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createBearer, createOAuth } from "bowline/auth/client";
+import { bearer, oauth } from "bowline/auth/client";
 import { createIssuer } from "bowline/auth/issuer";
 import { introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
 import { type Client, connect, createGroup } from "bowline/client";
-import { createFileStore, serveHttp, serveStdio, toNodeListener } from "bowline/node";
+import { fileStore, serveHttp, serveStdio, toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { McpServer as ModernServer } from "bowline/server/modern";
 import * as z from "zod";
@@ -70,7 +70,7 @@ describe("an option that does not exist is refused where it is written", () => {
     await rejects(open({ limits: { maxPage: 5 } }), /limits: unknown option maxPage; did you mean maxPages\?$/);
     await rejects(open(5), "connect: the options must be an object");
     // An OAuth has more members than options.
-    await ((await open(createOAuth({}))()) as Client).close();
+    await ((await open(oauth({}))()) as Client).close();
   });
 
   it("of a group", () => {
@@ -153,7 +153,7 @@ describe("a guard that is misspelt or has a wrong form does not stay off in sile
     (server() as unknown as Record<"tool", Untyped>).tool("a", options, handler);
   const secure = (options: object) => () => (protect as Untyped)({ verify, ...options });
   const issue = (options: object) => () => (createIssuer as Untyped)({ ...issuer, ...options });
-  const login = (options: object) => () => (createOAuth as Untyped)(options);
+  const login = (options: object) => () => (oauth as Untyped)(options);
 
   it("when its name is misspelt", () => {
     refuses(define({ requires: { scope: ["b"] } }), 'tool "a": requires: unknown option scope; did you mean scopes?');
@@ -167,12 +167,9 @@ describe("a guard that is misspelt or has a wrong form does not stay off in sile
     );
     refuses(
       login({ client: { id: "c", issuer: "https://a.example", clientSecret: "s" } }),
-      "createOAuth: client: unknown option clientSecret; did you mean secret?",
+      "oauth: client: unknown option clientSecret; did you mean secret?",
     );
-    refuses(
-      login({ client: [{ id: "c", redirectUri: [] }] }),
-      /^createOAuth: client\[0\]: unknown option redirectUri;/,
-    );
+    refuses(login({ client: [{ id: "c", redirectUri: [] }] }), /^oauth: client\[0\]: unknown option redirectUri;/);
   });
 
   it("when it is missing, empty, or no list", () => {
@@ -283,7 +280,7 @@ describe("what is missing is named, and what to give is shown", () => {
   });
 
   it("for the authorization of a client, once a server asks for it", async () => {
-    assert.throws(() => (createBearer as Untyped)(), /createBearer needs \{ token \}/);
+    assert.throws(() => (bearer as Untyped)(), /bearer needs \{ token \}/);
     const refused = new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } });
     const metadata = { issuer: "https://a.example", authorization_endpoint: "https://a.example/authorize" };
     const fetch = async (url: string | URL) => {
@@ -295,12 +292,12 @@ describe("what is missing is named, and what to give is shown", () => {
         : new Response(null, { status: 404 });
     };
     const client = { issuer: "https://a.example", id: "c" };
-    const { fetch: send } = createOAuth({ fetch: fetch as never, client });
+    const { fetch: send } = oauth({ fetch: fetch as never, client });
     await assert.rejects(
       send("https://a.example/mcp", { method: "POST" }),
       /set the options authorize and redirectUrl/,
     );
-    assert.equal(typeof (createOAuth as () => { fetch: unknown })().fetch, "function");
+    assert.equal(typeof (oauth as () => { fetch: unknown })().fetch, "function");
   });
 
   it("for protection and issuers", () => {
@@ -316,7 +313,7 @@ describe("what is missing is named, and what to give is shown", () => {
       () => (createIssuer as Untyped)({ issuer: "https://a.example", resources: "https://b.example" }),
       /resources is missing or not a list/,
     );
-    assert.throws(() => (createFileStore as Untyped)(), /needs the path of a file/);
+    assert.throws(() => (fileStore as Untyped)(), /needs the path of a file/);
   });
 });
 

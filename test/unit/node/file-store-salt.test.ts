@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { createFileStore } from "bowline/node";
+import { fileStore } from "bowline/node";
 import { withFileLock } from "#src/node/files/store.js";
 
 function inFolder(t: TestContext, name: string): string {
@@ -14,7 +14,7 @@ function inFolder(t: TestContext, name: string): string {
 
 test("the salt of a store stays from one write to the next, and the nonce does not", async (t) => {
   const path = inFolder(t, "tokens");
-  const store = createFileStore(path, "secret");
+  const store = fileStore(path, "secret");
   await store.set("a", { value: 1 });
   const first = readFileSync(path);
   await store.set("a", { value: 1 });
@@ -22,7 +22,7 @@ test("the salt of a store stays from one write to the next, and the nonce does n
   const salted = "bowline-store-1".length + 16;
   deepEqual(first.subarray(0, salted), second.subarray(0, salted));
   notDeepEqual(first.subarray(salted, salted + 12), second.subarray(salted, salted + 12));
-  deepEqual(await createFileStore(path, "secret").get("a"), { value: 1 });
+  deepEqual(await fileStore(path, "secret").get("a"), { value: 1 });
 });
 
 test("the lock of a dead process is taken over, also after a process that died while it did so", async (t) => {

@@ -148,7 +148,8 @@ describe("a value is parsed", () => {
     throws(
       () => compileSchema({ type: "object" }, "it", "input", undefined),
       (error) =>
-        error instanceof DefinitionError && /^it: .*jsonSchemaValidator of bowline\/json-schema/.test(error.message),
+        error instanceof DefinitionError &&
+        /^it: .*jsonSchemaValidator\(\) of bowline\/json-schema/.test(error.message),
     );
     ok(compileSchema(z.object({}), "it", "input", undefined).parse({}));
   });

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { introspectionVerifier, protect } from "bowline/auth/server";
 import { connect } from "bowline/client";
-import { createFileStore, serveHttp } from "bowline/node";
+import { fileStore, serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import * as z from "zod";
 import * as mini from "zod/mini";
@@ -95,7 +95,7 @@ describe("a protected server says what is missing", () => {
       () => introspectionVerifier({ issuer: "https://login.example.com" } as never),
       "introspectionVerifier: client.id is missing; set client to the { id, secret } of this server",
     );
-    assert.throws(() => createFileStore("tokens", undefined as never), { code: "auth_error", step: "configuration" });
+    assert.throws(() => fileStore("tokens", undefined as never), { code: "auth_error", step: "configuration" });
   });
 });
 
@@ -140,7 +140,7 @@ describe("connect says what is wrong with its target", () => {
       });
       await assert.rejects(connect(`http://127.0.0.1:${port}/locked`), {
         status: 401,
-        message: /; it requires a token: see createOAuth of bowline\/auth\/client$/,
+        message: /; it requires a token: see oauth of bowline\/auth\/client$/,
       });
     } finally {
       web.closeAllConnections();

@@ -3,7 +3,7 @@ import { ISSUER_LIMITS, type IssuerLimits } from "../limits.js";
 import { OAuthProblem } from "../problem.js";
 import type { IssuerStore, Keeping } from "./store.js";
 
-/** Options of `createMemoryIssuerStore`. */
+/** Options of `memoryIssuerStore`. */
 export interface MemoryIssuerStoreOptions {
   /** Limits of the store: `maxClients`, `maxGrants`, `maxGrantsPerUser`, `maxMarks` and `maxMarksPerUser`. */
   readonly limits?: Partial<IssuerLimits>;
@@ -17,8 +17,8 @@ const OPTIONS: Known<MemoryIssuerStoreOptions> = { limits: ISSUER_LIMITS, now: "
  * approval needs it and no login of it may be under way. A code, a grant, an approval or upstream tokens are evicted only
  * for newer ones of the same user. A mark is never evicted. If nothing can be evicted, the value is rejected with status 503.
  */
-export function createMemoryIssuerStore(options: MemoryIssuerStoreOptions = {}): IssuerStore {
-  assertOptions("createMemoryIssuerStore", options, OPTIONS);
+export function memoryIssuerStore(options: MemoryIssuerStoreOptions = {}): IssuerStore {
+  assertOptions("memoryIssuerStore", options, OPTIONS);
   const limits = withDefaults(options.limits, ISSUER_LIMITS);
   const tables = new Tables(limits, options.now ?? Date.now);
   return {

@@ -2,14 +2,7 @@ import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectSocket } from "node:net";
 import { test } from "node:test";
-import {
-  AuthError,
-  clientCredentials,
-  createBearer,
-  createMemoryStore,
-  createOAuth,
-  type OAuthOptions,
-} from "bowline/auth/client";
+import { AuthError, bearer, clientCredentials, memoryStore, type OAuthOptions, oauth } from "bowline/auth/client";
 import { openLoopback } from "bowline/node";
 import { decodeJwt } from "jose";
 import { type Arrival, AuthWorld, failsAt, MockIssuer, type WorldOptions } from "../../../support/auth-world.js";
@@ -180,7 +173,7 @@ test("a token that would not fit into a header is refused and not repeated", asy
   world.routes.set(TOKEN, () => ({ json: { access_token: secret, token_type: "Bearer" } }));
   const quiet = (error: unknown) => error instanceof AuthError && !/a-secret/.test(`${error.message} ${error.stack}`);
   await rejects(world.call(world.oauth()), quiet);
-  await rejects(createBearer({ token: () => secret, fetch: world.fetch }).fetch(new URL(world.mcp), {}), quiet);
+  await rejects(bearer({ token: () => secret, fetch: world.fetch }).fetch(new URL(world.mcp), {}), quiet);
   equal(
     world.arrivals.some(({ headers }) => headers.has("authorization") || headers.has("x-injected")),
     false,
@@ -267,7 +260,7 @@ test("the nonce of one server is not shown to another, and a server that always 
 test("a refresh token that a thief has used costs a login, and the thief's tokens are not taken over", async (t) => {
   const world = await AuthWorld.open(t, "modern");
   world.as.refreshes = true;
-  const store = createMemoryStore();
+  const store = memoryStore();
   const auth = world.oauth({ store });
   await world.call(auth);
   const { refreshToken } = store.get(`tokens ${world.mcp} https://as.example`) as { refreshToken: string };
@@ -294,7 +287,7 @@ test("a callback that an attacker began is not taken by the victim's client", as
 
 test("what belongs to one server is sent to no other, though a server claims another's resource", async (t) => {
   const world = await AuthWorld.open(t, "modern");
-  const store = createMemoryStore();
+  const store = memoryStore();
   await world.call(world.oauth({ store }));
   const evil = new MockIssuer("https://evil.example");
   world.issuers.push(evil);
@@ -319,7 +312,7 @@ test("a browser is sent nowhere but to a web page, and comes back nowhere but he
   for (const redirectUrl of ["http://evil.example/callback", "http://127.0.0.1.evil.example/callback", "nonsense"]) {
     let thrown: unknown;
     try {
-      createOAuth({ redirectUrl, authorize: () => undefined });
+      oauth({ redirectUrl, authorize: () => undefined });
     } catch (error) {
       thrown = error;
     }
@@ -343,8 +336,8 @@ test("no token goes out in the clear, whoever is known to guard the server", asy
     grant: clientCredentials(),
   };
   const server = new URL("http://mcp.example/mcp");
-  await rejects(createOAuth(options).fetch(server, { method: "POST", body: "{}" }), failsAt("configuration", /https/));
+  await rejects(oauth(options).fetch(server, { method: "POST", body: "{}" }), failsAt("configuration", /https/));
   equal(seen.join().includes("Bearer"), false);
-  const daring = createOAuth({ ...options, allowInsecure: true });
+  const daring = oauth({ ...options, allowInsecure: true });
   equal((await daring.fetch(server, { method: "POST", body: "{}" })).status, 200);
 });

@@ -4,9 +4,9 @@ import { inspect } from "node:util";
 import {
   AuthError,
   clientCredentials,
-  createMemoryStore,
   exchangeAtProvider,
   identityAssertion,
+  memoryStore,
   workloadIdentity,
 } from "bowline/auth/client";
 import { type Arrival, AuthWorld, type WorldOptions } from "../../../support/auth-world.js";
@@ -71,7 +71,7 @@ test("an authorization server that repeats the request puts no secret into the e
 test("a refresh token and a subject token are not repeated either", async (t) => {
   const world = await AuthWorld.open(t, "modern");
   world.as.refreshes = true;
-  const store = createMemoryStore();
+  const store = memoryStore();
   await world.call(world.oauth({ store }));
   world.as.live.clear();
   world.arrivals.length = 0;

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { syncBuiltinESMExports } from "node:module";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
-import { type AuthError, clientCredentials, createOAuth, type PinnedOAuthOptions } from "bowline/auth/client";
+import { type AuthError, clientCredentials, oauth, type PinnedOAuthOptions } from "bowline/auth/client";
 import { AuthWorld, failsAt, MockIssuer } from "../../../support/auth-world.js";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
@@ -53,7 +53,7 @@ async function setUp(t: TestContext, tokensAt: (port: number) => string) {
   });
   const { port } = server.address() as AddressInfo;
   const visit = (more: Partial<PinnedOAuthOptions> = {}) =>
-    createOAuth({
+    oauth({
       issuer: `http://as.example:${port}`,
       grant: clientCredentials(),
       client: { id: "machine", secret: "between-us" },
@@ -78,7 +78,7 @@ test("on Node, a stranger's name that stands for a private address is not asked,
 
 test("an issuer that the MCP server names is a stranger", async (t) => {
   const { asked, port } = await setUp(t, (at) => `http://as.example:${at}/token`);
-  const auth = createOAuth({
+  const auth = oauth({
     redirectUrl: "http://127.0.0.1:9/callback",
     authorize: () => undefined,
     allowInsecure: true,
@@ -110,8 +110,8 @@ test("bodies are sent by the guarded fetch as fetch would send them", async (t) 
     server.closeAllConnections();
     server.close();
   });
-  const { createGuardedFetch } = await import("bowline/node");
-  const local = createGuardedFetch({ allowLoopback: true });
+  const { guardedFetch } = await import("bowline/node");
+  const local = guardedFetch({ allowLoopback: true });
   const { port } = server.address() as AddressInfo;
   const bytes = Uint8Array.of(0, 255, 10);
   const bodies: BodyInit[] = [

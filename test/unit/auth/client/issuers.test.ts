@@ -3,10 +3,10 @@ import { test } from "node:test";
 import {
   clientCredentials,
   createAuthSteps,
-  createOAuth,
   type Grant,
   identityAssertion,
   type OAuthOptions,
+  oauth,
   workloadIdentity,
 } from "bowline/auth/client";
 import { AuthWorld, failsAt, MockIssuer } from "../../../support/auth-world.js";
@@ -15,7 +15,7 @@ const SECRET = "between-us-and-as.example";
 const own: Grant = { request: async () => ({ type: "own", parameters: { assertion: SECRET } }) };
 
 /** What only a program without types can write. */
-const untyped = (options: object) => createOAuth(options as OAuthOptions);
+const untyped = (options: object) => oauth(options as OAuthOptions);
 
 test("a grant is refused where nobody names the issuer that it is for", () => {
   for (const grant of [clientCredentials(), workloadIdentity(() => SECRET), identityAssertion(() => SECRET), own]) {
@@ -24,10 +24,10 @@ test("a grant is refused where nobody names the issuer that it is for", () => {
       () => untyped({ grant, client: { id: "c", secret: SECRET, issuer: "https://as.example" } }),
       /option issuer/,
     );
-    ok(createOAuth({ grant, issuer: "https://as.example" }));
+    ok(oauth({ grant, issuer: "https://as.example" }));
   }
   // @ts-expect-error: the types say so too.
-  throws(() => createOAuth({ grant: workloadIdentity(() => SECRET) }), /option issuer/);
+  throws(() => oauth({ grant: workloadIdentity(() => SECRET) }), /option issuer/);
   throws(() => createAuthSteps("https://mcp.example/mcp", { grant: own } as unknown as OAuthOptions), /option issuer/);
 });
 
@@ -39,13 +39,13 @@ test("a known client is refused where nobody names the issuer that knows it", ()
     );
     const bound = { id: "known", ...more, issuer: "https://as.example" };
     throws(() => untyped({ client: [bound, { id: "other", ...more }] }), /"other"/);
-    ok(createOAuth({ client: bound }));
-    ok(createOAuth({ issuer: "https://as.example", client: { id: "known", ...more } }));
+    ok(oauth({ client: bound }));
+    ok(oauth({ issuer: "https://as.example", client: { id: "known", ...more } }));
   }
   // @ts-expect-error: the types say so too.
-  throws(() => createOAuth({ client: { id: "known", secret: SECRET } }), /option issuer/);
+  throws(() => oauth({ client: { id: "known", secret: SECRET } }), /option issuer/);
   throws(() => untyped({ clientKey: { assertion: SECRET } }), /clientKey\.assertion requires the option issuer/);
-  ok(createOAuth({ clientKey: { key: "made when asked" } }));
+  ok(oauth({ clientKey: { key: "made when asked" } }));
 });
 
 test("no credential reaches another authorization server than the one named, in any process", async (t) => {
@@ -88,9 +88,9 @@ const NO_ISSUERS = [
 test("an issuer that is no plain address is an AuthError wherever it comes from", async (t) => {
   const world = await AuthWorld.open(t, "modern");
   for (const issuer of NO_ISSUERS) {
-    throws(() => createOAuth({ issuer }), failsAt("configuration", /issuer must be a normalized .*, got "/), issuer);
+    throws(() => oauth({ issuer }), failsAt("configuration", /issuer must be a normalized .*, got "/), issuer);
     throws(
-      () => createOAuth({ client: { id: "c", issuer } }),
+      () => oauth({ client: { id: "c", issuer } }),
       failsAt("configuration", /issuer must be a normalized/),
       issuer,
     );
@@ -103,7 +103,7 @@ test("an issuer that is no plain address is an AuthError wherever it comes from"
     await world.call(world.oauth());
   }
   for (const issuer of ["https://as.example", "https://as.example/", "https://as.example/tenant", "http://127.0.0.1:1"])
-    ok(createOAuth({ issuer }));
+    ok(oauth({ issuer }));
 });
 
 test("a challenge and a resource that the URL parser reads differently lead nowhere", async (t) => {

@@ -1,6 +1,6 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createMemoryStore } from "bowline/auth/client";
+import { memoryStore } from "bowline/auth/client";
 import { openLoopback } from "bowline/node";
 import { AuthWorld, CALLBACK, eachEra, failsAt, MockIssuer } from "../../../support/auth-world.js";
 import { verifies } from "../../../support/verifies.js";
@@ -28,7 +28,7 @@ async function setUp(t: TestContext) {
   world.routes.set(`GET ${HONEST}/authorize`, ({ url }) =>
     redirects.has(url.searchParams.get("redirect_uri") ?? "") ? undefined : { status: 400 },
   );
-  const store = createMemoryStore();
+  const store = memoryStore();
   await world.call(world.oauth({ store }));
   const ours = world.to(`GET ${HONEST}/authorize`)[0]?.url.searchParams as URLSearchParams;
   world.arrivals.length = 0;
@@ -286,7 +286,7 @@ verifies(
   async (world) => {
     const { evil } = setUpKnown(world);
     const serverMetadata = [world.as, evil].map(({ metadata }) => metadata) as never;
-    const store = createMemoryStore();
+    const store = memoryStore();
     for (const issuer of world.issuers) {
       world.listed = [issuer.issuer];
       await world.call(world.oauth({ serverMetadata, store }));

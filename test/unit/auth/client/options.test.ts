@@ -1,13 +1,13 @@
 import { equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
-import { createMemoryStore, createOAuth } from "bowline/auth/client";
+import { memoryStore, oauth } from "bowline/auth/client";
 import { AuthWorld, CALLBACK, failsAt } from "../../../support/auth-world.js";
 
 test("a user can be asked only with both the way to ask and the address to come back to", async (t) => {
   const world = await AuthWorld.open(t, "modern");
   const { fetch, browse: authorize } = world;
   for (const options of [{ authorize }, { redirectUrl: CALLBACK }, {}]) {
-    const auth = createOAuth({ fetch, client: { id: "known", issuer: world.as.issuer }, ...options } as never);
+    const auth = oauth({ fetch, client: { id: "known", issuer: world.as.issuer }, ...options } as never);
     await rejects(world.call(auth), failsAt("configuration", /authorize and redirectUrl/));
   }
 });
@@ -29,7 +29,7 @@ test("a token is taken only if it is bound as it was asked for", async (t) => {
 
 test("a client that is registered for one address to come back to is registered again for another", async (t) => {
   const world = await AuthWorld.open(t, "modern");
-  const store = createMemoryStore();
+  const store = memoryStore();
   const registered = () => world.count("POST https://as.example/register");
   const visit = async (redirectUrl: string) => {
     world.as.live.clear();

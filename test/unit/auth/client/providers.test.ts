@@ -2,8 +2,8 @@ import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
-import { AuthError, clientCredentials, createMemoryStore } from "bowline/auth/client";
-import { createGuardedFetch } from "bowline/node";
+import { AuthError, clientCredentials, memoryStore } from "bowline/auth/client";
+import { guardedFetch } from "bowline/node";
 import { CALLBACK, failsAt } from "../../../support/auth-world.js";
 import { browse, type Kind, ProviderWorld } from "../../../support/provider-world.js";
 
@@ -41,7 +41,7 @@ const keycloakKind: Kind = {
 
 test("Keycloak kind: it registers itself, logs in, refreshes and logs out", async (t) => {
   const world = await ProviderWorld.open(t, keycloakKind);
-  const store = createMemoryStore();
+  const store = memoryStore();
   const auth = world.oauth({ store });
   equal(await world.visit(auth), "echo");
   // Metadata is only at the last of the three places.
@@ -71,8 +71,8 @@ test("Keycloak kind: it registers itself, logs in, refreshes and logs out", asyn
 
 test("Keycloak kind: a fetch that looks at where it connects to carries it all", async (t) => {
   const world = await ProviderWorld.open(t, keycloakKind);
-  equal(await world.visit(world.oauth({ fetch: createGuardedFetch({ allowLoopback: true }) })), "echo");
-  await rejects(world.visit(world.oauth({ fetch: createGuardedFetch() })), /private address/);
+  equal(await world.visit(world.oauth({ fetch: guardedFetch({ allowLoopback: true }) })), "echo");
+  await rejects(world.visit(world.oauth({ fetch: guardedFetch() })), /private address/);
 });
 
 /** `audience` says what the token is for, `resource` nothing; without it tokens are opaque. */
@@ -213,7 +213,7 @@ test("GitHub kind: metadata that does not mention PKCE is not enough", async (t)
 
 test("GitHub kind: what is said for it is used, and each token that ends takes a login", async (t) => {
   const world = await ProviderWorld.open(t, githubKind("no PKCE"));
-  const store = createMemoryStore();
+  const store = memoryStore();
   let logins = 0;
   const authorize = (url: URL) => {
     logins++;
@@ -236,7 +236,7 @@ test("GitHub kind: what is said for it is used, and each token that ends takes a
 
 test("GitHub kind: commas between scopes are understood, an answer that is no JSON is named", async (t) => {
   const world = await ProviderWorld.open(t, githubKind("nothing"));
-  const store = createMemoryStore();
+  const store = memoryStore();
   const serverMetadata = described(world);
   const validateResource = () => undefined;
   const twoScopes = (url: URL) => {

@@ -1,6 +1,6 @@
 import { equal, notEqual, ok, rejects } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { type AuthStore, createMemoryStore, type OAuth } from "bowline/auth/client";
+import { type AuthStore, memoryStore, type OAuth } from "bowline/auth/client";
 import { openLoopback } from "bowline/node";
 import { calculateJwkThumbprint, decodeProtectedHeader, type JWK } from "jose";
 import { AuthWorld, failsAt, MockIssuer } from "../../../support/auth-world.js";
@@ -100,7 +100,7 @@ test("a refresh that is under way does not undo a logout", async (t) => {
   for (const slow of ["answer", "store"]) {
     const world = await AuthWorld.open(t, "modern");
     world.as.refreshes = true;
-    const memory = createMemoryStore();
+    const memory = memoryStore();
     const [reached, held] = [gate(), gate()];
     let armed = false;
     const wait = async () => {
@@ -133,7 +133,7 @@ test("a refresh that is under way does not undo a logout", async (t) => {
 
 test("who shares the store with somebody that has logged in meanwhile does not ask the user again", async (t) => {
   const world = await AuthWorld.open(t, "modern");
-  const store = createMemoryStore();
+  const store = memoryStore();
   const [one, other] = [world.oauth({ store }), world.oauth({ store })];
   await world.call(one);
   await world.call(other);
@@ -145,7 +145,7 @@ test("who shares the store with somebody that has logged in meanwhile does not a
 
 test("what a slow store says does not replace newer tokens", async (t) => {
   const world = await AuthWorld.open(t, "modern");
-  const memory = createMemoryStore();
+  const memory = memoryStore();
   const [reached, held] = [gate(), gate()];
   let slow = false;
   const get = async (key: string) => {
@@ -171,7 +171,7 @@ test("what a slow store says does not replace newer tokens", async (t) => {
 test("a program that listens on another port each time still refreshes its tokens", async (t) => {
   const world = await AuthWorld.open(t, "modern");
   world.as.refreshes = true;
-  const store = createMemoryStore();
+  const store = memoryStore();
   for (let start = 0; start < 2; start++) {
     const loopback = await openLoopback({ open: async (url) => void (await fetch(await world.browse(url))) });
     t.after(loopback.close);

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { test } from "node:test";
-import { AuthError, createMemoryStore } from "bowline/auth/client";
+import { AuthError, memoryStore } from "bowline/auth/client";
 import { AuthWorld } from "../../../support/auth-world.js";
 
 const HOUR = 3_600_000;
@@ -18,7 +18,7 @@ for (const era of ["modern", "legacy"] as const) {
   test(`a revoked refresh token is tried once for all calls under way, and one login serves them [${era}]`, async (t) => {
     const world = await AuthWorld.open(t, era);
     world.as.refreshes = true;
-    const store = createMemoryStore();
+    const store = memoryStore();
     const client = await world.connect(world.oauth({ store }));
     const key = `tokens ${world.mcp} https://as.example`;
     const { refreshToken: revoked } = store.get(key) as { refreshToken: string };
@@ -72,7 +72,7 @@ for (const era of ["modern", "legacy"] as const) {
   test(`a revoked grant of a user who does not consent again fails the calls, and keeps nothing [${era}]`, async (t) => {
     const world = await AuthWorld.open(t, era);
     world.as.refreshes = true;
-    const store = createMemoryStore();
+    const store = memoryStore();
     const away = new Error("nobody is at the screen");
     let isAway = false;
     const authorize = (url: URL) => (isAway ? Promise.reject(away) : world.browse(url));

@@ -1,13 +1,13 @@
 import { deepEqual, doesNotThrow, equal, ok, throws } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createIssuer, createMemoryIssuerStore, type IssuerOptions, type IssuerStore } from "bowline/auth/issuer";
+import { createIssuer, type IssuerOptions, type IssuerStore, memoryIssuerStore } from "bowline/auth/issuer";
 import { gate } from "../../../support/gate.js";
 import { CLIENT, IssuerWorld } from "../../../support/issuer-world.js";
 
 /** An issuer with a memory store that is changed a little, and has the world's time. */
 async function openWith(t: TestContext, change: (memory: IssuerStore) => Partial<IssuerStore>): Promise<IssuerWorld> {
   let world: IssuerWorld | undefined;
-  const memory = createMemoryIssuerStore({ now: () => Date.now() + (world?.skippedMs ?? 0) });
+  const memory = memoryIssuerStore({ now: () => Date.now() + (world?.skippedMs ?? 0) });
   world = await IssuerWorld.open(t, { store: { ...memory, ...change(memory) } });
   return world;
 }
@@ -17,7 +17,7 @@ async function openSmall(t: TestContext, options: Partial<IssuerOptions> = {}): 
   let world: IssuerWorld | undefined;
   const now = () => Date.now() + (world?.skippedMs ?? 0);
   const limits = { maxClients: 4, maxGrants: 4, maxMarks: 40, maxMarksPerUser: 40 };
-  world = await IssuerWorld.open(t, { store: createMemoryIssuerStore({ limits, now }), ...options });
+  world = await IssuerWorld.open(t, { store: memoryIssuerStore({ limits, now }), ...options });
   return world;
 }
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { test } from "node:test";
-import { createIssuer, createMemoryIssuerStore, type IssuerOptions } from "bowline/auth/issuer";
+import { createIssuer, type IssuerOptions, memoryIssuerStore } from "bowline/auth/issuer";
 import * as jose from "jose";
 import { CLIENT, ISSUER, IssuerWorld, RESOURCE } from "../../../support/issuer-world.js";
 
@@ -32,7 +32,7 @@ test("others verify tokens by the published keys, which hold nothing private", a
 
 test("keys change hands: the first signs, each verifies", async (t) => {
   const [old, fresh] = [await createKey("ES256"), await createKey("ES256")];
-  const store = createMemoryIssuerStore();
+  const store = memoryIssuerStore();
   const before = await IssuerWorld.open(t, { keys: [old], store });
   const after = await IssuerWorld.open(t, { keys: [fresh, old], store });
   const later = await IssuerWorld.open(t, { keys: [fresh], store });

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { test } from "node:test";
-import { createMemoryIssuerStore, type IssuerStore } from "bowline/auth/issuer";
+import { type IssuerStore, memoryIssuerStore } from "bowline/auth/issuer";
 import { answerOf, IssuerWorld, inOrder, RESOURCE, toParams } from "../../../support/issuer-world.js";
 
 test("a login page gets an address that repeats the whole authorization request", async (t) => {
@@ -28,7 +28,7 @@ test("a login page gets an address that repeats the whole authorization request"
 });
 
 test("a browser goes to the upstream provider only after the store protects its client", async (t) => {
-  const memory = createMemoryIssuerStore();
+  const memory = memoryIssuerStore();
   const failed = new Error("the store is gone");
   let fails = false;
   const put: IssuerStore["put"] = async (key, ...rest) => {

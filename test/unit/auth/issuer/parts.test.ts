@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { createMemoryIssuerStore, createRateLimiter, type IssuerLimits, type OAuthProblem } from "bowline/auth/issuer";
-import { createGuardedFetch, toNodeListener } from "bowline/node";
+import { type IssuerLimits, memoryIssuerStore, type OAuthProblem, rateLimiter } from "bowline/auth/issuer";
+import { guardedFetch, toNodeListener } from "bowline/node";
 import { freshMs } from "#src/auth/issuer/clients/document.js";
 import { setCookie } from "#src/auth/issuer/login/consents.js";
 import { Seal } from "#src/auth/issuer/seal.js";
@@ -13,7 +13,7 @@ import { gate } from "../../../support/gate.js";
 /** A memory store that is small, at a time that can be set. */
 function openStore(limits: Partial<IssuerLimits>) {
   const clock = { ms: 0 };
-  const store = createMemoryIssuerStore({ limits, now: () => clock.ms });
+  const store = memoryIssuerStore({ limits, now: () => clock.ms });
   const keys = async (...names: string[]) => {
     const values = await Promise.all(names.map(store.get));
     return names.filter((_, index) => values[index] !== undefined);
@@ -124,7 +124,7 @@ test("what is sealed opens for the same purpose, until it expires, with any key 
 
 test("a limiter lets through what it allows, by endpoint and key, and says how long to wait", async () => {
   let now = 0;
-  const limit = createRateLimiter({
+  const limit = rateLimiter({
     allow: { token: { requests: 2, periodMs: 10_000 } },
     key: (asked) => asked.headers.get("x-client") ?? "",
     now: () => now,
@@ -165,16 +165,16 @@ test("a guarded fetch reaches what it may, follows no redirect, and refuses the 
   t.after(() => server.close());
   const { port } = server.address() as AddressInfo;
   for (const host of ["127.0.0.1", "localhost", "[::1]", "10.0.0.1", "metadata.internal"]) {
-    await rejects(createGuardedFetch()(new URL(`http://${host}:${port}/`), {}), /private address/, host);
+    await rejects(guardedFetch()(new URL(`http://${host}:${port}/`), {}), /private address/, host);
   }
-  const inside = createGuardedFetch({
+  const inside = guardedFetch({
     lookup: (_host, _options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]),
   });
   await rejects(inside(new URL(`http://public.example:${port}/`), {}), /private address/);
-  const nowhere = createGuardedFetch({ lookup: (_host, _options, done) => done(null, []) });
+  const nowhere = guardedFetch({ lookup: (_host, _options, done) => done(null, []) });
   await rejects(nowhere(new URL("http://public.example/"), {}), /no address/);
   deepEqual(seen, []);
-  const local = createGuardedFetch({ allowLoopback: true });
+  const local = guardedFetch({ allowLoopback: true });
   const response = await local(new URL(`http://localhost:${port}/moved`), { headers: { accept: "text/x" } });
   equal(response.status, 302);
   equal(response.headers.get("x-a"), "1, 2");

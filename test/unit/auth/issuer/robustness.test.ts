@@ -12,7 +12,7 @@ const issuer = createIssuer({
   user: () => ({ id: "ada" }),
   clients: [{ clientId: CLIENT, clientSecret: "s", redirectUris: [CALLBACK] }],
   clientDocuments: { fetch: async () => new Response("nothing", { status: 404 }) },
-  limit: false,
+  rateLimit: false,
   onError: (error) => errors.push(error),
 });
 
@@ -102,5 +102,5 @@ test("registrations are limited unless the author decides otherwise", async () =
     return new Set(replies.map(({ status }) => status));
   };
   ok((await statusesOf(createIssuer(least))).has(429));
-  ok(!(await statusesOf(createIssuer({ ...least, limit: false }))).has(429));
+  ok(!(await statusesOf(createIssuer({ ...least, rateLimit: false }))).has(429));
 });

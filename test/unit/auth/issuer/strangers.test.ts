@@ -1,7 +1,7 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { type TestContext, test } from "node:test";
-import { createMemoryIssuerStore, type IssuerLimits, type IssuerOptions } from "bowline/auth/issuer";
+import { type IssuerLimits, type IssuerOptions, memoryIssuerStore } from "bowline/auth/issuer";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { DpopClient } from "../../../support/dpop-client.js";
 import { gate } from "../../../support/gate.js";
@@ -21,7 +21,7 @@ async function open(
 ): Promise<Kept> {
   let world: IssuerWorld | undefined;
   const keys: string[] = [];
-  const memory = createMemoryIssuerStore({ limits, now: () => Date.now() + (world?.skippedMs ?? 0) });
+  const memory = memoryIssuerStore({ limits, now: () => Date.now() + (world?.skippedMs ?? 0) });
   const store: typeof memory = {
     ...memory,
     put: async (key, ...rest) => {
@@ -34,7 +34,7 @@ async function open(
       return added;
     },
   };
-  world = await IssuerWorld.open(t, { store, limits, limit: false, ...options });
+  world = await IssuerWorld.open(t, { store, limits, rateLimit: false, ...options });
   return { world, keys };
 }
 
@@ -245,7 +245,7 @@ test("a browser that keeps the cookie of a finished login gets no second code by
     asked++;
     return Response.json({ access_token: "upstream" });
   };
-  const shared = { upstream: { ...upstream, fetch }, secrets: [new Uint8Array(32)], store: createMemoryIssuerStore() };
+  const shared = { upstream: { ...upstream, fetch }, secrets: [new Uint8Array(32)], store: memoryIssuerStore() };
   const [here, there] = [await IssuerWorld.open(t, shared), await IssuerWorld.open(t, shared)];
   const [browser, elsewhere] = [here.browser(), there.browser()];
   const state = await begin(browser);

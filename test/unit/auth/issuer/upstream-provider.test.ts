@@ -1,6 +1,6 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { test } from "node:test";
-import { createMemoryIssuerStore } from "bowline/auth/issuer";
+import { memoryIssuerStore } from "bowline/auth/issuer";
 import { answerOf, createPkce, ISSUER, IssuerWorld } from "../../../support/issuer-world.js";
 import { browseTo, ProviderWorld } from "../../../support/provider-world.js";
 
@@ -53,7 +53,7 @@ test("a real OpenID provider without registration is fronted: login there, token
 });
 
 test("no browser is redirected to the provider for a client that cannot be kept", async (t) => {
-  const memory = createMemoryIssuerStore();
+  const memory = memoryIssuerStore();
   const disk = { isFull: false };
   const put: typeof memory.put = async (key, ...rest) => {
     if (disk.isFull && key.startsWith("client:")) throw new Error("the disk is full");

@@ -127,7 +127,7 @@ test("a status that a server of MCP does not send casts doubt on the address, an
   const told = (status: number) =>
     statusError("initialize", { status, retryAfterMs: undefined, delivery: "refused", excerpt: "" }).message;
   for (const status of [404, 405]) match(told(status), /URL of an MCP server/);
-  match(told(401), /createOAuth/);
+  match(told(401), /oauth/);
   for (const status of [400, 403, 500]) match(told(status), new RegExp(`HTTP status ${status}$`));
 });
 

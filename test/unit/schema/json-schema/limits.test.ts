@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createValidator, defaultValidator, type JsonSchema } from "#src/schema/json-schema/validator.js";
+import { defaultValidator, type JsonSchema, jsonSchemaValidator } from "#src/schema/json-schema/validator.js";
 
 const check = (schema: JsonSchema | boolean, value: unknown) => defaultValidator.compile(schema)(value);
 
@@ -28,7 +28,7 @@ describe("a value cannot exhaust the validator:", () => {
       let [least, most] = [0, 1_000_000];
       while (least < most) {
         const maxSteps = (least + most) >> 1;
-        const issues = createValidator({ limits: { maxSteps } }).compile(schema)(items);
+        const issues = jsonSchemaValidator({ limits: { maxSteps } }).compile(schema)(items);
         if (issues.length === 0) most = maxSteps;
         else least = maxSteps + 1;
       }
@@ -41,7 +41,7 @@ describe("a value cannot exhaust the validator:", () => {
 
   const tooCostly = {
     path: "",
-    message: "takes more than 4000000 steps to check; raise limits.maxSteps of createValidator",
+    message: "takes more than 4000000 steps to check; raise limits.maxSteps of jsonSchemaValidator",
   };
 
   it("a schema that branches without end", () => {
@@ -105,7 +105,7 @@ describe("a value cannot exhaust the validator:", () => {
   ];
   for (const [name, schema, value] of COSTLY) {
     it(`many steps of ${name} are given up`, () => {
-      const [issue] = createValidator({ limits: { maxSteps: 100_000 } }).compile(schema)(value);
+      const [issue] = jsonSchemaValidator({ limits: { maxSteps: 100_000 } }).compile(schema)(value);
       match(issue?.message ?? "", /^takes more than 100000 steps to check; raise limits.maxSteps/);
     });
   }
@@ -144,7 +144,7 @@ describe("a value cannot exhaust the validator:", () => {
       required: ["city"],
       additionalProperties: false,
     };
-    deepEqual(createValidator({ limits: { maxSteps: 250 } }).compile(schema)({ city: "Rotterdam", days: 3 }), []);
+    deepEqual(jsonSchemaValidator({ limits: { maxSteps: 250 } }).compile(schema)({ city: "Rotterdam", days: 3 }), []);
   });
 
   it("a large value under a simple schema is checked", () => {
@@ -187,16 +187,18 @@ describe("compiling takes bounded work:", () => {
   });
 
   it("limits are options", () => {
-    const limited = createValidator({ limits: { maxDepth: 1, maxSubschemas: 5, maxPatternStates: 20, maxIssues: 2 } });
+    const limited = jsonSchemaValidator({
+      limits: { maxDepth: 1, maxSubschemas: 5, maxPatternStates: 20, maxIssues: 2 },
+    });
     throws(() => limited.compile({ items: { items: {} } }), /limits\.maxDepth/);
     throws(() => limited.compile({ anyOf: Array.from({ length: 12 }, () => ({})) }), /limits\.maxSubschemas/);
     throws(() => limited.compile({ pattern: "a{30}" }), /#\/pattern: the pattern "a\{30\}" .*limits\.maxPatternStates/);
     equal(limited.compile({ items: { type: "string" } })([1, 2, 3, 4]).length, 2);
-    const shallow = createValidator({ limits: { maxRefDepth: 3 } }).compile({ items: { $ref: "#" } });
+    const shallow = jsonSchemaValidator({ limits: { maxRefDepth: 3 } }).compile({ items: { $ref: "#" } });
     deepEqual(shallow([[[[]]]]), []);
     match(
       shallow([[[[[]]]]])[0]?.message ?? "",
-      /^follows more than 3 nested references; raise limits\.maxRefDepth of createValidator$/,
+      /^follows more than 3 nested references; raise limits\.maxRefDepth of jsonSchemaValidator$/,
     );
   });
 });

@@ -1,7 +1,7 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { describe, it } from "node:test";
 import { DefinitionError } from "#src/protocol/errors.js";
-import { createValidator, defaultValidator, type JsonSchema } from "#src/schema/json-schema/validator.js";
+import { defaultValidator, type JsonSchema, jsonSchemaValidator } from "#src/schema/json-schema/validator.js";
 
 const check = (schema: JsonSchema | boolean, value: unknown) => defaultValidator.compile(schema)(value);
 
@@ -156,7 +156,7 @@ describe("the JSON Schema validator", () => {
 
   it("compiles a schema object once", () => {
     const schema = { type: "string" };
-    const validator = createValidator();
+    const validator = jsonSchemaValidator();
     equal(validator.compile(schema), validator.compile(schema));
   });
 });

@@ -1,8 +1,9 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { createMemoryState } from "bowline/cluster";
-import { type Buckets, type BucketVerdict, DefinitionError, McpServer, MemoryBuckets, RpcError } from "bowline/server";
+import { type Buckets, type BucketVerdict, DefinitionError, McpServer, memoryBuckets, RpcError } from "bowline/server";
 import { createArrayExchange } from "bowline/testing";
+import { MemoryBuckets } from "#src/call/buckets.js";
 import { channelWires } from "../../../support/each-wire.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { gate } from "../../../support/gate.js";
@@ -190,7 +191,7 @@ proves(
       t.after(() => server.close().then(() => cluster.close()));
       return server;
     };
-    const [one, other, apart] = [serve(), serve(), serve(new MemoryBuckets({ clock }))];
+    const [one, other, apart] = [serve(), serve(), serve(memoryBuckets({ clock }))];
     const ask = async (server: McpServer, principal: string) => {
       const exchange = post(server, principal);
       await exchange.done;
