@@ -3,13 +3,17 @@ import { alone } from "./lib/check.mjs";
 import { Declarations } from "./lib/declarations.mjs";
 import { at, filesBelow, packageEntries, shown } from "./lib/project.mjs";
 
-/** Compares the public interface in `api/*.md` with the declarations of the build. `--update` rewrites the files. */
+/**
+ * Compares the public interface in `api/*.md` with the declarations of the build. `--update` rewrites the files. A name
+ * that several entries export must be the same declaration, so that a program can import from all of them.
+ */
 export const api = {
   name: "api",
   async run() {
     const update = process.argv.includes("--update");
     const problems = [];
     const reports = new Map();
+    const entries = packageEntries().filter(({ types }) => existsSync(types));
     for (const entry of packageEntries()) {
       const file = at("api", `${entry.subpath === "." ? "index" : entry.subpath.slice(2).replaceAll("/", "-")}.md`);
       if (!existsSync(entry.types)) problems.push(`${entry.subpath}: ${shown(entry.types)} does not exist`);
@@ -24,9 +28,34 @@ export const api = {
       if (update) rmSync(file);
       else problems.push(`${shown(file)}: no such entry`);
     }
+    problems.push(...ambiguous(entries));
     return { problems, note: `${reports.size} entries` };
   },
 };
+
+/** True for a name of an entry that is imported in the place of another entry, or of the official SDK. */
+const isStandIn = (specifier, name) =>
+  specifier === "bowline/compat" || (specifier === "bowline/server/modern" && name === "McpServer");
+
+/** Returns the names that two entries declare differently. */
+function ambiguous(entries) {
+  const declarations = new Declarations();
+  const owners = new Map();
+  const found = [];
+  for (const { specifier, types } of entries) {
+    for (const [name, origin] of declarations.exportsOf(types)) {
+      if (isStandIn(specifier, name)) continue;
+      const owner = owners.get(name) ?? { specifier, origin };
+      owners.set(name, owner);
+      if (owner.origin.file === origin.file && owner.origin.name === origin.name) continue;
+      const places = [owner.origin, origin].map(({ file }) => shown(file)).join(" and ");
+      found.push(
+        `${name} is exported by ${owner.specifier} and by ${specifier}, which declare it in ${places}; rename one`,
+      );
+    }
+  }
+  return found;
+}
 
 function report({ specifier, types }) {
   const declarations = new Declarations();

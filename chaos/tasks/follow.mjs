@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "bowline/client";
-import { TasksClient, tasks } from "bowline/tasks/client";
+import { TasksClient, tasksClient } from "bowline/tasks/client";
 
 const TIMEOUT_MS = 20_000;
 /** Pause before a task is taken up again after its client gave up. */
@@ -25,7 +25,7 @@ export class Follower {
       headers: { authorization: principal },
       timeoutMs: TIMEOUT_MS,
       cache: false,
-      extensions: tasks({ ...(isWatching ? WATCHING : POLLING), limits }),
+      extensions: [tasksClient({ ...(isWatching ? WATCHING : POLLING), limits })],
       fetch: (url, init) => fetchAny(ports(), url, init),
       onElicit,
       onError,

@@ -59,7 +59,7 @@ export function capabilitiesOf(options: ClientOptions): ClientCapabilities {
     ...(samplingTools === true ? { tools: {} } : undefined),
     ...(samplingContext === true ? { context: {} } : undefined),
   };
-  const enabled = Object.entries(options.extensions ?? {}).map(([id, { settings = {} }]) => [id, settings] as const);
+  const enabled = (options.extensions ?? []).map(({ id, settings = {} }) => [id, settings] as const);
   const extensions = { ...capabilities?.extensions, ...Object.fromEntries(enabled) };
   return {
     ...(capabilities?.experimental === undefined ? undefined : { experimental: { ...capabilities.experimental } }),

@@ -34,10 +34,10 @@ import type { ClientCore } from "./runtime.js";
 import type {
   AnyServer,
   CallArguments,
-  PromptArguments,
   ReadOptions,
   ResourceUri,
   ResourceVariables,
+  ServerPromptArguments,
   ServerPrompts,
   ServerTools,
   TemplateValues,
@@ -163,7 +163,7 @@ export class Client<S extends AnyServer = AnyServer> {
 
   async getPrompt<Name extends keyof ServerPrompts<S> & string>(
     name: Name,
-    ...[args, options = {}]: CallArguments<PromptArguments<S, Name>, CallOptions>
+    ...[args, options = {}]: CallArguments<ServerPromptArguments<S, Name>, CallOptions>
   ): Promise<GetPromptResult> {
     const params = args === undefined ? { name } : { name, arguments: args };
     return completed("prompts/get", await this.request("prompts/get", params, options));

@@ -56,7 +56,7 @@ type Resolve = (result: ClientResult, ctx: ExtensionContext) => ClientResult | P
 
 /** Extensions of a client, with the owner of each result type, method and notification. */
 export class Extensions implements ClaimedResults {
-  readonly #enabled: { readonly [id: string]: ClientExtension };
+  readonly #enabled: readonly ClientExtension[];
   readonly #results = new Map<
     string,
     { readonly owner: string; readonly methods: readonly string[]; readonly resolve: Resolve }
@@ -74,8 +74,7 @@ export class Extensions implements ClaimedResults {
    */
   constructor(options: ClientOptions, maxWaiting: number, isSpecified: (method: string) => boolean) {
     this.#maxWaiting = maxWaiting;
-    this.#enabled = options.extensions ?? {};
-    assertExtensionIds("extensions", this.#enabled);
+    this.#enabled = options.extensions ?? [];
     const owners = new Map<string, string>([
       ["result type complete", "the protocol"],
       ["result type input_required", "the protocol"],
@@ -86,7 +85,8 @@ export class Extensions implements ClaimedResults {
       owners.set(what, owner);
     };
     for (const id of Object.keys(options.capabilities?.extensions ?? {})) claim(id, "the option capabilities");
-    for (const [id, { results = {}, methods = [], notifications = {} }] of Object.entries(this.#enabled)) {
+    for (const { id, results = {}, methods = [], notifications = {} } of this.#enabled) {
+      assertExtensionIds("extensions", { [id]: {} });
       claim(id, "the option extensions");
       for (const [type, { method, resolve }] of Object.entries(results)) {
         claim(`result type ${type}`, id);
@@ -103,18 +103,16 @@ export class Extensions implements ClaimedResults {
 
   /** Returns the member of params that names the target of an extension's request. */
   nameFrom(method: string): string | undefined {
-    return Object.values(this.#enabled).find(({ names }) => names && Object.hasOwn(names, method))?.names?.[method];
+    return this.#enabled.find(({ names }) => names && Object.hasOwn(names, method))?.names?.[method];
   }
 
   get receiver(): RequestReceiver | undefined {
-    return (Object.values(this.#enabled) as Partial<InterceptingExtension>[]).find((one) => one.receiver)?.receiver;
+    return (this.#enabled as readonly Partial<InterceptingExtension>[]).find((one) => one.receiver)?.receiver;
   }
 
   /** Creates the interceptors of the extensions for a client. */
   interceptors(client: ExtensionClient): readonly ClientInterceptor[] {
-    return Object.values(this.#enabled).flatMap(
-      (one) => (one as Partial<InterceptingExtension>).intercept?.(client) ?? [],
-    );
+    return this.#enabled.flatMap((one) => (one as Partial<InterceptingExtension>).intercept?.(client) ?? []);
   }
 
   accepts(type: unknown, method: string, declared: ClientCapabilities): boolean {
@@ -155,7 +153,7 @@ export class Extensions implements ClaimedResults {
 
   #isSupported(id: string, announced: ServerCapabilities): boolean {
     if (!declares(announced, id)) return false;
-    const schema = this.#enabled[id]?.serverSettings;
+    const schema = this.#enabled.find((one) => one.id === id)?.serverSettings;
     if (schema === undefined) return true;
     const parsed = parseStandard(schema, announced.extensions?.[id]);
     if (parsed instanceof Promise)
@@ -193,5 +191,6 @@ function declares({ extensions }: ClientCapabilities | ServerCapabilities, id: s
 }
 
 function conflict(what: string, owner: string, other: string): DefinitionError {
-  return new DefinitionError(`extensions: ${what} is claimed by ${owner} and by ${other}`);
+  const problem = owner === other ? "is given twice" : `is claimed by ${owner} and by ${other}`;
+  return new DefinitionError(`extensions: ${what} ${problem}`);
 }

@@ -155,8 +155,10 @@ export interface ExtensionContext {
   readonly request: (method: string, params?: Params, options?: CallOptions) => Promise<ClientResult>;
 }
 
-/** Extension of the protocol on the client's side. */
+/** Extension of the protocol on the client's side, for the option `extensions`. */
 export interface ClientExtension {
+  /** Identifier: a prefixed name such as com.example/name. */
+  readonly id: string;
   /**
    * Settings that are announced to servers.
    * @default {}
@@ -191,6 +193,7 @@ export interface ClientExtension {
 
 /** Options of an extension, and members of the extensions of this package. */
 const EXTENSION: Known<ClientExtension & { readonly intercept: () => void; readonly receiver: unknown }> = {
+  id: [{ string: "any" }, "required"],
   settings: "object",
   serverSettings: "any",
   results: [{ map: { method: "any", resolve: "function" } }],
@@ -308,8 +311,8 @@ export interface ClientOptions {
     readonly experimental?: { readonly [key: string]: JsonObject };
     readonly extensions?: { readonly [key: string]: JsonObject };
   };
-  /** Enabled extensions by identifier. */
-  readonly extensions?: { readonly [id: string]: ClientExtension };
+  /** Enabled extensions: `tasksClient()`, or your own. */
+  readonly extensions?: readonly ClientExtension[];
   /**
    * Refuses calls for which the server announced no capability, without sending them.
    * @default false
@@ -401,7 +404,7 @@ export const CLIENT_OPTIONS: Known<ClientOptions & { readonly finish: () => void
   rootsListChanged: "boolean",
   notifications: [{ map: "function" }],
   onNotification: "function",
-  extensions: [{ map: EXTENSION }],
+  extensions: [{ array: EXTENSION }],
   strictCapabilities: "boolean",
   logLevel: "string",
   showRequiredUrls: "boolean",

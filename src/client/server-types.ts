@@ -14,7 +14,7 @@ export interface AnyServer {
 export type ServerTools<S extends AnyServer> = S["shape"]["tools"];
 export type ServerPrompts<S extends AnyServer> = S["shape"]["prompts"];
 /** Arguments of a prompt. Without a definition, they are strings by name. */
-export type PromptArguments<
+export type ServerPromptArguments<
   S extends AnyServer,
   Name extends keyof ServerPrompts<S>,
 > = unknown extends ServerPrompts<S>[Name]["arguments"]

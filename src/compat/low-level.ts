@@ -113,7 +113,7 @@ export class CompatLowLevel {
     const { extensions = {}, ...others } = capabilities;
     addCapabilities(this.#declared, others);
     for (const [id, settings] of Object.entries(extensions))
-      this.bowline.extend(new ServerExtension(id, { settings, serverOnly: true }));
+      this.bowline.extend(new ServerExtension({ id, settings, serverOnly: true }));
   }
 
   /** Experiments of the official SDK. Reading a member throws an error that names what to use in its place. */

@@ -1,7 +1,7 @@
 export type { BearerOptions } from "../auth/client/bearer.js";
 export type { Attempt, Callback } from "../auth/client/code-flow.js";
 export type { DiscoverOptions, Discovery } from "../auth/client/discover.js";
-export type { DpopOptions } from "../auth/client/dpop.js";
+export type { ClientDpopOptions } from "../auth/client/dpop.js";
 export {
   type Assert,
   clientCredentials,

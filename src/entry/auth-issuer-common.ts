@@ -1,13 +1,13 @@
 export type { ClientMethod, ConfiguredClient, IssuerClient } from "../auth/issuer/clients/client.js";
-export type { ClientMetadata } from "../auth/issuer/clients/metadata.js";
+export type { IssuerClientMetadata } from "../auth/issuer/clients/metadata.js";
 export type { VerifiedToken } from "../auth/issuer/grants/tokens.js";
 export type { Issuer } from "../auth/issuer/issuer.js";
 export type { IssuerLimits } from "../auth/issuer/limits.js";
 export type {
   ClientDocumentOptions,
   ConsentQuestion,
-  IdentityAssertionOptions,
   IssuerDpopOptions,
+  IssuerIdentityAssertionOptions,
   IssuerOptions,
   IssuerUser,
   Lifetimes,

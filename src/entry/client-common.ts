@@ -58,10 +58,10 @@ export { withParams } from "../client/server-requests.js";
 export type {
   AnyServer,
   CallArguments,
-  PromptArguments,
   ReadOptions,
   ResourceUri,
   ResourceVariables,
+  ServerPromptArguments,
   ServerPrompts,
   ServerTools,
   TemplateValues,

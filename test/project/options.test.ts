@@ -31,7 +31,7 @@ import { SkillCatalogue, SkillsClient } from "bowline/skills/client";
 import { skills } from "bowline/skills/server";
 import { sqliteCluster } from "bowline/sqlite";
 import { defineState } from "bowline/state";
-import { tasks as clientTasks } from "bowline/tasks/client";
+import { tasksClient } from "bowline/tasks/client";
 import { tasks } from "bowline/tasks/server";
 import { createArrayExchange, createChannelPair, withFaults } from "bowline/testing";
 
@@ -140,7 +140,7 @@ const nothing = () => undefined as never;
 const server = () => new McpServer(info);
 const resource = "https://a.example/mcp";
 const channel = () => createChannelPair()[0];
-const extension = () => new ServerExtension("a.b/c", { serverOnly: true });
+const extension = () => new ServerExtension({ id: "a.b/c", serverOnly: true });
 const cluster = memoryCluster();
 
 /** Calls what takes options, with options that a program without types would pass. */
@@ -202,7 +202,7 @@ const CHECKED: { readonly [where: string]: Attempt } = {
   "server Server.prompt": (options) => server().prompt("a", options, nothing),
   "server Server.resource": (options) => server().resource("a://b", options, nothing),
   "server Server.tool": (options) => server().tool("a", options, nothing),
-  "server ServerExtension": (options) => new ServerExtension("a.b/c", options),
+  "server ServerExtension": (options: object) => new ServerExtension({ id: "a.b/c", ...options }),
   "server ServerExtension.method": (options) => server().extend(extension().method("a/b", options, nothing)),
   "server ServerExtension.onNotification": (options) =>
     server().extend(extension().onNotification("a/b", options, nothing)),
@@ -212,7 +212,7 @@ const CHECKED: { readonly [where: string]: Attempt } = {
   "skills-server skills": (options) => skills([], options),
   "sqlite sqliteCluster": (options) => sqliteCluster(options),
   "state defineState": (options) => defineState("a", options),
-  "tasks-client tasks": (options) => clientTasks(options),
+  "tasks-client tasksClient": (options) => tasksClient(options),
   "tasks-server tasks": (options) => tasks(options),
   "testing createArrayExchange": (options) => createArrayExchange(options),
   "testing withFaults": (options) => withFaults(channel(), options),

@@ -36,7 +36,7 @@ export class SkillScript extends ServerExtension {
   list: (cursor: string | undefined) => object | Promise<object> = () => ({ skills: this.entries });
 
   constructor({ settings = { directoryRead: true }, scheme = "skill" }: SkillScriptOptions = {}) {
-    super(SKILLS_EXTENSION, { serverOnly: true, settings });
+    super({ id: SKILLS_EXTENSION, serverOnly: true, settings });
     const hinted = (result: object) => ({ ...this.hints, ...result });
     this.method("skills/list", {}, async ({ cursor }) => hinted(await this.list(cursor as string | undefined)));
     this.method("skills/get", {}, ({ uri }) => {

@@ -1,6 +1,6 @@
 import type { ClientOptions } from "bowline/client";
 import { McpServer, RpcError, ServerExtension } from "bowline/server";
-import { TASKS_EXTENSION, type TasksOptions, tasks } from "bowline/tasks/client";
+import { TASKS_EXTENSION, type TasksClientOptions, tasksClient } from "bowline/tasks/client";
 import { until } from "./census.js";
 import { FakeClock } from "./fake-clock.js";
 
@@ -38,7 +38,7 @@ export class TaskScript extends ServerExtension {
   readonly #listeners = new Map<string, (method: string, params: object) => void>();
 
   constructor() {
-    super(TASKS_EXTENSION, { results: { task: "tools/call" } });
+    super({ id: TASKS_EXTENSION, results: { task: "tools/call" } });
     const named = { nameFrom: "taskId" } as const;
     this.method("tasks/get", named, ({ taskId }) => this.#get(String(taskId)));
     this.method("tasks/update", named, ({ taskId, inputResponses }) => {
@@ -111,8 +111,8 @@ export class TaskBench {
   readonly clock = new FakeClock();
 
   /** Options of a client with tasks. */
-  options(more: TasksOptions = {}): ClientOptions {
-    return { clock: this.clock, extensions: tasks({ pollMs: 1111, notifications: false, ...more }) };
+  options(more: TasksClientOptions = {}): ClientOptions {
+    return { clock: this.clock, extensions: [tasksClient({ pollMs: 1111, notifications: false, ...more })] };
   }
 
   /** Resolves when the client waits for so many milliseconds for the nth time. */

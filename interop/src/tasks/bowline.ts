@@ -1,5 +1,5 @@
 import { connect, RpcError } from "bowline/client";
-import { type TaskHandle as Handle, TaskError, TasksClient, tasks } from "bowline/tasks/client";
+import { type TaskHandle as Handle, TaskError, TasksClient, tasksClient } from "bowline/tasks/client";
 import type { OpenTaskDriver, TaskHandle } from "./driver.js";
 
 /** Bowline's own client. */
@@ -7,7 +7,7 @@ export const openBowline: OpenTaskDriver = async (target, choice) => {
   const client = await connect(target.wire === "http" ? target.url : { command: target.command, args: target.args }, {
     info: { name: "interop-bowline", version: "1.0.0" },
     era: choice,
-    extensions: tasks(),
+    extensions: [tasksClient()],
     onElicit: () => ({ action: "accept", content: { name: "Ada" } }),
   });
   const owned = new TasksClient(client);

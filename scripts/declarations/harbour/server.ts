@@ -36,7 +36,8 @@ export const verify = introspectionVerifier({
   client: { id: "a", secret: "b" },
 });
 
-export const parcels = new ServerExtension("com.example/parcels", {
+export const parcels = new ServerExtension({
+  id: "com.example/parcels",
   settings: { carriers: ["sea"] },
   clientSettings: z.object({ tracking: z.boolean().optional() }),
 })

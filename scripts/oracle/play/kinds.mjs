@@ -147,7 +147,7 @@ function extend(server, { ServerExtension }, journal) {
   server.onNotification("com.example/heard", { params: object }, (params) => journal.saw("heard", params));
   server.onNotification(({ method, params }) => journal.saw("other notification", { method, params: params ?? null }));
   server.extend(
-    new ServerExtension("com.example/jobs", { settings: { most: 3 }, results: { job: "tools/call" } })
+    createExtension(ServerExtension, "com.example/jobs", { settings: { most: 3 }, results: { job: "tools/call" } })
       .method("jobs/get", {}, (params) => ({ job: params?.id ?? null }))
       .onNotification("jobs/heard", {}, (params) => journal.saw("jobs/heard", params ?? null))
       .topic("jobs", (wanted) => ({
@@ -159,6 +159,15 @@ function extend(server, { ServerExtension }, journal) {
       }))
       .use(async (call, next) => (call.params?.name === "echo" ? { resultType: "job", job: "j-1" } : next(call))),
   );
+}
+
+/** Creates an extension. Builds of 0.1.0 take the identifier apart from the options. */
+function createExtension(ServerExtension, id, options) {
+  try {
+    return new ServerExtension({ id, ...options });
+  } catch {
+    return new ServerExtension(id, options);
+  }
 }
 
 function createInterceptor({ RpcError }, journal, name) {

@@ -6,7 +6,7 @@ import type { Discovery } from "./discover.js";
 import type { AuthRecords } from "./store.js";
 
 /** Options of DPoP (RFC 9449), which binds tokens to a key of the client. */
-export interface DpopOptions {
+export interface ClientDpopOptions {
   /**
    * Signature algorithm of the proofs.
    * @default "ES256"
@@ -19,7 +19,7 @@ export interface DpopOptions {
   readonly required?: boolean;
 }
 
-export const DPOP_OPTIONS: Known<DpopOptions> = { alg: "string", required: "boolean" };
+export const DPOP_OPTIONS: Known<ClientDpopOptions> = { alg: "string", required: "boolean" };
 
 interface StoredPair {
   readonly privateKey: CryptoKey | JsonWebKey;
@@ -30,7 +30,7 @@ interface StoredPair {
  * True if tokens of this authorization server are requested with DPoP. Throws if the algorithm is unsuitable, or if the
  * server lists algorithms without it.
  */
-export function wantsDpop({ metadata }: Discovery, options: DpopOptions | undefined): boolean {
+export function wantsDpop({ metadata }: Discovery, options: ClientDpopOptions | undefined): boolean {
   if (options === undefined) return false;
   const { alg = "ES256", required = false } = options;
   if (!/^(ES|PS|RS)(256|384|512)$|^Ed25519$|^EdDSA$/.test(alg)) {
@@ -54,7 +54,7 @@ export class DpopKeys {
   readonly #alg: string;
   readonly #handles = new Map<string, oauth.DPoPHandle>();
 
-  constructor(records: AuthRecords, { alg = "ES256" }: DpopOptions = {}) {
+  constructor(records: AuthRecords, { alg = "ES256" }: ClientDpopOptions = {}) {
     this.#records = records;
     this.#alg = alg;
   }

@@ -3,7 +3,7 @@ import type { Known } from "../../protocol/known-options.js";
 import { type BoundClient, CLIENT_CREDENTIALS, KNOWN_CLIENT, type KnownClient } from "../client-auth.js";
 import type { Callback } from "./code-flow.js";
 import { DISCOVER_OPTIONS, type DiscoverOptions } from "./discover.js";
-import { DPOP_OPTIONS, type DpopOptions } from "./dpop.js";
+import { type ClientDpopOptions, DPOP_OPTIONS } from "./dpop.js";
 import type { Grant } from "./grants.js";
 import type { ClientMetadata } from "./register.js";
 import type { AuthStore } from "./store.js";
@@ -58,7 +58,7 @@ export interface CommonOAuthOptions extends Omit<DiscoverOptions, "issuer"> {
    * Binds tokens to a key (DPoP).
    * @default false
    */
-  readonly dpop?: boolean | DpopOptions;
+  readonly dpop?: boolean | ClientDpopOptions;
   /**
    * Maximum number of times that one message may request more scope; at most 2. After that, or with `"throw"`, the
    * message is rejected with an error.

@@ -7,7 +7,7 @@ import { assertIssuer } from "../authorization-server.js";
 import type { BoundClient } from "../client-auth.js";
 import { OAuthHttp } from "../http.js";
 import type { DiscoverOptions } from "./discover.js";
-import { DpopKeys, type DpopOptions } from "./dpop.js";
+import { type ClientDpopOptions, DpopKeys } from "./dpop.js";
 import type { Grant } from "./grants.js";
 import type { IdentityOptions } from "./identify.js";
 import { assertMetadataUrl } from "./metadata-document.js";
@@ -28,7 +28,7 @@ export interface Settings {
   readonly parameters: Readonly<Record<string, string>>;
   readonly records: AuthRecords;
   readonly keys: DpopKeys;
-  readonly dpop: DpopOptions | undefined;
+  readonly dpop: ClientDpopOptions | undefined;
   readonly maxStepUps: number;
   readonly throwsOnScope: boolean;
   readonly deadlineMs: number;

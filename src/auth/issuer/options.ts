@@ -4,7 +4,7 @@ import type { Known } from "../../protocol/known-options.js";
 import { DPOP_OPTIONS, type DpopOptions } from "../dpop/check.js";
 import { ISSUER_KEY_OPTIONS, type IssuerKeyOptions } from "../issuer-keys.js";
 import { CONFIGURED_CLIENT, type ConfiguredClient, type IssuerClient } from "./clients/client.js";
-import type { ClientMetadata } from "./clients/metadata.js";
+import type { IssuerClientMetadata } from "./clients/metadata.js";
 import { ISSUER_LIMITS, type IssuerLimits } from "./limits.js";
 import type { IssuerStore } from "./store/store.js";
 
@@ -32,7 +32,7 @@ export interface RegistrationOptions {
    * reject the client.
    */
   readonly accept?: (
-    metadata: ClientMetadata & { readonly software_statement?: unknown },
+    metadata: IssuerClientMetadata & { readonly software_statement?: unknown },
     request: Request,
   ) => { readonly clientId?: string } | undefined | Promise<{ readonly clientId?: string } | undefined>;
   /** Scopes of a client that registers without any. By default it may request all scopes. */
@@ -148,7 +148,7 @@ export interface IssuerOptions {
    */
   readonly clientCredentials?: boolean;
   /** Issues tokens for identity assertions (ID-JAG): JWTs about users from a trusted identity provider. */
-  readonly identityAssertion?: IdentityAssertionOptions;
+  readonly identityAssertion?: IssuerIdentityAssertionOptions;
   /** Issues tokens to workloads that authenticate with a JWT from their platform (RFC 7523). */
   readonly workloadIdentity?: WorkloadIdentityOptions;
   /**
@@ -209,7 +209,7 @@ export interface IssuerOptions {
 export type TrustedIssuer = Pick<IssuerKeyOptions, "issuer" | "jwksUri" | "keys" | "algorithms" | "fetch">;
 
 /** Options for identity assertions (ID-JAG), in which a company's identity provider identifies its users. */
-export interface IdentityAssertionOptions {
+export interface IssuerIdentityAssertionOptions {
   readonly providers: readonly TrustedIssuer[];
   /**
    * Returns the subject of the tokens for an assertion; undefined rejects the assertion. The default is the claim

@@ -1,6 +1,6 @@
-export { tasks } from "../../tasks/client/extension.js";
+export { tasksClient } from "../../tasks/client/extension.js";
 export { TaskHandle, type TaskState } from "../../tasks/client/handle.js";
-export type { TasksClientLimits, TasksOptions } from "../../tasks/client/options.js";
+export type { TasksClientLimits, TasksClientOptions } from "../../tasks/client/options.js";
 export { GroupTasks, type TaskOptions, TasksClient } from "../../tasks/client/tasks-client.js";
 export { TaskError } from "../../tasks/error.js";
 export { TASKS_EXTENSION, type Task, type TaskStatus } from "../../tasks/types.js";

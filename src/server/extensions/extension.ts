@@ -27,6 +27,8 @@ import { claim, expectOwnType } from "./conflicts.js";
 
 /** Options of a server extension. */
 export interface ExtensionOptions<S extends StandardSchema | undefined = undefined> {
+  /** Identifier: a prefixed name such as com.example/name. */
+  readonly id: string;
   /**
    * True if the extension needs no support by the client. It then applies to all clients, even if they do not declare
    * it.
@@ -48,6 +50,7 @@ export interface ExtensionOptions<S extends StandardSchema | undefined = undefin
 }
 
 const OPTIONS: Known<ExtensionOptions<StandardSchema>> = {
+  id: [{ string: "any" }, "required"],
   serverOnly: "boolean",
   settings: "object",
   clientSettings: "any",
@@ -90,13 +93,13 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   readonly #interceptors: ServerInterceptor[] = [];
   readonly #onInstall: ((server: ExtensionServer) => void)[] = [];
 
-  /** `id` is a prefixed name such as com.example/name. */
-  constructor(
-    readonly id: string,
-    readonly options: ExtensionOptions<S> = {},
-  ) {
-    assertExtensionIds("extension", { [id]: {} });
-    assertOptions(`extension ${id}`, options, OPTIONS);
+  readonly id: string;
+
+  constructor(readonly options: ExtensionOptions<S>) {
+    assertOptions("ServerExtension", options, OPTIONS);
+    const { id } = options;
+    this.id = id;
+    assertExtensionIds("ServerExtension", { [id]: {} });
     if (options.serverOnly === true && options.results !== undefined)
       throw new DefinitionError(
         `extension ${id}: serverOnly and results cannot be combined, because other clients do not know its result types`,

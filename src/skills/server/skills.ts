@@ -46,7 +46,7 @@ export class SkillsExtension extends ServerExtension {
 
   constructor(sources: readonly SkillSource[], options: SkillsOptions) {
     const { scheme = "skill", directories = true, pageSize = 100, cache = {} } = options;
-    super(SKILLS_EXTENSION, { serverOnly: true, settings: directories ? { directoryRead: true } : {} });
+    super({ id: SKILLS_EXTENSION, serverOnly: true, settings: directories ? { directoryRead: true } : {} });
     assertOptions("skills", options, SKILLS_OPTIONS);
     assertCacheHints("skills cache", cache);
     if (!isScheme(scheme))

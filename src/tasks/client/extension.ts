@@ -9,25 +9,26 @@ import { TaskError } from "../error.js";
 import { CANCEL_TASK, GET_TASK, TASKS_EXTENSION, type Task, UPDATE_TASK } from "../types.js";
 import { TakenKeys } from "./input.js";
 import { TaskListener } from "./listener.js";
-import { type ResolvedOptions, resolveOptions, type TasksOptions } from "./options.js";
+import { type ResolvedOptions, resolveOptions, type TasksClientOptions } from "./options.js";
 import { taskReceiver } from "./receiver.js";
 import { TaskRun } from "./run.js";
 import { toTask } from "./shape.js";
 import { TaskWire } from "./wire.js";
 
 /**
- * Turns tasks on: `connect(target, { extensions: tasks() })`. A call that the server answers with a task then resolves
+ * Turns tasks on: `connect(target, { extensions: [tasksClient()] })`. A call that the server answers with a task then resolves
  * with the result of the task. Several clients may share the object.
  */
-export function tasks(options: TasksOptions = {}): { readonly [id: string]: ClientExtension } {
+export function tasksClient(options: TasksClientOptions = {}): ClientExtension {
   const resolved = resolveOptions(options);
   const extension: InterceptingExtension = {
+    id: TASKS_EXTENSION,
     results: { task: { method: ["tools/call", GET_TASK], resolve: (result) => result } },
     names: { [GET_TASK]: "taskId", [UPDATE_TASK]: "taskId", [CANCEL_TASK]: "taskId" },
     intercept: (client) => new TaskCalls(client, resolved).intercept,
     receiver: resolved.receive ? taskReceiver(resolved.limits) : undefined,
   };
-  return { [TASKS_EXTENSION]: extension };
+  return extension;
 }
 
 /** Option of a call that follows the call's task. It is a symbol, so that it reaches the extension and nothing else. */

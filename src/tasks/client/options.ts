@@ -1,8 +1,8 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
 
-/** Options of {@link tasks}. */
-export interface TasksOptions {
+/** Options of {@link tasksClient}. */
+export interface TasksClientOptions {
   /**
    * Time between two polls of a task, if the server suggests none.
    * @default 1000
@@ -88,9 +88,9 @@ export const TASKS_CLIENT_LIMITS: TasksClientLimits = {
 };
 
 /** Options with their defaults. */
-export type ResolvedOptions = Required<Omit<TasksOptions, "limits">> & { readonly limits: TasksClientLimits };
+export type ResolvedOptions = Required<Omit<TasksClientOptions, "limits">> & { readonly limits: TasksClientLimits };
 
-const TASKS_OPTIONS: Known<TasksOptions> = {
+const TASKS_CLIENT_OPTIONS: Known<TasksClientOptions> = {
   pollMs: "number",
   minPollMs: "number",
   notifications: "boolean",
@@ -101,8 +101,8 @@ const TASKS_OPTIONS: Known<TasksOptions> = {
 };
 
 /** Checks the options and adds the defaults. */
-export function resolveOptions(options: TasksOptions): ResolvedOptions {
-  assertOptions("tasks", options, TASKS_OPTIONS);
+export function resolveOptions(options: TasksClientOptions): ResolvedOptions {
+  assertOptions("tasksClient", options, TASKS_CLIENT_OPTIONS);
   const limits = withDefaults(options.limits, TASKS_CLIENT_LIMITS);
   const { notifications = true, experimental = true, receive = false } = options;
   return {
@@ -118,5 +118,5 @@ export function resolveOptions(options: TasksOptions): ResolvedOptions {
 
 function positive(name: string, ms: number): number {
   if (Number.isSafeInteger(ms) && ms > 0) return ms;
-  throw new DefinitionError(`tasks: ${name} must be a positive integer of milliseconds, got ${ms}`);
+  throw new DefinitionError(`tasksClient: ${name} must be a positive integer of milliseconds, got ${ms}`);
 }

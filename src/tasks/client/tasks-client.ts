@@ -22,7 +22,7 @@ export interface TaskOptions<Output extends StandardSchema = StandardSchema>
 }
 
 /**
- * Tasks of one server: `new TasksClient(client)`. The client must have been connected with `extensions: tasks()`. Nothing
+ * Tasks of one server: `new TasksClient(client)`. The client must have been connected with `extensions: [tasksClient()]`. Nothing
  * is sent before it is needed.
  */
 export class TasksClient<S extends AnyServer = AnyServer> {
@@ -30,7 +30,7 @@ export class TasksClient<S extends AnyServer = AnyServer> {
 
   constructor(client: Client<S>) {
     if (!isObject(client.capabilities.extensions?.[TASKS_EXTENSION]))
-      throw unsupported("connect with the option extensions: tasks()");
+      throw unsupported("connect with the option extensions: [tasksClient()]");
     this.client = client;
   }
 
@@ -97,7 +97,7 @@ export class TasksClient<S extends AnyServer = AnyServer> {
 
 /**
  * Tasks of the servers of a group: `new GroupTasks(group)`. The group must have been created with
- * `client: { extensions: tasks() }`.
+ * `client: { extensions: [tasksClient()] }`.
  */
 export class GroupTasks<M extends ServerTypes = ServerTypes> {
   readonly group: Group<M>;

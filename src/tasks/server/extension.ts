@@ -52,7 +52,7 @@ export class TasksExtension extends ServerExtension {
   #parts: TaskParts | undefined;
 
   constructor(options: TasksOptions) {
-    super(TASKS_EXTENSION, { results: { task: "tools/call" } });
+    super({ id: TASKS_EXTENSION, results: { task: "tools/call" } });
     assertOptions("tasks", options, TASKS_OPTIONS);
     assertTtl("tasks", options.ttlMs);
     const { pollIntervalMs = POLL_MS, whenFull = "run" } = options;

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { after, type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { connect } from "bowline/client";
-import { TasksClient, tasks } from "bowline/tasks/client";
+import { TasksClient, tasksClient } from "bowline/tasks/client";
 import { startRedis } from "../../support/engines/redis.js";
 import type { Served } from "../../support/engines/task-node.js";
 import { aborted, gate } from "../../support/gate.js";
@@ -50,7 +50,7 @@ test("a process that is killed during tasks/result does not end the task, and it
   const client = await connect(url, {
     era: "legacy",
     fetch,
-    extensions: tasks({ pollMs: 100, minPollMs: 50 }),
+    extensions: [tasksClient({ pollMs: 100, minPollMs: 50 })],
     onElicit: async (_, { signal }) => {
       if (++questions > 1) return { action: "accept", content: { name: "Ada" } };
       asked.open();

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import type { TestContext } from "node:test";
 import {
   createIssuer,
-  type IdentityAssertionOptions,
+  type IssuerIdentityAssertionOptions,
   type IssuerOptions,
   type WorkloadIssuer,
 } from "bowline/auth/issuer";
@@ -27,7 +27,7 @@ async function createProvider(alg = "RS256"): Promise<TokenIssuer> {
 
 async function setUp(
   t: TestContext,
-  more: Partial<IdentityAssertionOptions> = {},
+  more: Partial<IssuerIdentityAssertionOptions> = {},
   options: Partial<IssuerOptions> = {},
 ) {
   const provider = await createProvider();
@@ -208,7 +208,7 @@ proves(
     equal(without.authorization_grant_profiles_supported, undefined);
     const headers = { authorization: `Basic ${btoa("app:s")}` };
     isRefused(await off.token({ grant_type: GRANT, assertion: await sign() }, headers), "unsupported_grant_type");
-    const build = (providers: IdentityAssertionOptions["providers"]) => () =>
+    const build = (providers: IssuerIdentityAssertionOptions["providers"]) => () =>
       createIssuer({
         issuer: ISSUER,
         resources: [RESOURCE],

@@ -14,6 +14,7 @@ const modern = { wire: "modern-memory" };
 
 /** Tools answer with a ticket; the extension fetches what it stands for. */
 const parcel: ClientExtension = {
+  id: ID,
   methods: ["com.example/fetch"],
   results: {
     "com.example/ticket": {
@@ -50,20 +51,20 @@ function postOffice(content: object = { n: 1 }, ticket = "7") {
 }
 
 proves("extensions:client:claimed-result-resolved", modern, "its owner makes an ordinary result of it", async (t) => {
-  const client = await postOffice().connect(t, { extensions: { [ID]: parcel } });
+  const client = await postOffice().connect(t, { extensions: [parcel] });
   await client.listTools();
   deepEqual((await client.callTool("t")).structured, { n: 1 });
   deepEqual(client.wire.requests("com.example/fetch")[0]?.params?.ticket, "7");
-  const wrong = await postOffice({ n: "one" }).connect(t, { extensions: { [ID]: parcel } });
+  const wrong = await postOffice({ n: "one" }).connect(t, { extensions: [parcel] });
   await wrong.listTools();
   await rejects(wrong.callTool("t"), OutputError);
-  const lost = await postOffice({}, "lost").connect(t, { extensions: { [ID]: parcel } });
+  const lost = await postOffice({}, "lost").connect(t, { extensions: [parcel] });
   await rejects(lost.callTool("t"), new RangeError("lost on the way"));
 });
 
 proves("protocol:result-type:supported-set", modern, "what was not advertised is no result", async (t) => {
   const unknown = (error: unknown) => error instanceof ProtocolError && error.message.includes("com.example/ticket");
-  const client = await postOffice().connect(t, { extensions: { [ID]: parcel } });
+  const client = await postOffice().connect(t, { extensions: [parcel] });
   deepEqual((await client.callTool("t")).structured, { n: 1 });
   await rejects(client.getPrompt("p"), unknown);
   await rejects(client.callTool("t", {}, { capabilities: {} }), unknown);
@@ -72,15 +73,15 @@ proves("protocol:result-type:supported-set", modern, "what was not advertised is
   await rejects(without.callTool("t"), unknown);
 });
 
-const quiet = { settings: { loud: false } };
+const quiet = { id: "com.example/quiet", settings: { loud: false } };
 
 verifies("extensions:client:capability-ad:legacy-omits-claimed", legacyWires, async ({ connect: dial }: World) => {
   const server = new McpServer({ name: "s", version: "1" }).tool("who", {}, (_, ctx) =>
     JSON.stringify(ctx.client.capabilities.extensions),
   );
-  const client = await dial(server, { extensions: { [ID]: parcel, "com.example/quiet": quiet } });
+  const client = await dial(server, { extensions: [parcel, quiet] });
   deepEqual(JSON.parse((await client.callTool("who")).text), { "com.example/quiet": quiet.settings });
-  const bare = await dial(server, { extensions: { [ID]: parcel } });
+  const bare = await dial(server, { extensions: [parcel] });
   equal(JSON.stringify(bare.wire.frames).includes(ID), false);
 });
 
@@ -93,8 +94,9 @@ proves("extensions:client:notification-binding-delivery", modern, "one by one, a
   await server.connect(t, {
     onError: (problem) => problems.push(problem.message),
     onNotification: ({ method }) => void others.push(method),
-    extensions: {
-      [ID]: {
+    extensions: [
+      {
+        id: ID,
         notifications: {
           "com.example/moved": withParams(z.object({ n: z.number() }), async ({ n }) => {
             heard.push(`${n} begins`);
@@ -107,7 +109,7 @@ proves("extensions:client:notification-binding-delivery", modern, "one by one, a
           }),
         },
       },
-    },
+    ],
   });
   for (const n of [1, "two", 2, 3]) server.notify("com.example/moved", { n });
   await first.opened;
@@ -141,7 +143,7 @@ verifies("extensions:fallback-or-reject", "the client alone", modernWires, async
   const client = await dial(
     new McpServer({ name: "s", version: "1" }).tool("plain", {}, () => "core"),
     {
-      extensions: { [ID]: parcel },
+      extensions: [parcel],
     },
   );
   equal((await client.callTool("plain")).text, "core");
@@ -170,7 +172,7 @@ for (const era of ["modern", "legacy"] as const) {
       if (era === "modern") script.modern(capabilities);
       else script.legacy(undefined, capabilities);
       script.on("com.example/fetch", { result: {} });
-      const client = await connect({ channel: script.channel }, { era, extensions: { [ID]: parcel } });
+      const client = await connect({ channel: script.channel }, { era, extensions: [parcel] });
       t.after(() => client.close());
       const fetched = client.request("com.example/fetch");
       if (active) await fetched;

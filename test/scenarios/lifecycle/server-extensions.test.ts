@@ -16,7 +16,8 @@ const hasCode = (code: number) => (error: unknown) => error instanceof RpcError 
 const declaring = (id: string, settings = {}) => ({ capabilities: { extensions: { [id]: settings } } });
 
 function tide(onMoored: (ship: string) => void = () => {}) {
-  return new ServerExtension(TIDE, {
+  return new ServerExtension({
+    id: TIDE,
     settings: { unit: "m" },
     clientSettings: z.object({ datum: z.string().optional() }),
   })
@@ -62,7 +63,8 @@ verifies("extensions:methods:owned", "they are for those who declare it", modern
 
 /** An extension that clients need not declare. */
 const berths = () =>
-  new ServerExtension(TIDE, {
+  new ServerExtension({
+    id: TIDE,
     serverOnly: true,
     settings: { unit: "m" },
     clientSettings: z.object({ datum: z.string() }),
@@ -122,12 +124,13 @@ proves(
   async (t) => {
     const handlers = { "com.example/tide/at": () => ({ resultType: "complete", metres: 1 }) };
     const own: ClientExtension = {
+      id: TIDE,
       methods: ["com.example/tide/at"],
       serverSettings: z.object({ unit: z.enum(["m", "ft"]) }),
     };
     const dial = (settings: object) => {
       const server = new RawServer({ era: "modern", capabilities: { extensions: { [TIDE]: settings } }, handlers });
-      return server.connect(t, { extensions: { [TIDE]: own } });
+      return server.connect(t, { extensions: [own] });
     };
     const fits = await dial({ unit: "m" });
     equal((await fits.request("com.example/tide/at")).metres, 1);
@@ -139,11 +142,11 @@ proves(
 
 proves("extensions:conflict", {}, "nothing has two owners", () => {
   const one = () =>
-    new ServerExtension("com.example/one", { results: { ticket: "tools/call" } })
+    new ServerExtension({ id: "com.example/one", results: { ticket: "tools/call" } })
       .method("x/get", {}, () => ({}))
       .onNotification("notifications/x", {}, () => {})
       .topic("xs", () => undefined);
-  const other = (results = {}) => new ServerExtension("com.example/other", { results });
+  const other = (results = {}) => new ServerExtension({ id: "com.example/other", results });
   const both = /com\.example\/other and by com\.example\/one/;
   const conflicts: readonly [() => unknown, RegExp][] = [
     [() => new McpServer(me).extend(one()).extend(one()), /^extensions: com\.example\/one is already installed$/],
@@ -177,7 +180,7 @@ proves("extensions:conflict", {}, "nothing has two owners", () => {
 /** Answers calls with a ticket, and says what the ticket stands for when asked. */
 function parcels() {
   const kept = new Map<string, unknown>();
-  return new ServerExtension(PARCEL, { results: { ticket: "tools/call" } })
+  return new ServerExtension({ id: PARCEL, results: { ticket: "tools/call" } })
     .method("com.example/fetch", { params: z.object({ ticket: z.string() }) }, ({ ticket }) => kept.get(ticket))
     .use(async (call, next) => {
       const result = await next(call);
@@ -189,6 +192,7 @@ function parcels() {
 }
 
 const collecting: ClientExtension = {
+  id: PARCEL,
   methods: ["com.example/fetch"],
   results: {
     ticket: { method: "tools/call", resolve: ({ ticket }, { request }) => request("com.example/fetch", { ticket }) },
@@ -207,7 +211,7 @@ verifies(
   "a call is answered by a result of its own, for those who can read it",
   modernWires,
   async ({ connect }: World) => {
-    const able = await connect(post(), { extensions: { [PARCEL]: collecting } });
+    const able = await connect(post(), { extensions: [collecting] });
     equal((await able.callTool("greet")).text, "hello");
     deepEqual(
       able.wire.responsesTo("tools/call").map(({ result }) => result?.resultType),
@@ -239,14 +243,18 @@ verifies(
   "a method says what it is about in a header too, and the server compares",
   modernHttp,
   async ({ connect }: World) => {
-    const track = new ServerExtension(PARCEL).method(
+    const track = new ServerExtension({ id: PARCEL }).method(
       "com.example/track",
       { params: z.object({ parcel: z.string() }), nameFrom: "parcel" },
       ({ parcel }) => ({ parcel }),
     );
     const server = () => new McpServer(me).extend(track);
-    const own: ClientExtension = { methods: ["com.example/track"], names: { "com.example/track": "parcel" } };
-    const client = await connect(server(), { extensions: { [PARCEL]: own } });
+    const own: ClientExtension = {
+      id: PARCEL,
+      methods: ["com.example/track"],
+      names: { "com.example/track": "parcel" },
+    };
+    const client = await connect(server(), { extensions: [own] });
     equal((await client.request("com.example/track", { parcel: "øl" })).parcel, "øl");
     const sent = client.wire.exchanges.find(({ body }) => body?.includes("com.example/track"));
     equal(decodeHeaderValue(sent?.header("mcp-name") ?? ""), "øl");

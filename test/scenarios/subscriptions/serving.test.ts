@@ -151,7 +151,7 @@ verifies(
   "a topic of an extension keeps its other metadata",
   modernWires,
   async (world, t) => {
-    const tides = new ServerExtension("com.example/tides", { serverOnly: true }).topic("tides", () => ({
+    const tides = new ServerExtension({ id: "com.example/tides", serverOnly: true }).topic("tides", () => ({
       honoured: true,
       start(send) {
         void send("notifications/com.example/tide", {
@@ -443,7 +443,7 @@ verifies("subscriptions:listen:stamped", "beside the _meta of an extension", mod
     },
   });
   const server = harbour().extend(
-    new ServerExtension("com.example/berths", { serverOnly: true }).topic("berths", topic),
+    new ServerExtension({ id: "com.example/berths", serverOnly: true }).topic("berths", topic),
   );
   const client = await rawClient(world, server, t);
   await opened(client, 7, { berths: true });

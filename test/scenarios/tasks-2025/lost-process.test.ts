@@ -3,7 +3,7 @@ import type { TestContext } from "node:test";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { type Cluster, createMemoryState } from "bowline/cluster";
 import { McpServer } from "bowline/server";
-import { TasksClient, tasks as tasksOfClient } from "bowline/tasks/client";
+import { TasksClient, tasksClient } from "bowline/tasks/client";
 import { tasks } from "bowline/tasks/server";
 import { FakeClock } from "bowline/testing";
 import * as z from "zod";
@@ -80,7 +80,7 @@ class Front {
       era: "legacy",
       clock: this.clock,
       fetch: this.fetch,
-      extensions: tasksOfClient({ pollMs: 500 }),
+      extensions: [tasksClient({ pollMs: 500 })],
       ...options,
     });
     this.#t.after(() => client.close());

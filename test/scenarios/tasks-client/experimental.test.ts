@@ -1,6 +1,6 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { type Client, type ClientOptions, connect, RpcError, type Tool } from "bowline/client";
-import { type TaskError, TasksClient, type TasksOptions } from "bowline/tasks/client";
+import { type TaskError, TasksClient, type TasksClientOptions } from "bowline/tasks/client";
 import { createChannelPair } from "bowline/testing";
 import { until } from "../../support/census.js";
 import { createPipePair } from "../../support/each-wire.js";
@@ -33,7 +33,7 @@ const TOOLS = { tools: [tool("must", "required"), tool("may", "optional"), tool(
 interface OldWorld {
   readonly script: ServerScript;
   readonly bench: TaskBench;
-  open(options?: ClientOptions, tasks?: TasksOptions): Promise<Client>;
+  open(options?: ClientOptions, tasks?: TasksClientOptions): Promise<Client>;
 }
 
 /** Server of 2025-11-25 that the test writes, on a channel. */
@@ -43,7 +43,7 @@ const oldServers = (["memory", "stdio"] as const).map((transport) => ({
     const script = new ServerScript(transport === "memory" ? createChannelPair() : createPipePair());
     script.legacy("2025-11-25", DECLARED).on("tools/list", { result: TOOLS });
     const bench = new TaskBench();
-    const open = async (options: ClientOptions = {}, more: TasksOptions = {}) => {
+    const open = async (options: ClientOptions = {}, more: TasksClientOptions = {}) => {
       const client = await connect({ channel: script.channel }, { era: "legacy", ...bench.options(more), ...options });
       t.after(() => client.close());
       return client;
@@ -277,7 +277,7 @@ verifies(
   oldServers,
   async ({ script, open }) => {
     script.on("tools/call", { error: { code: -32601, message: "as a task only" } });
-    const client = await open({ extensions: {} });
+    const client = await open({ extensions: [] });
     await client.tools().all();
     await rejects(client.callTool("must"), (error: RpcError) => error.rpcCode === -32601);
     equal(script.all("tools/call")[0]?.params?.task, undefined);
@@ -310,7 +310,7 @@ verifies("tasks:legacy:create-result-not-success", oldServers, async ({ script, 
 
 verifies("tasks:legacy:create-result-not-success", "without tasks", oldServers, async ({ script, open }) => {
   script.on("tools/call", { result: { task: old("t", "working") } });
-  const client = await open({ extensions: {} });
+  const client = await open({ extensions: [] });
   await rejects(client.callTool("must"), { code: "invalid_result" });
   await rejects(client.request("tools/call", { name: "must", task: {} }), { code: "invalid_result" });
 });

@@ -7,7 +7,7 @@ import {
   OutputError,
   type Tool,
 } from "bowline/client";
-import { TaskError, tasks } from "bowline/tasks/client";
+import { TaskError, tasksClient } from "bowline/tasks/client";
 import type { RecordedMessage } from "bowline/testing";
 import { modernWires } from "../../support/each-wire.js";
 import type { TestContext } from "../../support/raw-peer.js";
@@ -197,7 +197,7 @@ proves(
     const task = { resultType: "task", ...state("t", "working") };
     const script = new ServerScript().modern({ prompts: {}, tools: {}, extensions: { [EXTENSION]: {} } });
     for (const method of ["prompts/get", "tools/list", "tasks/update"]) script.on(method, { result: task });
-    const client = await connectTo(t, script, { extensions: tasks() });
+    const client = await connectTo(t, script, { extensions: [tasksClient()] });
     const isInvalid = { code: "protocol_error", message: /resultType "task"/ };
     await rejects(client.getPrompt("p"), isInvalid);
     await rejects(client.listTools(), isInvalid);
@@ -214,7 +214,7 @@ proves(
     const script = new ServerScript().modern({ tools: {}, extensions: { [EXTENSION]: {} } });
     script.on("tools/call", { result: { resultType: "task", ...state("t", "completed") } });
     script.on("tasks/get", { result: { ...completed("t", "done"), resultType: "task" } });
-    const client = await connectTo(t, script, { extensions: tasks() });
+    const client = await connectTo(t, script, { extensions: [tasksClient()] });
     equal((await client.callTool("work")).text, "done");
   },
 );
@@ -282,7 +282,7 @@ proves(
     const tool = { name: "work", inputSchema: { type: "object" }, execution: { taskSupport: "required" } };
     script.on("tools/list", { result: { resultType: "complete", tools: [tool], ttlMs: 0, cacheScope: "private" } });
     script.on("tools/call", { result: { resultType: "complete", content: [] } });
-    const client = await connectTo(t, script, { extensions: tasks() });
+    const client = await connectTo(t, script, { extensions: [tasksClient()] });
     await client.tools().all();
     await client.callTool("work");
     equal("task" in (script.all("tools/call")[0]?.params ?? {}), false);

@@ -1,6 +1,6 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { connect, RpcError, TimeoutError } from "bowline/client";
-import { TaskError, tasks } from "bowline/tasks/client";
+import { TaskError, tasksClient } from "bowline/tasks/client";
 import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
 import { FakeClock } from "../../support/fake-clock.js";
@@ -233,7 +233,7 @@ proves(
       t,
       answerAll(() => {}),
     );
-    const extensions = tasks({ pollMs: 1111, notifications: false });
+    const extensions = [tasksClient({ pollMs: 1111, notifications: false })];
     const client = await connectTo({ era: "modern", clock, extensions });
     const waits = (ms: number, times: number) =>
       until(`wait ${times} of ${ms}`, () => clock.delays.filter((one) => one === ms).length >= times);

@@ -1,6 +1,6 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { type Client, type ClientOptions, connect } from "bowline/client";
-import { type TasksOptions, tasks } from "bowline/tasks/client";
+import { type TasksClientOptions, tasksClient } from "bowline/tasks/client";
 import { createChannelPair, type RecordedMessage } from "bowline/testing";
 import { createPipePair } from "../../support/each-wire.js";
 import { FakeClock } from "../../support/fake-clock.js";
@@ -19,9 +19,14 @@ class TaskAsker extends ServerScript {
   readonly clock = new FakeClock();
   #ids = 0;
 
-  async open(t: TestContext, options: ClientOptions, more: TasksOptions = {}, version = "2025-11-25"): Promise<Client> {
+  async open(
+    t: TestContext,
+    options: ClientOptions,
+    more: TasksClientOptions = {},
+    version = "2025-11-25",
+  ): Promise<Client> {
     this.legacy(version);
-    const extensions = tasks({ receive: true, ...more });
+    const extensions = [tasksClient({ receive: true, ...more })];
     const target = { channel: this.channel };
     const client = await connect(target, { era: "legacy", version, clock: this.clock, extensions, ...options });
     t.after(() => client.close());
@@ -161,5 +166,5 @@ verifies("tasks-2025:client:receiver", "is off by default, and before 2025-11-25
   const older = new TaskAsker();
   await older.open(t, { onElicit }, {}, "2025-06-18");
   equal((older.all("initialize")[0]?.params?.capabilities as Body | undefined)?.tasks, undefined);
-  await rejects(async () => tasks({ receive: 1 as never }), { code: "definition_error" });
+  await rejects(async () => tasksClient({ receive: 1 as never }), { code: "definition_error" });
 });

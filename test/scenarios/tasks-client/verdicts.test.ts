@@ -1,6 +1,6 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { ConnectionError, connect, RpcError } from "bowline/client";
-import { tasks } from "bowline/tasks/client";
+import { tasksClient } from "bowline/tasks/client";
 import { createChannelPair } from "bowline/testing";
 import { createPipePair } from "../../support/each-wire.js";
 import { answerAll, scripted } from "../../support/http-script.js";
@@ -22,7 +22,7 @@ verifies(
   channels,
   async (script, t) => {
     script.modern({ tools: {}, extensions: { [EXTENSION]: {} } });
-    const client = await connect({ channel: script.channel }, { era: "modern", extensions: tasks() });
+    const client = await connect({ channel: script.channel }, { era: "modern", extensions: [tasksClient()] });
     t.after(() => client.close());
     const called = rejects(client.callTool("work"), (error: ConnectionError) => {
       deepEqual([error instanceof ConnectionError, error.retrySafe], [true, false]);

@@ -2,7 +2,7 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import { connect } from "bowline/client";
 import { ClusterError, createMemoryState } from "bowline/cluster";
 import { type Context, McpServer } from "bowline/server";
-import { tasks as followed, TasksClient } from "bowline/tasks/client";
+import { TasksClient, tasksClient } from "bowline/tasks/client";
 import { tasks } from "bowline/tasks/server";
 import { until } from "../../support/census.js";
 import { FakeClock } from "../../support/fake-clock.js";
@@ -28,7 +28,7 @@ proves(
       await end.opened;
       return "done";
     });
-    const client = await connect(server, { extensions: followed({ notifications: false }) });
+    const client = await connect(server, { extensions: [tasksClient({ notifications: false })] });
     t.after(() => client.close());
     const handle = await new TasksClient(client).startTool("once");
     await begun.opened;
@@ -60,7 +60,7 @@ proves(
         begun.open();
         return aborted(ctx.signal).then(() => "over");
       });
-    const client = await connect(server, { extensions: followed() });
+    const client = await connect(server, { extensions: [tasksClient()] });
     t.after(() => client.close());
     const { result } = await new TasksClient(client).startTool("long");
     await begun.opened;
@@ -100,7 +100,7 @@ proves(
         }
       });
     const client = await connect(server, {
-      extensions: followed({ notifications: false }),
+      extensions: [tasksClient({ notifications: false })],
       onElicit: () => ({ action: "decline" }),
     });
     t.after(() => client.close());
@@ -141,7 +141,7 @@ proves("tasks-ext:create:promote-after", wire, "a call does not become a task wh
       await end.opened;
       return "done";
     });
-  const client = await connect(server, { extensions: followed() });
+  const client = await connect(server, { extensions: [tasksClient()] });
   t.after(() => client.close());
   const slow = client.callTool("slow");
   await begun.opened;

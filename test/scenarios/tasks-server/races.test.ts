@@ -183,8 +183,8 @@ proves("tasks-ext:lifecycle:not-restartable", {}, "the end of a server ends the 
         .extend(tasks());
       t.after(() => server.close());
       const { connect } = await import("bowline/client");
-      const { tasks: followed, TasksClient } = await import("bowline/tasks/client");
-      const client = await connect(server, { extensions: followed() });
+      const { tasksClient, TasksClient } = await import("bowline/tasks/client");
+      const client = await connect(server, { extensions: [tasksClient()] });
       t.after(() => client.close());
       const handle = await new TasksClient(client).startTool("t");
       const signal = await begun.opened;

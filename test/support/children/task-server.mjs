@@ -11,7 +11,7 @@ const task = {
   ttlMs: null,
 };
 const result = { resultType: "complete", content: [{ type: "text", text: "told" }] };
-const tasks = new ServerExtension("io.modelcontextprotocol/tasks", { results: { task: "tools/call" } });
+const tasks = new ServerExtension({ id: "io.modelcontextprotocol/tasks", results: { task: "tools/call" } });
 tasks.method("tasks/get", { nameFrom: "taskId" }, () => task);
 tasks.topic("taskIds", (honoured) => ({
   honoured,

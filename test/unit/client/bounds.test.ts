@@ -219,7 +219,7 @@ test("notifications of an extension whose handler is slow wait in a bounded numb
   const server = new AskingServer("modern", t);
   const client = await server.connect({
     limits: { maxWaitingNotifications: 3 },
-    extensions: { "com.example/x": { notifications: { "x/note": handler } } },
+    extensions: [{ id: "com.example/x", notifications: { "x/note": handler } }],
     onError: (error) => void problems.push(error.message),
   });
   for (let n = 0; n < 5; n++) server.notify("x/note");

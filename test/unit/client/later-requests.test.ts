@@ -36,14 +36,15 @@ test("a refusal of what an extension asks next does not either", async (t) => {
   const ID = "com.example/parcel";
   const { script, client } = await scripted(t, {
     version: MODERN,
-    extensions: {
-      [ID]: {
+    extensions: [
+      {
+        id: ID,
         methods: ["com.example/fetch"],
         results: {
           ticket: { method: "tools/call", resolve: (_result, { request }) => request("com.example/fetch", {}) },
         },
       },
-    },
+    ],
   });
   const call = client.callTool("t");
   (await script.next("tools/call")).result({ resultType: "ticket" });

@@ -3,7 +3,7 @@ import { EventEmitter, once } from "node:events";
 import { type TestContext, test } from "node:test";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { type CompatTaskExtra, type CompatTaskStatus, type CompatTaskStore, McpServer } from "bowline/compat";
-import { TasksClient, tasks as taskClients } from "bowline/tasks/client";
+import { TasksClient, tasksClient } from "bowline/tasks/client";
 import { tasks } from "bowline/tasks/server";
 import * as z from "zod";
 
@@ -24,7 +24,7 @@ async function inEachForm(
         const server = new McpServer(INFO);
         if (isTask) server.bowline.extend(tasks());
         define(server);
-        const given = isTask ? { ...options, extensions: taskClients({ minPollMs: 1, pollMs: 1 }) } : options;
+        const given = isTask ? { ...options, extensions: [tasksClient({ minPollMs: 1, pollMs: 1 })] } : options;
         const client = await connect(server.bowline, { ...given, era });
         t.after(() => client.close());
         t.after(() => server.close());

@@ -58,9 +58,13 @@ test("a class that a user derives from an error has instances of its own only", 
 });
 
 test("a server takes results, errors and extensions of the other copy", async () => {
-  const parcels = new otherServer.ServerExtension("com.example/parcels").method("com.example/track", {}, () => ({
-    at: 1,
-  }));
+  const parcels = new otherServer.ServerExtension({ id: "com.example/parcels" }).method(
+    "com.example/track",
+    {},
+    () => ({
+      at: 1,
+    }),
+  );
   const mixed = new server.McpServer({ name: "mixed", version: "1" })
     .extend(parcels)
     .tool("result", {}, () => otherServer.toolResult({ content: [otherServer.text("whole")], _meta: { "a/b": 1 } }))
@@ -70,7 +74,7 @@ test("a server takes results, errors and extensions of the other copy", async ()
     .tool("rpc-error", {}, () => {
       throw new otherServer.RpcError(1001, "for the caller");
     });
-  await using peer = await otherClient.connect(mixed, { extensions: { "com.example/parcels": {} } });
+  await using peer = await otherClient.connect(mixed, { extensions: [{ id: "com.example/parcels" }] });
   const { content, meta } = await peer.callTool("result");
   equal(meta?.["a/b"], 1);
   deepEqual(content, [{ type: "text", text: "whole" }]);

@@ -44,7 +44,7 @@ async function byHand(server: McpServer) {
 
 test("a topic is served after the acknowledgment and until the subscription ends", async (t) => {
   const stopped = gate();
-  const extension = new ServerExtension(ID).topic("jobs", (wanted) => ({
+  const extension = new ServerExtension({ id: ID }).topic("jobs", (wanted) => ({
     honoured: (wanted as string[]).filter((id) => id !== "unknown"),
     start(send) {
       void send("notifications/com.example/job", { id: "a" });
@@ -70,7 +70,7 @@ test("a topic is served after the acknowledgment and until the subscription ends
 test("a topic of an extension that is the server's alone is served to clients that declare nothing", async (t) => {
   const stopped = gate();
   const topic = () => ({ honoured: true, start: () => stopped.open });
-  const server = new McpServer(me).extend(new ServerExtension(ID, { serverOnly: true }).topic("jobs", topic));
+  const server = new McpServer(me).extend(new ServerExtension({ id: ID, serverOnly: true }).topic("jobs", topic));
   t.after(() => server.close());
   const { heard, until, send } = await byHand(server);
   send(enveloped(1, "subscriptions/listen", { notifications: { jobs: true } }));
@@ -83,7 +83,7 @@ test("a topic of an extension that is the server's alone is served to clients th
 
 test("an extension that is the server's alone has no types of results, which clients must know", () => {
   throws(
-    () => new ServerExtension(ID, { serverOnly: true, results: { job: "tools/call" } }),
+    () => new ServerExtension({ id: ID, serverOnly: true, results: { job: "tools/call" } }),
     /^DefinitionError: extension com\.example\/jobs: serverOnly and results cannot be combined, because/,
   );
 });
@@ -102,7 +102,7 @@ async function turnsOf(extension?: ServerExtension): Promise<number> {
 
 test("an extension that is the server's alone and has methods only costs other calls nothing", async () => {
   const methods = (serverOnly: boolean) =>
-    new ServerExtension(ID, { serverOnly }).method("com.example/get", {}, () => ({}));
+    new ServerExtension({ id: ID, serverOnly }).method("com.example/get", {}, () => ({}));
   const plain = await turnsOf();
   equal(await turnsOf(methods(true)), plain);
   ok((await turnsOf(methods(false))) > plain);
@@ -120,7 +120,7 @@ test("topics that throw leave no subscription behind", async (t) => {
       };
     },
   });
-  const extension = new ServerExtension(ID)
+  const extension = new ServerExtension({ id: ID })
     .topic("first", topic("first", "stop"))
     .topic("second", topic("second", "start"))
     .topic("third", topic("third", "never"));
@@ -164,7 +164,7 @@ test("a subscription that is called off before it begins is not counted", async 
 });
 
 test("a topic is refused to a client that did not declare the extension", async (t) => {
-  const server = new McpServer(me).extend(new ServerExtension(ID).topic("jobs", () => undefined));
+  const server = new McpServer(me).extend(new ServerExtension({ id: ID }).topic("jobs", () => undefined));
   t.after(() => server.close());
   const { heard, until, send } = await byHand(server);
   send(enveloped(1, "subscriptions/listen", { notifications: { jobs: [] } }));
@@ -187,7 +187,7 @@ test("a call may go on after its answer, and ask its questions elsewhere", async
     push: () => Promise.reject(new Error("nobody is there")),
     step: async (_name, run) => run(),
   };
-  const extension = new ServerExtension(ID, { results: { job: "tools/call" } }).use(async (call, next) => {
+  const extension = new ServerExtension({ id: ID, results: { job: "tools/call" } }).use(async (call, next) => {
     if (call.method !== "tools/call") return next(call);
     const detached = detachCall(call, asker);
     const going = next(detached);
@@ -213,11 +213,12 @@ test("a call may go on after its answer, and ask its questions elsewhere", async
   t.after(() => server.close());
   const client = await connect(server, {
     era: "modern",
-    extensions: {
-      [ID]: {
+    extensions: [
+      {
+        id: ID,
         results: { job: { method: "tools/call", resolve: ({ id }) => ({ content: [], structuredContent: id }) } },
       },
-    },
+    ],
   });
   t.after(() => client.close());
   equal((await client.callTool("greet")).structured, "j1");
@@ -228,7 +229,7 @@ test("a call may go on after its answer, and ask its questions elsewhere", async
 
 test("a result of a type that is not the extension's is an error of the server", async (t) => {
   const reported: string[] = [];
-  const extension = new ServerExtension(ID, { results: { job: "tools/call" } }).use(async (call, next) => {
+  const extension = new ServerExtension({ id: ID, results: { job: "tools/call" } }).use(async (call, next) => {
     return call.method === "prompts/get" ? { resultType: "job" } : next(call);
   });
   const server = new McpServer(me, { onError: (error) => reported.push(String(error)) })
@@ -243,12 +244,12 @@ test("a result of a type that is not the extension's is an error of the server",
 
 test("an extension learns of the server it belongs to", () => {
   const names: string[] = [];
-  new McpServer(me).extend(new ServerExtension(ID).onInstall(({ info }) => names.push(info.name)));
+  new McpServer(me).extend(new ServerExtension({ id: ID }).onInstall(({ info }) => names.push(info.name)));
   deepEqual(names, ["harbour"]);
 });
 
 test("an extension whose resource is already defined installs nothing", async (t) => {
-  const extension = new ServerExtension("com.example/files", { serverOnly: true })
+  const extension = new ServerExtension({ id: "com.example/files", serverOnly: true })
     .method("files/count", {}, () => ({ count: 1 }))
     .resource("files://{name}", { name: "files" }, () => "x");
   const server = new McpServer({ name: "s", version: "1" }).resource("files://{name}", { name: "own" }, () => "own");

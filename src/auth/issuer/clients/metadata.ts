@@ -20,7 +20,7 @@ export interface MetadataRules {
 }
 
 /** Known members of client metadata (RFC 7591), validated and completed. */
-export interface ClientMetadata {
+export interface IssuerClientMetadata {
   readonly redirect_uris: readonly string[];
   readonly token_endpoint_auth_method: ClientMethod;
   readonly grant_types: readonly string[];
@@ -40,7 +40,7 @@ const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
  * Parses client metadata. Throws an `OAuthProblem` that names the invalid member. Unknown, null and empty members are
  * left out.
  */
-export function parseClientMetadata(value: unknown, rules: MetadataRules, method: ClientMethod): ClientMetadata {
+export function parseClientMetadata(value: unknown, rules: MetadataRules, method: ClientMethod): IssuerClientMetadata {
   const json = present(value);
   const grant_types = grantTypesOf(json, rules);
   const redirect_uris = redirectUrisOf(json, grant_types, rules);
@@ -67,7 +67,7 @@ export function parseClientMetadata(value: unknown, rules: MetadataRules, method
 }
 
 /** Returns the client that the metadata describes. */
-export function toClient(id: string, source: IssuerClient["source"], metadata: ClientMetadata): IssuerClient {
+export function toClient(id: string, source: IssuerClient["source"], metadata: IssuerClientMetadata): IssuerClient {
   const { client_name: name, policy_uri, tos_uri, scope, jwks, jwks_uri, dpop_bound_access_tokens } = metadata;
   const text = (given: unknown) => (typeof given === "string" ? given : undefined);
   return {

@@ -3,7 +3,7 @@ import { quoted } from "../../../protocol/text.js";
 import { digestOf, randomToken } from "../../crypto.js";
 import type { IssuerClient } from "../clients/client.js";
 import { isAddress } from "../clients/clients.js";
-import { type ClientMetadata, parseClientMetadata, toClient } from "../clients/metadata.js";
+import { type IssuerClientMetadata, parseClientMetadata, toClient } from "../clients/metadata.js";
 import type { IssuerCore } from "../core.js";
 import { json, NOT_STORED, readJson } from "../http.js";
 import type { RegistrationOptions } from "../options.js";
@@ -29,7 +29,7 @@ export async function register(core: IssuerCore, request: Request): Promise<Resp
   return json(201, { ...metadata, ...issued, ...secrets }, NOT_STORED);
 }
 
-function withScope(metadata: ClientMetadata, { defaultScopes }: RegistrationOptions): ClientMetadata {
+function withScope(metadata: IssuerClientMetadata, { defaultScopes }: RegistrationOptions): IssuerClientMetadata {
   if (metadata.scope !== undefined || defaultScopes === undefined) return metadata;
   return { ...metadata, scope: defaultScopes.join(" ") };
 }

@@ -7,7 +7,12 @@ import { normalizeResource } from "../../resource.js";
 import { scopesOf } from "../../scopes.js";
 import type { IssuerClient } from "../clients/client.js";
 import { type FoundGrant, type IssuerCore, type IssuerExtension, type TokenRequest, useUp } from "../core.js";
-import type { IdentityAssertionOptions, TrustedIssuer, WorkloadGrant, WorkloadIdentityOptions } from "../options.js";
+import type {
+  IssuerIdentityAssertionOptions,
+  TrustedIssuer,
+  WorkloadGrant,
+  WorkloadIdentityOptions,
+} from "../options.js";
 import { invalidGrant, OAuthProblem } from "../problem.js";
 import { isSecureUri } from "../redirect-uri.js";
 import { assertScopes, assertUnique, requestedResources, requestedScopes } from "../rules.js";
@@ -30,7 +35,7 @@ const WORKLOAD: IssuerClient = {
 
 /** Creates the extension that issues tokens for assertions of trusted issuers (RFC 7523). */
 export function createAssertions(
-  identity: IdentityAssertionOptions | undefined,
+  identity: IssuerIdentityAssertionOptions | undefined,
   workload: WorkloadIdentityOptions | undefined,
 ): IssuerExtension {
   if (identity !== undefined) assertTrusted("createIssuer: identityAssertion.providers", identity.providers);
@@ -72,14 +77,14 @@ function assertTrusted(option: string, trusted: readonly TrustedIssuer[]): void 
 /** Issues tokens for assertions of identity providers about users, and of platforms about workloads. */
 class AssertionGrant {
   readonly #core: IssuerCore;
-  readonly #identity: IdentityAssertionOptions | undefined;
+  readonly #identity: IssuerIdentityAssertionOptions | undefined;
   readonly #workload: WorkloadIdentityOptions | undefined;
   readonly #providers: ReadonlyMap<string, IssuerKeys>;
   readonly #platforms: ReadonlyMap<string, IssuerKeys>;
 
   constructor(
     core: IssuerCore,
-    identity: IdentityAssertionOptions | undefined,
+    identity: IssuerIdentityAssertionOptions | undefined,
     workload: WorkloadIdentityOptions | undefined,
   ) {
     this.#core = core;
@@ -114,7 +119,7 @@ class AssertionGrant {
   async #serveUser(
     { client, form }: TokenRequest,
     claims: JWTPayload,
-    { subject: subjectOf }: IdentityAssertionOptions,
+    { subject: subjectOf }: IssuerIdentityAssertionOptions,
   ): Promise<FoundGrant> {
     const audience = this.#resourceOf(claims);
     assertSame(form.getAll("resource"), audience);

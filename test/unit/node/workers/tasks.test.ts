@@ -1,7 +1,7 @@
 import { equal, match, notEqual, rejects } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { connect } from "bowline/client";
-import { TasksClient, tasks } from "bowline/tasks/client";
+import { TasksClient, tasksClient } from "bowline/tasks/client";
 import { WorkersProgram } from "../../../support/workers-program.js";
 
 const limit = { timeout: 60_000 };
@@ -15,7 +15,10 @@ async function start(t: TestContext) {
       ...init,
       headers: { ...Object.fromEntries(new Headers(init?.headers)), connection: "close" },
     });
-  const client = await connect(url, { extensions: tasks({ pollMs: 50, minPollMs: 50, notifications: false }), fetch });
+  const client = await connect(url, {
+    extensions: [tasksClient({ pollMs: 50, minPollMs: 50, notifications: false })],
+    fetch,
+  });
   t.after(() => client.close());
   return { program, tasksClient: new TasksClient(client) };
 }
