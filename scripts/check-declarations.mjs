@@ -20,13 +20,18 @@ const OLDER = "5.9.3";
 /** Types that signatures name but users do not need. No entry exports them, or types that only they name. */
 const INTERNAL = new Set([
   "AbortSwitch",
+  "CallInit",
+  "CallOrigin",
   "EraSession",
   "ExtensionHost",
   "PreparedResult",
+  "RecordedProgress",
   "RequestBodies",
+  "RequestStrategy",
   "ServerEra",
   "ServerRuntime",
   "ServerWire",
+  "Topics",
 ]);
 
 /** Entries of extensions, with the entry that every program with the extension imports too. */

@@ -20,7 +20,7 @@ const seams = {
   "questions by replay, with the seal": [
     ["era/modern/server/handler.ts", "era/modern/server/replay.ts"],
     ["server/runtime.ts", "server/state/seal.ts"],
-    ["server/detach-call.ts", "era/client-requests.ts"],
+    ["server/asking-through.ts", "era/client-requests.ts"],
   ],
   "the JSON Schema validator": [
     ["schema/json-schema/lazy-validator.ts", "schema/json-schema/validator.ts"],

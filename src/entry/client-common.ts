@@ -10,7 +10,7 @@ export {
   type MemoryCacheOptions,
   memoryCache,
 } from "../client/cache/store.js";
-export { Client } from "../client/client.js";
+export type { Client } from "../client/client.js";
 export type { RestartLimits } from "../client/connections/restarting.js";
 export type {
   CommandEntry,
@@ -20,12 +20,12 @@ export type {
   UrlEntry,
   Variables,
 } from "../client/group/config.js";
-export {
-  type FromServer,
+export type {
+  FromServer,
   Group,
-  type GroupToolName,
-  type Named,
-  type ServerTypes,
+  GroupToolName,
+  Named,
+  ServerTypes,
 } from "../client/group/group.js";
 export type { GroupListing } from "../client/group/listing.js";
 export type { BackoffOptions, ServerStatus } from "../client/group/member.js";

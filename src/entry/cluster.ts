@@ -25,7 +25,7 @@ export type {
 } from "../cluster/cluster.js";
 export { ClusterError, type ClusterFailure } from "../cluster/error.js";
 export type { MemoryClusterLimits, MemoryClusterOptions } from "../cluster/memory/options.js";
-export { createMemoryState, type MemoryState, memoryCluster } from "../cluster/memory/state.js";
+export { memoryCluster } from "../cluster/memory/state.js";
 export { type SealedClusterOptions, sealedCluster } from "../cluster/sealed.js";
 export {
   type AuthStoreOptions,

@@ -11,18 +11,15 @@ export type { MaybePromise } from "../call/maybe-promise.js";
 export type { PingOptions } from "../call/ping-options.js";
 export type { Cluster } from "../cluster/cluster.js";
 export { resourceNotFound } from "../era/missing-resource.js";
-export type { AskOptions, ElicitAnswer, RecordedProgress, RequestStrategy } from "../era/request-strategy.js";
+export type { AskOptions, ElicitAnswer } from "../era/request-strategy.js";
 export type {
   Call,
-  CallInit,
-  CallOrigin,
   ClientDescription,
   HandlerResult,
   ReportContext,
   Result as ResultObject,
   SessionOptions,
   SessionSettings,
-  Topics,
   UnnamedRequest,
 } from "../era/server-era.js";
 export type { ServerLimits } from "../era/server-limits.js";
@@ -67,7 +64,6 @@ export type {
 } from "../server/definitions/tool.js";
 export { type PlainToolResult, type ToolResult, toolResult } from "../server/definitions/tool-result.js";
 export type { UriVariables } from "../server/definitions/uri-template.js";
-export { detachCall } from "../server/detach-call.js";
 export {
   type ExtensionOptions,
   type ExtensionServer,

@@ -1,2 +1,2 @@
-export { CallerState } from "../state/caller-state.js";
+export type { CallerState } from "../state/caller-state.js";
 export { defineState, type StateDefinition, type StateOptions } from "../state/definition.js";

@@ -1,4 +1,7 @@
 export type { Clock } from "../call/clock.js";
+export type { Cluster } from "../cluster/cluster.js";
+export type { MemoryClusterLimits, MemoryClusterOptions } from "../cluster/memory/options.js";
+export { createMemoryState, type MemoryState } from "../cluster/memory/state.js";
 export type { HttpExchange } from "../http/exchange.js";
 export type { Channel } from "../protocol/jsonrpc/channel.js";
 export { createChannelPair } from "../protocol/jsonrpc/memory-channel.js";

@@ -7,7 +7,7 @@ import { bearer, createAuthSteps, exchangeAtProvider, identityAssertion, oauth }
 import { createIssuer, memoryIssuerStore, rateLimiter } from "bowline/auth/issuer";
 import { introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
 import { connect, createGroup, loadIcon, memoryCache, retry } from "bowline/client";
-import { authStore, cacheStore, createMemoryState, memoryCluster, sealedCluster } from "bowline/cluster";
+import { authStore, cacheStore, memoryCluster, sealedCluster } from "bowline/cluster";
 import { jsonSchemaValidator } from "bowline/json-schema";
 import {
   createStdioClientChannel,
@@ -33,7 +33,7 @@ import { sqliteCluster } from "bowline/sqlite";
 import { defineState } from "bowline/state";
 import { tasksClient } from "bowline/tasks/client";
 import { tasks } from "bowline/tasks/server";
-import { createArrayExchange, createChannelPair, withFaults } from "bowline/testing";
+import { createArrayExchange, createChannelPair, createMemoryState, withFaults } from "bowline/testing";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 
@@ -175,7 +175,6 @@ const CHECKED: { readonly [where: string]: Attempt } = {
   "client retry": (options) => retry(options),
   "cluster authStore": (options) => authStore(cluster, options),
   "cluster cacheStore": (options) => cacheStore(cluster, options),
-  "cluster createMemoryState": (options) => createMemoryState(options),
   "cluster memoryCluster": (options) => memoryCluster(options),
   "cluster sealedCluster": (options) => sealedCluster(cluster, options),
   "json-schema jsonSchemaValidator": (options) => jsonSchemaValidator(options),
@@ -215,6 +214,7 @@ const CHECKED: { readonly [where: string]: Attempt } = {
   "tasks-client tasksClient": (options) => tasksClient(options),
   "tasks-server tasks": (options) => tasks(options),
   "testing createArrayExchange": (options) => createArrayExchange(options),
+  "testing createMemoryState": (options) => createMemoryState(options),
   "testing withFaults": (options) => withFaults(channel(), options),
 };
 

@@ -1,5 +1,6 @@
 import type { TestContext } from "node:test";
-import { type Cluster, createMemoryState, type MemoryState } from "bowline/cluster";
+import type { Cluster } from "bowline/cluster";
+import { createMemoryState, type MemoryState } from "bowline/testing";
 import type { HttpServerOptions, ServerOptions } from "#src/server/options.js";
 import { FakeClock } from "./fake-clock.js";
 import { LegacyClient, LegacyEndpoint, type Sender } from "./legacy-endpoint.js";

@@ -1,7 +1,7 @@
 import type { TestContext } from "node:test";
-import { type Cluster, createMemoryState } from "bowline/cluster";
+import type { Cluster } from "bowline/cluster";
 import { McpServer, RpcError, type ServerOptions } from "bowline/server";
-import { type ArrayExchange, createArrayExchange, FakeClock } from "bowline/testing";
+import { type ArrayExchange, createArrayExchange, createMemoryState, FakeClock } from "bowline/testing";
 import { gate } from "./gate.js";
 import { modernRequest } from "./modern-request.js";
 

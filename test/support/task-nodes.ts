@@ -1,8 +1,9 @@
 import type { TestContext } from "node:test";
-import { type Cluster, createMemoryState, type MemoryState } from "bowline/cluster";
+import type { Cluster } from "bowline/cluster";
 import { McpServer, type ServerOptions } from "bowline/server";
 import { type TasksExtension, type TasksOptions, tasks } from "bowline/tasks/server";
 import type { RecordedMessage } from "bowline/testing";
+import { createMemoryState, type MemoryState } from "bowline/testing";
 import { FakeClock } from "./fake-clock.js";
 import { sseMessages } from "./modern-request.js";
 import { replaceParts } from "./nodes-world.js";

@@ -4,7 +4,7 @@ export type {
   SkillApprovals,
   SkillDecision,
 } from "../../skills/client/approvals.js";
-export { ApprovedSkill } from "../../skills/client/approved-skill.js";
+export type { ApprovedSkill } from "../../skills/client/approved-skill.js";
 export type { SkillCache, SkillCacheKey } from "../../skills/client/cache.js";
 export {
   type CatalogueListing,
@@ -18,7 +18,7 @@ export {
 export type { SkillChild, SkillDirectory } from "../../skills/client/directory.js";
 export type { InvalidSkill } from "../../skills/client/entry.js";
 export type { SkillFile, SkillReadOptions } from "../../skills/client/files.js";
-export { HeldSkill } from "../../skills/client/held-skill.js";
+export type { HeldSkill } from "../../skills/client/held-skill.js";
 export type { SkillCollision } from "../../skills/client/labels.js";
 export type { SkillsClientLimits, SkillsClientOptions } from "../../skills/client/options.js";
 export { type ListSkillsOptions, type SkillListing, SkillsClient } from "../../skills/client/skills-client.js";

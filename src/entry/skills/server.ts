@@ -1,7 +1,7 @@
 export { SkillError } from "../../skills/error.js";
 export type { SkillChanges } from "../../skills/server/changes.js";
 export type { SkillsLimits, SkillsOptions } from "../../skills/server/options.js";
-export { SkillsExtension, skills } from "../../skills/server/skills.js";
+export { type SkillsExtension, skills } from "../../skills/server/skills.js";
 export {
   type AnySkill,
   type CommonSkill,

@@ -1,5 +1,5 @@
 export { tasksClient } from "../../tasks/client/extension.js";
-export { TaskHandle, type TaskState } from "../../tasks/client/handle.js";
+export type { TaskHandle, TaskState } from "../../tasks/client/handle.js";
 export type { TasksClientLimits, TasksClientOptions } from "../../tasks/client/options.js";
 export { GroupTasks, type TaskOptions, TasksClient } from "../../tasks/client/tasks-client.js";
 export { TaskError } from "../../tasks/error.js";

@@ -10,7 +10,7 @@ import {
 } from "../../era/server-era.js";
 import { McpError, RpcError } from "../../protocol/errors.js";
 import { INTERNAL_ERROR } from "../../protocol/jsonrpc/errors.js";
-import { askingThrough } from "../../server/detach-call.js";
+import { askingThrough } from "../../server/asking-through.js";
 import type { TaskExecution } from "./execution.js";
 
 /** Result of a run that waits for answers. It is not sent. */

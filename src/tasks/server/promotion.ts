@@ -10,7 +10,7 @@ import { ServedCall } from "../../era/served-call.js";
 import type { Call, HandlerResult, Outcome, RunHandler } from "../../era/server-era.js";
 import { HandlerSuspended } from "../../protocol/errors.js";
 import type { InputRequest } from "../../protocol/types/index.js";
-import { askingThrough } from "../../server/detach-call.js";
+import { askingThrough } from "../../server/asking-through.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
 import { toOutcome } from "../../server/serve-call.js";
 import { type ExecutionOptions, type JournalKeeper, TaskExecution } from "./execution.js";

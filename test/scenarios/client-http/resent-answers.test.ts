@@ -1,9 +1,8 @@
 import { deepEqual, equal, notEqual, rejects } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { type CallOptions, type ClientOptions, connect, type RpcError } from "bowline/client";
-import { createMemoryState } from "bowline/cluster";
 import { McpServer } from "bowline/server";
-import { FakeClock } from "bowline/testing";
+import { createMemoryState, FakeClock } from "bowline/testing";
 import { answerAll, type Received, scripted } from "../../support/http-script.js";
 import { proves } from "../../support/verifies.js";
 

@@ -1,8 +1,9 @@
 import { equal, ok, rejects } from "node:assert/strict";
-import { Client, ConnectionError, connect, McpError } from "bowline/client";
+import { ConnectionError, connect, McpError } from "bowline/client";
 import { type Channel, McpServer } from "bowline/server";
 import { createChannelPair, FakeClock } from "bowline/testing";
 import { systemClock } from "#src/call/clock.js";
+import { Client } from "#src/client/client.js";
 import { ClientCore } from "#src/client/runtime.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import { channelWires, eachWire, legacyWires } from "../../support/each-wire.js";

@@ -1,8 +1,9 @@
 import { deepEqual, throws } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { connect } from "bowline/client";
-import { type Cluster, createMemoryState } from "bowline/cluster";
+import type { Cluster } from "bowline/cluster";
 import { McpServer } from "bowline/server";
+import { createMemoryState } from "bowline/testing";
 import { proves } from "../../support/verifies.js";
 
 const stateKeys = [{ id: "k", secret: new Uint8Array(32) }];

@@ -1,8 +1,8 @@
 import { deepEqual, equal } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { connect } from "bowline/client";
-import { createMemoryState } from "bowline/cluster";
 import { McpServer } from "bowline/server";
+import { createMemoryState } from "bowline/testing";
 import { gate } from "../../support/gate.js";
 import { proves } from "../../support/verifies.js";
 

@@ -1,6 +1,6 @@
 import { ok } from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { createMemoryState } from "bowline/cluster";
+import { createMemoryState } from "bowline/testing";
 import { until } from "../../support/census.js";
 import { type LogKind, StreamsWorld } from "../../support/streams-world.js";
 import { proves } from "../../support/verifies.js";

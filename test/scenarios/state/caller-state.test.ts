@@ -1,8 +1,9 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { type Client, connect } from "bowline/client";
-import { type Cluster, createMemoryState } from "bowline/cluster";
+import type { Cluster } from "bowline/cluster";
 import { type Context, McpServer, type ServerOptions } from "bowline/server";
 import { defineState } from "bowline/state";
+import { createMemoryState } from "bowline/testing";
 import * as z from "zod";
 import { until } from "../../support/census.js";
 import { eachWire, httpWires, legacyHttp, type World } from "../../support/each-wire.js";

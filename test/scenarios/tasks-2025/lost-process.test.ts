@@ -1,11 +1,11 @@
 import { deepEqual, equal } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { type Client, type ClientOptions, connect } from "bowline/client";
-import { type Cluster, createMemoryState } from "bowline/cluster";
+import type { Cluster } from "bowline/cluster";
 import { McpServer } from "bowline/server";
 import { TasksClient, tasksClient } from "bowline/tasks/client";
 import { tasks } from "bowline/tasks/server";
-import { FakeClock } from "bowline/testing";
+import { createMemoryState, FakeClock } from "bowline/testing";
 import * as z from "zod";
 import { until } from "../../support/census.js";
 import { aborted } from "../../support/gate.js";

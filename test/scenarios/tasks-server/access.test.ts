@@ -1,9 +1,8 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { authOf } from "bowline/auth/server";
-import { createMemoryState } from "bowline/cluster";
 import { type Context, McpServer, type Server, type ToolTypes } from "bowline/server";
 import { type TasksOptions, tasks } from "bowline/tasks/server";
-import { FakeClock, type RecordedMessage } from "bowline/testing";
+import { createMemoryState, FakeClock, type RecordedMessage } from "bowline/testing";
 import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";

@@ -1,9 +1,10 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { connect } from "bowline/client";
-import { ClusterError, createMemoryState } from "bowline/cluster";
+import { ClusterError } from "bowline/cluster";
 import { type Context, McpServer } from "bowline/server";
 import { TasksClient, tasksClient } from "bowline/tasks/client";
 import { tasks } from "bowline/tasks/server";
+import { createMemoryState } from "bowline/testing";
 import { until } from "../../support/census.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { aborted, gate } from "../../support/gate.js";

@@ -1,7 +1,8 @@
 import { deepEqual } from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { type Bus, ClusterError, createMemoryState, type SharedChange } from "bowline/cluster";
+import { type Bus, ClusterError, type SharedChange } from "bowline/cluster";
+import { createMemoryState } from "bowline/testing";
 import { ClusterChanges } from "#src/cluster/changes.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { replaceParts } from "../../support/nodes-world.js";

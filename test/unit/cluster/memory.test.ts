@@ -1,13 +1,7 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
-import {
-  ClusterError,
-  createMemoryState,
-  type Lease,
-  type LogEntry,
-  memoryCluster,
-  type Writer,
-} from "bowline/cluster";
+import { ClusterError, type Lease, type LogEntry, memoryCluster, type Writer } from "bowline/cluster";
+import { createMemoryState } from "bowline/testing";
 import { FakeClock } from "../../support/fake-clock.js";
 
 const LOG = { keepMs: 60_000, maxEntries: 10, maxBytes: 1_000 };

@@ -2,8 +2,8 @@ import { deepEqual, equal, throws } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { connect } from "bowline/client";
 import type { Cluster } from "bowline/cluster";
-import { createMemoryState } from "bowline/cluster";
 import { McpServer, type ServerOptions } from "bowline/server";
+import { createMemoryState } from "bowline/testing";
 import { FakeClock } from "../../support/fake-clock.js";
 
 const stateKeys = [{ id: "k", secret: new Uint8Array(32) }];

@@ -1,8 +1,8 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { test } from "node:test";
-import { type Cluster, ClusterError, createMemoryState, type Lease, type Records, type Stored } from "bowline/cluster";
+import { type Cluster, ClusterError, type Lease, type Records, type Stored } from "bowline/cluster";
 import type { SealKey } from "bowline/server";
-import { FakeClock } from "bowline/testing";
+import { createMemoryState, FakeClock } from "bowline/testing";
 import { until } from "../../support/census.js";
 import { gate } from "../../support/gate.js";
 import { openShop, SharedShop } from "../../support/shared-shop.js";

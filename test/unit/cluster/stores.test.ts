@@ -4,9 +4,9 @@ import { type AuthStore, oauth } from "bowline/auth/client";
 import { createIssuer, type IssuerStore } from "bowline/auth/issuer";
 import type { ProtectOptions } from "bowline/auth/server";
 import { type CacheStore, connect } from "bowline/client";
-import { acceptProof, acceptState, authStore, cacheStore, createMemoryState, issuerStore } from "bowline/cluster";
+import { acceptProof, acceptState, authStore, cacheStore, issuerStore } from "bowline/cluster";
 import { McpServer } from "bowline/server";
-import { FakeClock } from "bowline/testing";
+import { createMemoryState, FakeClock } from "bowline/testing";
 import { gate } from "../../support/gate.js";
 
 test("a store of an issuer keeps values until they expire, and adds one of several at once", async () => {

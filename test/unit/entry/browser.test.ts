@@ -17,7 +17,7 @@ describe("the entries for pages and workers", () => {
     ] as const) {
       deepEqual(Object.keys(own).sort(), Object.keys(usual).sort());
     }
-    equal(clientInPage.Client, client.Client);
+    equal(clientInPage.McpError, client.McpError);
     equal(authInPage.AuthError, clientInPage.AuthError);
   });
 

@@ -1,9 +1,8 @@
 import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { connect, RpcError } from "bowline/client";
-import { detachCall, McpServer, type RequestStrategy, ServerExtension } from "bowline/server";
+import { McpServer, ServerExtension } from "bowline/server";
 import { createChannelPair } from "bowline/testing";
-import * as z from "zod";
 import { gate } from "../../support/gate.js";
 import { enveloped } from "../../support/raw-client.js";
 
@@ -173,58 +172,6 @@ test("a topic is refused to a client that did not declare the extension", async 
     heard.map(({ error }) => (error as Heard).code),
     [-32021],
   );
-});
-
-test("a call may go on after its answer, and ask its questions elsewhere", async (t) => {
-  const begun = gate();
-  const work: Promise<unknown>[] = [];
-  const asker: RequestStrategy = {
-    ask: async (_request, { check }) => {
-      const answer = { action: "accept", content: { name: "Ada" } };
-      equal(await check?.(answer), undefined);
-      return answer;
-    },
-    push: () => Promise.reject(new Error("nobody is there")),
-    step: async (_name, run) => run(),
-  };
-  const extension = new ServerExtension({ id: ID, results: { job: "tools/call" } }).use(async (call, next) => {
-    if (call.method !== "tools/call") return next(call);
-    const detached = detachCall(call, asker);
-    const going = next(detached);
-    going.catch(() => {});
-    work.push(going);
-    if (call.params.name === "endless") {
-      await begun.opened;
-      detached.end.abort("enough");
-    }
-    return { resultType: "job", id: "j1" };
-  });
-  const server = new McpServer(me)
-    .tool("greet", {}, async (_, ctx) => {
-      ctx.progress(1);
-      const answer = await ctx.elicit("Who?", z.object({ name: z.string() }));
-      return `hello ${answer.content?.name}`;
-    })
-    .tool("endless", {}, (_, ctx) => {
-      begun.open();
-      return new Promise((_, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason)));
-    })
-    .extend(extension);
-  t.after(() => server.close());
-  const client = await connect(server, {
-    era: "modern",
-    extensions: [
-      {
-        id: ID,
-        results: { job: { method: "tools/call", resolve: ({ id }) => ({ content: [], structuredContent: id }) } },
-      },
-    ],
-  });
-  t.after(() => client.close());
-  equal((await client.callTool("greet")).structured, "j1");
-  deepEqual(((await work[0]) as Heard).content, [{ type: "text", text: "hello Ada" }]);
-  equal((await client.callTool("endless")).structured, "j1");
-  await rejects(work[1] as Promise<unknown>, (reason) => reason === "enough");
 });
 
 test("a result of a type that is not the extension's is an error of the server", async (t) => {

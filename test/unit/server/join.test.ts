@@ -1,9 +1,10 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { connect } from "bowline/client";
-import { type Cluster, createMemoryState } from "bowline/cluster";
+import type { Cluster } from "bowline/cluster";
 import { McpServer, type ServerOptions } from "bowline/server";
 import { tasks } from "bowline/tasks/server";
+import { createMemoryState } from "bowline/testing";
 
 const KEYS = [{ id: "k", secret: new Uint8Array(32) }];
 

@@ -1,8 +1,7 @@
 import { deepEqual } from "node:assert/strict";
-
-import { createMemoryState } from "bowline/cluster";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
+import { createMemoryState } from "bowline/testing";
 import { askPort } from "../../../support/plain-http.js";
 import { proves } from "../../../support/verifies.js";
 

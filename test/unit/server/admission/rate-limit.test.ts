@@ -1,8 +1,7 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
-import { createMemoryState } from "bowline/cluster";
 import { type Buckets, type BucketVerdict, DefinitionError, McpServer, memoryBuckets, RpcError } from "bowline/server";
-import { createArrayExchange } from "bowline/testing";
+import { createArrayExchange, createMemoryState } from "bowline/testing";
 import { MemoryBuckets } from "#src/call/buckets.js";
 import { channelWires } from "../../../support/each-wire.js";
 import { FakeClock } from "../../../support/fake-clock.js";
