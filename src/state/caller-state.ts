@@ -1,7 +1,8 @@
 import type { IndexEntry, Records, Stored } from "../cluster/cluster.js";
 import { ClusterError } from "../cluster/error.js";
 import { McpError } from "../protocol/errors.js";
-import { describeIssues } from "../protocol/text.js";
+import { findLost } from "../protocol/json-value.js";
+import { describeIssues, messageOf } from "../protocol/text.js";
 import { parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 
 /** Rules of a value. */
@@ -112,15 +113,19 @@ export class CallerState<In, Out = In> {
   }
 
   #toJson(value: In): string {
-    let cause: unknown;
+    const lost = findLost(value, []);
+    if (lost !== undefined) throw this.#notJson(lost.startsWith("/") ? lost : `it${lost}`);
     try {
       const json: string | undefined = JSON.stringify(value);
       if (json !== undefined) return json;
-    } catch (error) {
-      cause = error;
+    } catch (cause) {
+      throw this.#notJson(messageOf(cause), cause);
     }
-    const problem = "the value is not JSON; use delete to remove it";
-    throw new McpError("state_invalid", `${this.#where} cannot be set: ${problem}`, { cause });
+    throw this.#notJson("use delete to remove it");
+  }
+
+  #notJson(reason: string, cause?: unknown): McpError {
+    return new McpError("state_invalid", `${this.#where} cannot be set: the value is not JSON: ${reason}`, { cause });
   }
 
   async #parse(value: unknown, noun: string, remedy: string): Promise<unknown> {

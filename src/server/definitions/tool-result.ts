@@ -1,6 +1,7 @@
 import { isInstance } from "../../protocol/brand.js";
 import { DefinitionError, ToolError, toError } from "../../protocol/errors.js";
 import type { Problem } from "../../protocol/json.js";
+import { BYTES, findLost } from "../../protocol/json-value.js";
 import { contentBlock } from "../../protocol/shapes/content.js";
 import type { CallToolResult, ContentBlock, InputRequiredResult, Meta } from "../../protocol/types/index.js";
 import type { JsonSchema } from "../../schema/json-schema/types.js";
@@ -56,17 +57,18 @@ export function toContent(value: unknown): CallToolResult {
 
 /** Creates a result with a structured value, and with its JSON as text for clients that read text only. */
 export function structured(value: unknown): CallToolResult {
-  const written = JSON.stringify(value);
-  assertKept(value);
-  return { content: [text(written)], structuredContent: value };
+  return { content: [text(written(value))], structuredContent: value };
 }
 
 /** Adds the JSON of the structured value as text if the content has no text. */
 export function mirrored(result: CallToolResult): CallToolResult {
   const { structuredContent, content, isError } = result;
-  assertKept(structuredContent);
-  if (structuredContent === undefined || isError === true || content.some(({ type }) => type === "text")) return result;
-  return { ...result, content: [...content, text(JSON.stringify(structuredContent))] };
+  if (structuredContent === undefined) return result;
+  if (isError === true || content.some(({ type }) => type === "text")) {
+    assertKept(structuredContent, []);
+    return result;
+  }
+  return { ...result, content: [...content, text(written(structuredContent))] };
 }
 
 /** Returns the reason why content cannot be sent. */
@@ -113,34 +115,25 @@ function hasType(value: unknown): boolean {
   return typeof (value as { type?: unknown } | null | undefined)?.type === "string";
 }
 
-/** Throws for a value of which JSON would drop a part or write it without its contents. */
-function assertKept(value: unknown): void {
-  const lost = findLost(value);
-  if (lost !== undefined) throw new TypeError(`value${lost}`);
-}
-
-/**
- * Returns the path and type of the first part of a value that JSON would lose, such as "/users is a Map". Skips objects
- * with `toJSON`.
- */
-function findLost(value: unknown): string | undefined {
-  if (typeof value === "function" || typeof value === "symbol") return ` is a ${typeof value}`;
-  if (typeof value !== "object" || value === null || "toJSON" in value) return undefined;
-  const keys = Array.isArray(value) ? undefined : Object.keys(value);
-  if ((keys?.length === 0 && !isPlain(value)) || ArrayBuffer.isView(value)) return ` is a ${value.constructor.name}`;
-  const { length } = keys ?? (value as unknown[]);
-  for (let index = 0; index < length; index++) {
-    const key = keys === undefined ? index : (keys[index] as string);
-    const lost = findLost((value as Record<string, unknown>)[key]);
-    if (lost !== undefined) return `/${key}${lost}`;
+/** Returns the JSON of a value. Throws if JSON would drop a part or write it without its contents. */
+function written(value: unknown): string {
+  let json: string;
+  try {
+    json = JSON.stringify(value);
+  } catch (cause) {
+    assertKept(value, []);
+    throw cause;
   }
-  return undefined;
+  assertKept(value);
+  return json;
 }
 
-/** True for an object literal or an object without a prototype. */
-function isPlain(value: object): boolean {
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
+/** Throws for a value of which JSON loses a part. */
+function assertKept(value: unknown, above?: object[]): void {
+  const lost = findLost(value, above);
+  if (lost === undefined) return;
+  const remedy = lost.endsWith(BYTES) ? ", or return them by image(), audio() or embedded({ uri, blob })" : "";
+  throw new TypeError(`value${lost}${remedy}`);
 }
 
 /** Handling of failures. `maskErrors` hides the message from the model. */

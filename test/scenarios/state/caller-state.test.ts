@@ -109,6 +109,7 @@ proves("state:bounds", {}, "a value is checked as it will be read", async (t) =>
     .tool("read", {}, async (_, ctx) => String(await ctx.state(day).get()))
     .tool("big", {}, (_, ctx) => ctx.state(any).set(1n))
     .tool("none", {}, (_, ctx) => ctx.state(any).set(undefined))
+    .tool("map", {}, (_, ctx) => ctx.state(any).set({ ships: new Map() }))
     .tool("four", {}, (_, ctx) => ctx.state(any).set("ab"))
     .tool("five", {}, (_, ctx) => ctx.state(any).set("abc"));
   const client = await connect(server);
@@ -116,7 +117,9 @@ proves("state:bounds", {}, "a value is checked as it will be read", async (t) =>
   const text = async (tool: string) => (await client.callTool(tool as "day")).text ?? "";
   match(await text("day"), /The new value \(as JSON\) of state "day" does not match its schema/);
   equal(await text("read"), "undefined");
-  for (const tool of ["big", "none"]) match(await text(tool), /state "any" cannot be set: the value is not JSON/);
+  match(await text("big"), /state "any" cannot be set: the value is not JSON: it is a bigint/);
+  match(await text("none"), /state "any" cannot be set: the value is not JSON: use delete to remove it/);
+  match(await text("map"), /state "any" cannot be set: the value is not JSON: \/ships is a Map/);
   equal(await text("four"), "");
   match(await text("five"), /it has 5 characters, more than 4 \(maxChars\)/);
 });

@@ -85,7 +85,19 @@ const LOST: readonly [string, () => unknown, string][] = [
   ["a Set in an object", () => ({ tags: new Set(["a"]) }), "value/tags is a Set"],
   ["a promise in a list", () => ({ rows: [1, Promise.resolve(2)] }), "value/rows/1 is a Promise"],
   ["an error", () => ({ error: new Error("lost") }), "value/error is a Error"],
-  ["bytes", () => ({ data: new Uint8Array([1, 2]) }), "value/data is a Uint8Array"],
+  ["bytes", () => ({ data: new Uint8Array([1, 2]) }), "value/data is a Uint8Array (bytes: use base64), or"],
+  [
+    "a Buffer",
+    () => Buffer.from("x"),
+    "value is a Buffer (bytes: use base64), or return them by image(), audio() or embedded(",
+  ],
+  [
+    "a Buffer in a list",
+    () => ({ files: [Buffer.from("x")] }),
+    "value/files/0 is a Buffer (bytes: use base64), or return",
+  ],
+  ["a view", () => ({ data: new Float64Array(2) }), "value/data is a Float64Array"],
+  ["an ArrayBuffer", () => new ArrayBuffer(2), "value is a ArrayBuffer (bytes: use base64), or return"],
   ["a method", () => ({ n: 1, next() {} }), "value/next is a function"],
   ["a symbol", () => ({ kind: Symbol("x") }), "value/kind is a symbol"],
   [
@@ -99,7 +111,7 @@ const LOST: readonly [string, () => unknown, string][] = [
       })(),
     "value is a Secret",
   ],
-  ["a BigInt", () => ({ n: 1n }), "serialize a BigInt"],
+  ["a BigInt", () => ({ n: 1n }), "value/n is a bigint"],
   [
     "a cycle",
     () => {
@@ -107,12 +119,17 @@ const LOST: readonly [string, () => unknown, string][] = [
       a.a = a;
       return a;
     },
-    "circular",
+    "value/a contains itself",
   ],
   [
     "a Map by hand",
     () => toolResult({ content: [text("x")], structuredContent: { m: new Map() } }),
     "value/m is a Map",
+  ],
+  [
+    "a Buffer beside text",
+    () => toolResult({ content: [text("x")], structuredContent: { file: Buffer.from("x") } }),
+    "value/file is a Buffer",
   ],
 ];
 
