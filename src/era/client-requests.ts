@@ -1,4 +1,5 @@
-import type { UrlElicitationRequiredError } from "../protocol/errors.js";
+import { DefinitionError, type UrlElicitationRequiredError } from "../protocol/errors.js";
+import { findChanged } from "../protocol/json-value.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { inputRequiredResult, inputShapes } from "../protocol/shapes/input.js";
 import { mustBe } from "../protocol/text.js";
@@ -26,10 +27,15 @@ const INCLUDE_CONTEXT = {
   message: 'includeContext is deprecated by MCP (SEP-2596): leave it out, or use "none"',
 };
 
-/** Builds the requests of a handler to its client, sends them by the strategy of the era, and validates the answers. */
+/**
+ * Builds the requests of one run of a handler to its client, sends them by the strategy of the era, and validates the
+ * answers and the values of steps.
+ */
 export class CheckedClientRequests implements ClientRequests {
   readonly strategy: RequestStrategy;
   readonly #runtime: ServerRuntime;
+  /** Names of the steps that run or are done. A failed step may run again. */
+  readonly #steps = new Set<string>();
 
   constructor(strategy: RequestStrategy, runtime: ServerRuntime) {
     this.strategy = strategy;
@@ -90,8 +96,19 @@ export class CheckedClientRequests implements ClientRequests {
     return options.result === undefined ? result : toCustomResult(method, options.result, result);
   }
 
-  step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    return this.strategy.step(name, work);
+  /** Returns the value as JSON keeps it, so that it is the same in each run of the handler. */
+  async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    if (this.#steps.has(name))
+      throw new DefinitionError(
+        `step ${JSON.stringify(name)} was already run in this call; give each step its own name`,
+      );
+    this.#steps.add(name);
+    try {
+      return copied(await this.strategy.step(name, async () => keptValue(name, await work())));
+    } catch (error) {
+      this.#steps.delete(name);
+      throw error;
+    }
   }
 
   async #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
@@ -144,6 +161,21 @@ export function toUrlRequests({ elicitations }: UrlElicitationRequiredError): Re
     return [elicitationId, { method: "elicitation/create", params: { mode: "url", message, url } }] as const;
   });
   return { resultType: "input_required", inputRequests: Object.fromEntries(requests) };
+}
+
+/** Returns a copy of the value of a step. Throws if it would not be the same when it is read again. */
+function keptValue<T>(name: string, value: T): T {
+  const changed = findChanged(value);
+  if (changed === undefined) return copied(value);
+  const place = changed.startsWith("/") ? changed : `it${changed}`;
+  throw new DefinitionError(
+    `the value of step ${JSON.stringify(name)} is not JSON: ${place}; return plain objects, lists, texts, finite numbers, booleans or null`,
+  );
+}
+
+/** Returns a copy, so that a handler does not change a value that is recorded. */
+function copied<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value) ?? "null") as T;
 }
 
 /** True if the URL uses HTTP without TLS and does not point to this machine. */

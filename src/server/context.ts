@@ -229,8 +229,8 @@ export class Context {
   }
 
   /**
-   * Runs work once per call and keeps its value, even if the handler is run again for each round of input requests. The
-   * value must be JSON.
+   * Runs work once per call and keeps its value, even if the handler is run again for each round of input requests. Each
+   * step needs its own name, and the value must be JSON.
    */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     return handled(this.#asking.open().then((client) => client.step(name, work)));

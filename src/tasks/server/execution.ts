@@ -5,7 +5,7 @@ import type { AskOptions, RequestStrategy } from "../../era/request-strategy.js"
 import { DefinitionError, HandlerSuspended, McpError, toError } from "../../protocol/errors.js";
 import type { ClientCapabilities, InputRequest } from "../../protocol/types/index.js";
 import type { Journal, OpenQuestion } from "./record.js";
-import { isSuspension, toFailure, toThrown } from "./step-failure.js";
+import { isWaiting, toFailure, toThrown } from "./step-failure.js";
 
 /** Thrown into a handler at a question without an answer. The handler stops and runs again when it is answered. */
 export class TaskSuspended extends HandlerSuspended {
@@ -156,19 +156,17 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
     const signal = this.#options.signal();
     if (signal.aborted) throw signal.reason;
     let value: T;
-    let kept: unknown;
     try {
       value = await work();
-      kept = toJson(name, value);
     } catch (error) {
       // The end of the run says nothing about the step, which runs again.
-      if (!signal.aborted && !isSuspension(error)) await this.#recordFailure(name, error);
+      if (!signal.aborted && !isWaiting(error)) await this.#recordFailure(name, error);
       throw error;
     }
     await this.#record((journal) => ({
       ...journal,
       begun: others(journal, name),
-      steps: { ...journal.steps, [name]: kept },
+      steps: { ...journal.steps, [name]: value === undefined ? null : value },
     }));
     return value;
   }
@@ -238,15 +236,6 @@ const others = ({ begun }: Journal, name: string) => begun.filter((other) => oth
 
 const failuresOf = ({ failed = {} }: Journal, name: string) =>
   (Object.hasOwn(failed, name) ? failed[name] : undefined) ?? [];
-
-/** Returns the value of a step as it is recorded. */
-function toJson(name: string, value: unknown): unknown {
-  try {
-    return JSON.parse(JSON.stringify(value) ?? "null");
-  } catch (error) {
-    throw new DefinitionError(`the value of step "${name}" cannot be written as JSON`, { cause: error });
-  }
-}
 
 /** Returns the key on the wire, which is new each time that a question is asked and differs from all other keys. */
 function wireKeyOf(key: string, times: number): string {

@@ -17,7 +17,7 @@ export interface StepFailure {
 }
 
 /** True if a step has not failed, but waits for the user like a question. */
-export function isSuspension(thrown: unknown): boolean {
+export function isWaiting(thrown: unknown): boolean {
   return thrown instanceof HandlerSuspended || isUrlElicitationRequired(thrown);
 }
 

@@ -61,16 +61,6 @@ test("an answer that was acted on cannot be changed in a later round", async () 
 for (const era of ["modern", "legacy"]) {
   const dial = (server: McpServer, options: ClientOptions = {}) => connect(server, { era, ...options });
 
-  test(`a step runs once, also when it is asked for twice at once (${era})`, async () => {
-    let runs = 0;
-    const server = new McpServer(me).tool("t", {}, async (_, ctx) => {
-      const work = () => ++runs;
-      return String(await Promise.all([ctx.step("a", work), ctx.step("a", work), ctx.step("a", work)]));
-    }) as unknown as McpServer;
-    await using client = await dial(server);
-    equal((await client.callTool("t")).text, "1,1,1");
-  });
-
   test(`steps and answers survive a round of pages (${era})`, async () => {
     let steps = 0;
     let asked = 0;

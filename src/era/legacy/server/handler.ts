@@ -1,4 +1,5 @@
 import type { MaybePromise } from "../../../call/maybe-promise.js";
+import { CheckedClientRequests } from "../../client-requests.js";
 import { type ClientRequests, type ClientRequestsOpener, isUrlElicitationRequired } from "../../request-strategy.js";
 import type { Call, HandlerResult, Result, RunHandler, ServerRuntime } from "../../server-era.js";
 import { PushStrategy } from "./push.js";
@@ -32,7 +33,7 @@ async function settleLater(
     for (let round = 0; result.resultType === "input_required"; round++) {
       if (round === runtime.limits.maxRounds)
         throw new Error(`${call.method} asked for more than ${round} rounds of input (limits.maxRounds)`);
-      await asking.strategy.answerRound(result as Result);
+      await asking.answerRound(result as Result);
       result = await run(asking);
     }
     return result;
@@ -60,7 +61,13 @@ class PushedRequests implements ClientRequestsOpener {
   }
 
   open(): Promise<ClientRequests> {
-    this.#requests ??= Promise.resolve(this.strategy.questions);
+    this.#requests ??= Promise.resolve(new CheckedClientRequests(this.strategy, this.#runtime));
     return this.#requests;
+  }
+
+  /** Sends the questions of an `inputRequired` result. The next run of the handler begins after it. */
+  async answerRound(result: Result): Promise<void> {
+    await this.strategy.answerRound(result);
+    this.#requests = undefined;
   }
 }

@@ -10,8 +10,7 @@ import { mustBe } from "../../../protocol/text.js";
 import type { InputRequest, InputResponses } from "../../../protocol/types/index.js";
 import { assertQuestions, findAnswerProblem } from "../../../schema/input-rules.js";
 import { undeclaredFor } from "../../capabilities.js";
-import { CheckedClientRequests } from "../../client-requests.js";
-import type { AskOptions, ClientRequests, RequestStrategy } from "../../request-strategy.js";
+import type { AskOptions, RequestStrategy } from "../../request-strategy.js";
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { Steps } from "../../steps.js";
 import { paramsAt } from "../input.js";
@@ -19,7 +18,6 @@ import { LegacySession } from "./session.js";
 
 /** Sends questions as requests of the server and waits for the responses. */
 export class PushStrategy implements RequestStrategy {
-  readonly questions: ClientRequests;
   readonly #call: Call;
   readonly #runtime: ServerRuntime;
   #steps: Steps | undefined;
@@ -27,7 +25,6 @@ export class PushStrategy implements RequestStrategy {
   constructor(call: Call, runtime: ServerRuntime) {
     this.#call = call;
     this.#runtime = runtime;
-    this.questions = new CheckedClientRequests(this, runtime);
   }
 
   /** Sends all questions of an `inputRequired` result at once. The state stays in this process. */

@@ -223,20 +223,10 @@ test("a step that had begun runs at once, and later ones wait until it is asked 
   });
 });
 
-test("a step without a value is recorded as null, one that is no JSON is refused", async () => {
+test("a step without a value is recorded as null", async () => {
   const { run, keeper } = execution();
   equal(await run.step("nothing", () => undefined), undefined);
   equal(keeper.journal.steps.nothing, null);
-  const cycle: { self?: unknown } = {};
-  cycle.self = cycle;
-  await rejects(
-    run.step("cycle", () => cycle),
-    /the value of step "cycle" cannot be written as JSON/,
-  );
-  equal("cycle" in keeper.journal.steps, false);
-  const date = new Date(0);
-  await run.step("date", () => date);
-  equal(keeper.journal.steps.date, date.toISOString());
 });
 
 test("a journal that cannot be kept ends the task, whatever the handler does", async () => {
