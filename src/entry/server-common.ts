@@ -27,6 +27,7 @@ export type { SsePaths } from "../era/sse-paths.js";
 export type { GateAdmission, GateRefusal, HttpExchange, HttpHeaders, HttpStream, Operation } from "../http/exchange.js";
 export type { GateVerdict, HttpGate } from "../http/gate.js";
 export type { GuardOptions } from "../http/guard.js";
+export { isSuspension } from "../protocol/errors.js";
 export type { Problem } from "../protocol/json.js";
 export { type AnySchema, withJsonSchema } from "../schema/compile.js";
 export type { RequestedSchema } from "../schema/elicitation-answer.js";

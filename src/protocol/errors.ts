@@ -351,5 +351,23 @@ export function requiredUrlProblem(value: unknown): string | undefined {
  * Thrown into a handler whose call continues in a later request. Code that catches errors of handlers must rethrow it.
  */
 export class HandlerSuspended extends Error {
+  protected static readonly bowline: string = "HandlerSuspended";
+  static override readonly [Symbol.hasInstance]: (value: unknown) => boolean = isInstance;
   override readonly name: string = "HandlerSuspended";
+}
+
+/**
+ * True for what a handler catches at a question that has no answer yet. It says that the call waits, not that something
+ * has failed: the handler runs again with the answer.
+ *
+ * @example
+ * try {
+ *   await ctx.elicit("Sure?", schema);
+ * } catch (error) {
+ *   if (!isSuspension(error)) await undo();
+ *   throw error;
+ * }
+ */
+export function isSuspension(thrown: unknown): boolean {
+  return thrown instanceof HandlerSuspended;
 }
