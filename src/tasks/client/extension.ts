@@ -1,9 +1,12 @@
 import type { CallLifetime } from "../../call/lifetime.js";
 import type { ExtensionClient, InterceptingExtension } from "../../client/extensions.js";
 import type { ClientCall, ClientExtension, ClientInterceptor, ToolCallOptions } from "../../client/options.js";
+import { Pages } from "../../client/pages.js";
 import type { ClientResult } from "../../era/client-era.js";
-import { afterFirstAnswer, ConnectionError } from "../../protocol/errors.js";
+import { afterFirstAnswer, ConnectionError, RpcError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
+import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
+import type { Params } from "../../protocol/jsonrpc/message.js";
 import type { ServerCapabilities, Tool } from "../../protocol/types/index.js";
 import { TaskError } from "../error.js";
 import { CANCEL_TASK, GET_TASK, TASKS_EXTENSION, type Task, UPDATE_TASK } from "../types.js";
@@ -46,6 +49,8 @@ export interface FollowerOption {
   readonly [FOLLOWER]?: TaskFollower;
 }
 
+type Next = (call: ClientCall) => Promise<ClientResult>;
+
 type FollowedCall = Omit<ClientCall, "options"> & {
   readonly options: ToolCallOptions & FollowerOption;
 };
@@ -70,12 +75,21 @@ class TaskCalls {
     const began = this.#client.clock.now();
     const taskId = call.options[FOLLOWER]?.taskId;
     if (taskId !== undefined) return this.#follow(taskId, undefined, call, began);
-    const sent = this.#augmented(call);
-    const result = await next(sent);
+    const [sent, result] = await this.#send(this.#augmented(call), next);
     if (call.method === "tools/list") this.#learn(result);
     const created = createdTask(sent, result);
     return created === undefined ? result : this.#follow(created.taskId, created, call, began);
   };
+
+  /** Sends a call. Returns it as it was sent at last, and its result. */
+  async #send(call: FollowedCall, next: Next): Promise<readonly [FollowedCall, ClientResult]> {
+    try {
+      return [call, await next(call)];
+    } catch (error) {
+      const again = await this.#augmentedAfter(error, call);
+      return [again, await next(again)];
+    }
+  }
 
   /** Follows a task until it ends. Any failure is one of a call whose task exists, so that it must not be repeated. */
   async #follow(id: string, first: Task | undefined, call: FollowedCall, began: number): Promise<ClientResult> {
@@ -124,12 +138,42 @@ class TaskCalls {
 
   /** Adds the request for a task, if the tool supports tasks and the protocol version lets clients ask. */
   #augmented(call: FollowedCall): FollowedCall {
-    if (call.method !== "tools/call" || !this.#options.experimental || call.params?.task !== undefined) return call;
-    const { era, server } = this.#client.calls.connected();
-    if (!era.declaresOnce || !offersTasks(server.capabilities)) return call;
+    if (!this.#mayAsk(call)) return call;
     const { tool } = call.options;
     const isTask = tool === undefined ? this.#tools.has(String(call.params?.name)) : runsAsTask(tool);
-    return isTask ? { ...call, params: { ...call.params, task: { ttl: this.#options.ttlMs } } } : call;
+    return isTask ? this.#withTask(call) : call;
+  }
+
+  /** True if a call may ask for a task, and does not yet. */
+  #mayAsk(call: FollowedCall): boolean {
+    if (call.method !== "tools/call" || !this.#options.experimental || call.params?.task !== undefined) return false;
+    const { era, server } = this.#client.calls.connected();
+    return era.declaresOnce && offersTasks(server.capabilities);
+  }
+
+  #withTask(call: FollowedCall): FollowedCall {
+    return { ...call, params: { ...call.params, task: { ttl: this.#options.ttlMs } } };
+  }
+
+  /**
+   * Returns the call with the request for a task, if a server has refused it because its tool runs as a task only, which
+   * the client did not know yet. Throws the error otherwise.
+   */
+  async #augmentedAfter(error: unknown, call: FollowedCall): Promise<FollowedCall> {
+    const isRefused = error instanceof RpcError && error.rpcCode === METHOD_NOT_FOUND && !error.local;
+    if (!isRefused || call.options.tool !== undefined || !this.#mayAsk(call)) throw error;
+    const { name } = call.params as { readonly name?: unknown };
+    const { signal, timeoutMs, deadlineMs } = call.options;
+    const list = (at: Params | undefined) =>
+      this.#client.calls.call(
+        { method: "tools/list", params: at, options: { signal, timeoutMs, deadlineMs } },
+        (page) => page,
+      );
+    for await (const tool of new Pages<Tool>("tools", list, this.#client.limits)) {
+      // The server refuses each call of such a tool without a task, so that no handler has run.
+      if (tool.name === name && supportOf(tool) === "required") return this.#withTask(call);
+    }
+    throw error;
   }
 
   #learn({ tools }: ClientResult): void {
@@ -149,9 +193,13 @@ function createdTask({ method, params }: FollowedCall, result: ClientResult): Ta
   return params?.task !== undefined && isObject(result.task) ? toTask(method, result.task) : undefined;
 }
 
-function runsAsTask({ execution }: Tool): boolean {
-  const { taskSupport } = (execution ?? {}) as { readonly taskSupport?: unknown };
-  return taskSupport === "optional" || taskSupport === "required";
+function runsAsTask(tool: Tool): boolean {
+  const support = supportOf(tool);
+  return support === "optional" || support === "required";
+}
+
+function supportOf({ execution }: Tool): unknown {
+  return (execution as { readonly taskSupport?: unknown } | undefined)?.taskSupport;
 }
 
 /** True if the server declared that calls may ask for tasks. */

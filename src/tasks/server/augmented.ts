@@ -83,7 +83,10 @@ export class AugmentedTasks {
     const isPlain = task === undefined ? mode?.support !== "required" : false;
     if (isPlain || !(await sees(call, name))) return next(call);
     if (mode === undefined) throw notAugmented(`The tool ${name} does not run as a task: leave out the member task`);
-    if (task === undefined) throw notAugmented(`The tool ${name} runs as a task only: add the member task`);
+    if (task === undefined)
+      throw notAugmented(
+        `The tool ${name} runs as a task only: the call needs the member task, which a client with support for tasks adds`,
+      );
     const { realm } = await ownerOfCall(call);
     const created = await service.create(call, name, { ...mode, ttlMs: shorter(mode.ttlMs, task.ttl) }, realm);
     if (typeof created === "string") throw tooManyTasks(host, created);

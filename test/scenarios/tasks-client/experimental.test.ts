@@ -1,9 +1,11 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { type Client, type ClientOptions, connect, RpcError, type Tool } from "bowline/client";
-import { type TaskError, TasksClient, type TasksClientOptions } from "bowline/tasks/client";
+import { McpServer } from "bowline/server";
+import { type TaskError, TasksClient, type TasksClientOptions, tasksClient } from "bowline/tasks/client";
+import { tasks } from "bowline/tasks/server";
 import { createChannelPair } from "bowline/testing";
 import { until } from "../../support/census.js";
-import { createPipePair } from "../../support/each-wire.js";
+import { createPipePair, legacyWires } from "../../support/each-wire.js";
 import { answerAll, INITIALIZED, type Received, scripted } from "../../support/http-script.js";
 import type { TestContext } from "../../support/raw-peer.js";
 import { TaskBench } from "../../support/scripted-tasks.js";
@@ -67,6 +69,41 @@ verifies(
       script.all("tools/call").map(({ params }) => params?.task),
       [undefined, { ttl: 5000 }, { ttl: 5000 }, undefined, undefined, { ttl: 5000 }],
     );
+  },
+);
+
+verifies("tasks-2025:client:augment", "a tool that was not listed runs as a task only", legacyWires, async (world) => {
+  const runs: string[] = [];
+  const define = (name: string, task: "optional" | "required") => (server: McpServer) =>
+    void server.tool(name, { task }, () => {
+      runs.push(name);
+      return name;
+    });
+  const server = new McpServer({ name: "unlisted", version: "1.0.0" }, { pageSize: 1 }).extend(tasks());
+  for (const one of [define("may", "optional"), define("must", "required")]) one(server);
+  const client = await world.connect(server, { extensions: [tasksClient({ minPollMs: 1, pollMs: 1 })], cache: false });
+  equal((await client.callTool("must")).text, "must");
+  equal((await client.callTool("must")).text, "must");
+  deepEqual(runs, ["must", "must"]);
+  const sent = client.wire.requests().map(({ method }) => method);
+  equal(sent.filter((method) => method === "tools/call").length, 3, "the second call knows the tool");
+  equal(sent.filter((method) => method === "tools/list").length, 2, "it is on the second page");
+});
+
+verifies(
+  "tasks-2025:client:augment",
+  "is not sent again unless its tool runs as a task only",
+  oldServers,
+  async ({ script, open }) => {
+    script.on("tools/call", { error: { code: -32601, message: "an error of its own" } });
+    const refused = { rpcCode: -32601, message: "an error of its own" };
+    const client = await open({ cache: false });
+    await rejects(client.callTool("may"), refused);
+    await rejects(client.callTool("must", {}, { tool: tool("must", "forbidden") as unknown as Tool }), refused);
+    equal(script.all("tools/list").length, 1);
+    equal(script.all("tools/call").length, 2);
+    await rejects(client.callTool("must"), refused);
+    equal(script.all("tools/call").length, 3, "it is known by now, and asks for a task at once");
   },
 );
 
