@@ -191,17 +191,23 @@ class WebStream implements HttpStream {
     this.#release();
   }
 
+  /** Breaks the body, so that its reader does not take it for complete. */
   destroy(): void {
     if (this.#closed) return;
-    this.leave();
+    this.#closed = true;
+    this.#controller.error(new DOMException("The response was cut off by the server", "AbortError"));
     this.#onEnd();
+    this.#release();
   }
 
-  /** Ends the body after the client has disconnected. A reader that is still attached receives an error. */
+  /**
+   * Ends the body after the client has disconnected. That is no error of the stream: frameworks that still read it would
+   * print it for each client that leaves.
+   */
   leave(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#controller.error(new DOMException("The client disconnected", "AbortError"));
+    this.#controller.close();
     this.#release();
   }
 

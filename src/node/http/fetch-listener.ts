@@ -120,6 +120,7 @@ async function write(response: Response, outgoing: ServerResponse, incoming: Inc
   if (unread) fields.connection = "close";
   outgoing.writeHead(response.status, fields);
   for await (const chunk of response.body ?? []) {
+    if (outgoing.destroyed) return;
     if (!outgoing.write(chunk)) await new Promise((resolve) => outgoing.once("drain", resolve).once("close", resolve));
   }
   if (unread) await linger(incoming);

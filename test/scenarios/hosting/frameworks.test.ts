@@ -166,6 +166,38 @@ proves(
   },
 );
 
+proves("hosting:hono:basic-flow", http, "a client that leaves leaves no words", async (t) => {
+  const { createHonoApp } = await example("hono");
+  const { getRequestListener } = await import(
+    import.meta.resolve("@hono/node-server", new URL("../../../../examples/package.json", import.meta.url).href)
+  );
+  const printed = t.mock.method(console, "error", () => {});
+  const made = create();
+  t.after(() => made.server.close());
+  const bodies: Promise<unknown>[] = [];
+  const app = createHonoApp(made.server);
+  const fetch = async (request: Request, ...more: unknown[]) => {
+    const response: Response = await app.fetch(request, ...more);
+    if (response.body === null) return response;
+    const through = new TransformStream<Uint8Array, Uint8Array>();
+    bodies.push(response.body.pipeTo(through.writable).catch((error: unknown) => error));
+    return new Response(through.readable, response);
+  };
+  const ports = [await listen(t, getRequestListener(app.fetch)), await listen(t, getRequestListener(fetch))];
+  for (const port of ports)
+    for (const era of ["modern", "legacy"]) {
+      const client = await connect(urlOf(port), { era });
+      await client.watch({ toolsListChanged: true });
+      await client.close();
+    }
+  await until(() => Object.values(made.server.stats()).every((count) => count === 0), "all clients have left");
+  deepEqual(
+    (await Promise.all(bodies)).filter((end) => end !== undefined),
+    [],
+  );
+  equal(printed.mock.callCount(), 0);
+});
+
 async function listen(t: TestContext, listener: RequestListener): Promise<number> {
   const host = createServer(listener);
   host.listen(0, "127.0.0.1");
