@@ -33,7 +33,7 @@ export interface MemoryBucketsOptions {
   readonly clock?: Clock;
 }
 
-const OPTIONS: Known<MemoryBucketsOptions> = { maxKeys: "number", clock: "object" };
+const OPTIONS: Known<MemoryBucketsOptions> = { maxKeys: "positive limit", clock: "object" };
 
 /** Number of least recently used keys that are compared when one must be evicted. */
 const CANDIDATES = 16;

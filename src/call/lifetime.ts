@@ -132,6 +132,6 @@ export class CallLifetime extends AbortSwitch implements Waiting {
 
 function limitOf(name: string, ms: number | undefined): number {
   if (ms === undefined) return Number.POSITIVE_INFINITY;
-  if (ms >= 0) return ms;
+  if (typeof ms === "number" && ms >= 0) return ms;
   throw new RangeError(`${name} must be a number of milliseconds of 0 or more, got ${ms}`);
 }

@@ -9,6 +9,6 @@ export interface PingOptions {
 }
 
 export const PING_OPTIONS: Known<PingOptions> = {
-  intervalMs: [{ number: "any" }, "required"],
-  timeoutMs: [{ number: "any" }, "required"],
+  intervalMs: [{ number: "period" }, "required"],
+  timeoutMs: [{ number: "ms" }, "required"],
 };

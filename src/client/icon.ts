@@ -29,7 +29,7 @@ const OPTIONS: Known<IconOptions> = {
   server: "any",
   allowOrigins: [{ array: "string" }],
   allowSvg: "boolean",
-  maxBytes: "number",
+  maxBytes: "limit",
   signal: "object",
   fetch: "function",
 };

@@ -15,7 +15,7 @@ import { RECONNECT_OPTIONS, type ReconnectOptions } from "../era/transport.js";
 import { McpError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
-import { assertNames, assertOptions, type Known } from "../protocol/known-options.js";
+import { assertAtCall, assertOptions, type Known, type Optional } from "../protocol/known-options.js";
 import type {
   ClientCapabilities,
   CreateMessageParams,
@@ -32,6 +32,7 @@ import type {
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { StandardSchema } from "../schema/standard-schema.js";
 import { CACHE_OPTIONS, type CacheMode, type ClientCacheOptions } from "./cache/cache.js";
+import { COMMAND_LIMITS, type CommandLimits } from "./command-limits.js";
 import { RESTART_LIMITS, type RestartLimits } from "./connections/restarting.js";
 import { LIST_LISTENERS, type ListListeners } from "./subscriptions/list-refresh.js";
 
@@ -128,17 +129,17 @@ export interface TypedCallOptions<Output extends StandardSchema> extends ToolCal
 }
 
 const CALL_OPTIONS: Known<TypedCallOptions<StandardSchema> & { readonly result: StandardSchema }> = {
-  signal: "any",
-  timeoutMs: "any",
-  deadlineMs: "any",
-  onProgress: "any",
+  signal: "object",
+  timeoutMs: "ms",
+  deadlineMs: "ms",
+  onProgress: "function",
   id: "any",
   meta: "any",
   capabilities: "any",
   logLevel: "any",
   input: "any",
   cache: "any",
-  onResumable: "any",
+  onResumable: "function",
   resume: "any",
   tool: "any",
   output: "any",
@@ -395,10 +396,10 @@ export const CLIENT_OPTIONS: Known<ClientOptions & { readonly finish: () => void
   prior: "any",
   session: "any",
   signal: "object",
-  timeoutMs: "number",
-  deadlineMs: "number",
+  timeoutMs: "ms",
+  deadlineMs: "ms",
   pings: PING_OPTIONS,
-  probeTimeoutMs: "number",
+  probeTimeoutMs: "ms",
   samplingContext: "boolean",
   applyDefaults: "boolean",
   rootsListChanged: "boolean",
@@ -444,7 +445,7 @@ export function assertClientOptions(owner: string, options: unknown, known: obje
 
 /** Throws for an option that calls do not have. */
 export function assertCallOptions(method: string, options: object): void {
-  assertNames(method, options, CALL_OPTIONS, OTHER_NAMES);
+  assertAtCall(method, options, CALL_OPTIONS, OTHER_NAMES);
 }
 
 /** Server process to start. */
@@ -454,31 +455,8 @@ export interface CommandTarget {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly stderr?: "inherit" | "pipe" | "ignore" | ((line: string) => void);
-  /**
-   * Maximum length of a line from the server in bytes.
-   * @default 32 MiB
-   */
-  readonly maxLineBytes?: number;
-  /**
-   * Maximum number of bytes that wait until the server reads them. Beyond it, calls are refused.
-   * @default 256 MiB
-   */
-  readonly maxBehindBytes?: number;
-  /**
-   * Maximum number of lines of the server's stderr to keep for errors. The last lines are kept.
-   * @default 50
-   */
-  readonly maxStderrLines?: number;
-  /**
-   * Maximum number of characters of these lines together. A longer line counts as several lines.
-   * @default 8192
-   */
-  readonly maxStderrChars?: number;
-  /**
-   * Maximum number of unread bytes of stderr with `inherit` or `pipe`. Beyond it, text is dropped.
-   * @default 1 MiB
-   */
-  readonly maxUnreadStderrBytes?: number;
+  /** Limits on what the process can make this client hold. Each limit has a default. */
+  readonly limits?: Optional<CommandLimits> | undefined;
   /** Times that closing waits for the process to exit. */
   readonly shutdown?: {
     /**
@@ -502,12 +480,8 @@ export interface CommandTarget {
 
 export const PROCESS_OPTIONS: Known<Omit<CommandTarget, "command" | "args" | "env" | "cwd">> = {
   stderr: [{ string: ["inherit", "pipe", "ignore"], function: "any" }],
-  maxLineBytes: "number",
-  maxBehindBytes: "number",
-  maxStderrLines: "number",
-  maxStderrChars: "number",
-  maxUnreadStderrBytes: "number",
-  shutdown: { stdinMs: "number", termMs: "number" },
+  limits: COMMAND_LIMITS,
+  shutdown: { stdinMs: "ms", termMs: "ms" },
   restart: [{ boolean: "any", object: RESTART_LIMITS }],
 };
 

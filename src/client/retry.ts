@@ -28,9 +28,9 @@ export interface RetryOptions {
 }
 
 const OPTIONS: Known<RetryOptions> = {
-  attempts: "number",
-  delayMs: "number",
-  maxRetryAfterMs: "number",
+  attempts: "positive limit",
+  delayMs: "ms",
+  maxRetryAfterMs: "ms",
   clock: "object",
 };
 

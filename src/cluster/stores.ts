@@ -47,7 +47,7 @@ export interface AuthStoreOptions {
   readonly clock?: Clock;
 }
 
-const AUTH_STORE_OPTIONS: Known<AuthStoreOptions> = { user: "string", keepMs: "number", clock: "object" };
+const AUTH_STORE_OPTIONS: Known<AuthStoreOptions> = { user: "string", keepMs: "ms", clock: "object" };
 const LOCK_MS = 30_000;
 const FIRST_WAIT_MS = 20;
 const MAX_WAIT_MS = 500;
@@ -95,7 +95,7 @@ export function authStore({ records, leases }: Pick<Cluster, "records" | "leases
 
 /** Store of the client's cache: `connect(url, { cache: { store: cacheStore(cluster), partition } })`. */
 export function cacheStore({ records }: Pick<Cluster, "records">, options: { readonly keepMs?: number } = {}) {
-  assertOptions("cacheStore", options, { keepMs: "number" });
+  assertOptions("cacheStore", options, { keepMs: "ms" });
   const { keepMs = DAY_MS } = options;
   const keyOf = (key: string) => `cache/${key}`;
   return {

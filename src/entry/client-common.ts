@@ -11,6 +11,7 @@ export {
   memoryCache,
 } from "../client/cache/store.js";
 export type { Client } from "../client/client.js";
+export type { CommandLimits } from "../client/command-limits.js";
 export type { RestartLimits } from "../client/connections/restarting.js";
 export type {
   CommandEntry,

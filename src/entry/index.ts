@@ -1,2 +1,3 @@
+export type { Optional } from "../protocol/known-options.js";
 export { BUILT_IN_EXTENSIONS, isMetaKey, isReservedMetaKey } from "../protocol/meta.js";
 export * from "./protocol.js";

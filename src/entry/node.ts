@@ -40,7 +40,7 @@ export type { ServerProcessOptions, StopTimes } from "../node/process/server-pro
 export { createStdioClientChannel, type StdioClientChannel, type StdioClientOptions } from "../node/stdio/client.js";
 export type { WriteLine } from "../node/stdio/frame-writer.js";
 export { type ChannelServer, type ServeStdioOptions, serveStdio } from "../node/stdio/serve.js";
-export { createStdioServerChannel, type StdioServerOptions } from "../node/stdio/server.js";
+export { createStdioServerChannel, type StdioServerLimits, type StdioServerOptions } from "../node/stdio/server.js";
 export type { RunningHttpPrimary } from "../node/workers/primary.js";
 export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 export type { ServerOptions } from "../server/options.js";

@@ -88,11 +88,11 @@ export interface AskOptions {
 
 export const ASK_OPTIONS: Known<AskOptions & { readonly result: unknown }> = {
   key: "any",
-  signal: "any",
-  timeoutMs: "any",
+  signal: "object",
+  timeoutMs: "ms",
   elicitationId: "any",
-  onProgress: "any",
-  check: "any",
+  onProgress: "function",
+  check: "function",
   result: "any",
 };
 

@@ -126,10 +126,10 @@ export interface ReconnectOptions {
 }
 
 export const RECONNECT_OPTIONS: Known<Partial<ReconnectOptions>> = {
-  maxFruitless: "number",
-  minDelayMs: "number",
-  firstDelayMs: "number",
-  maxDelayMs: "number",
+  maxFruitless: "limit",
+  minDelayMs: "ms",
+  firstDelayMs: "ms",
+  maxDelayMs: "ms",
   schedule: "function",
 };
 

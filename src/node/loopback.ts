@@ -27,7 +27,7 @@ export interface LoopbackOptions {
   readonly page?: string;
 }
 
-const OPTIONS: Known<LoopbackOptions> = { port: "number", path: "string", open: "function", page: "string" };
+const OPTIONS: Known<LoopbackOptions> = { port: "count", path: "string", open: "function", page: "string" };
 
 /** Options for `oauth` that let the user of a command-line program log in with a browser. */
 export interface Loopback {

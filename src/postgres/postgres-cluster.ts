@@ -61,8 +61,8 @@ const OPTIONS: Known<PostgresClusterOptions> = {
   listener: "object",
   schema: "string",
   prefix: "string",
-  timeoutMs: "number",
-  heartbeatMs: "number",
+  timeoutMs: "ms",
+  heartbeatMs: "period",
   clock: "object",
 };
 

@@ -30,17 +30,22 @@ type HasMethods<V> = true extends {
   ? true
   : false;
 
+/** Kinds of numbers. */
+type NumberKind = "ms" | "period" | "count" | "positive" | "limit" | "positive limit";
+
 type WhatIs<V, Name> = Name extends "string" | "boolean"
   ? "any" | readonly V[]
-  : Name extends "array"
-    ? V extends readonly (infer Element)[]
-      ? Kind<Element>
-      : never
-    : Name extends "map"
-      ? Kind<Exclude<V[keyof V], undefined>>
-      : Name extends "object"
-        ? "any" | Known<V>
-        : "any";
+  : Name extends "number"
+    ? NumberKind
+    : Name extends "array"
+      ? V extends readonly (infer Element)[]
+        ? Kind<Element>
+        : never
+      : Name extends "map"
+        ? Kind<Exclude<V[keyof V], undefined>>
+        : Name extends "object"
+          ? "any" | Known<V>
+          : "any";
 
 /** What a value may be, by its type. */
 type Forms<V> = { readonly [Name in TypeName<V>]: WhatIs<OfType<V, Name>, Name> };
@@ -49,7 +54,7 @@ type IsUnion<Name, All = Name> = Name extends unknown ? ([All] extends [Name] ? 
 
 type Simple<V> =
   TypeName<V> extends "number"
-    ? "number" | number
+    ? NumberKind | number
     : TypeName<V> extends "map"
       ? "object"
       : TypeName<V> extends "object"
@@ -61,7 +66,10 @@ type Simple<V> =
  *
  * - `"any"`: the code that uses the value checks it.
  * - `"string"` and other names of types: a value of this type. `"object"` is for objects that are used as they are.
- * - A number: a limit with this default.
+ * - `"ms"`: a time of 0 or more, or Infinity for no end. `"period"`: a time above 0 that ends.
+ * - `"count"`: a whole number of 0 or more. `"positive"`: one of 1 or more. `"limit"` and `"positive limit"` are the same,
+ *   or Infinity.
+ * - A number: a limit with this default. It is a whole number, unless it is a time or its default is a fraction.
  * - An object: options of their own.
  * - A list with the forms of a value by type: what the elements of an `array` are, what the members of an object with
  *   options (`object`) or with free names (`map`) are, and the words that a `string` may be. `"required"` means that
@@ -78,12 +86,29 @@ type Kind<V> =
  */
 export type Known<T> = { readonly [K in keyof Required<T>]: Kind<Exclude<T[K], undefined>> };
 
+/** Options of which each may be missing or undefined. */
+export type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
+
 /** Description at run time. */
 type AnyKind = "any" | string | number | AnyForms | Description;
 type AnyForms = readonly [forms: { readonly [type: string]: AnyKind | readonly unknown[] }, required?: string];
 interface Description {
   readonly [option: string]: AnyKind;
 }
+
+type NumberRule = readonly [rule: string, fits: (value: number) => boolean];
+
+const isLimit = (value: number) => Number.isSafeInteger(value) || value === Number.POSITIVE_INFINITY;
+
+/** Kinds of numbers, with what such a number must be. */
+const NUMBERS: { readonly [kind: string]: NumberRule } = {
+  ms: ["a number of 0 or more, or Infinity for no limit", (value) => value >= 0],
+  period: ["a number above 0", (value) => value > 0 && value < Number.POSITIVE_INFINITY],
+  count: ["a whole number of 0 or more", (value) => Number.isSafeInteger(value) && value >= 0],
+  positive: ["a whole number of 1 or more", (value) => Number.isSafeInteger(value) && value >= 1],
+  limit: ["a whole number of 0 or more, or Infinity for no limit", (value) => isLimit(value) && value >= 0],
+  "positive limit": ["a whole number of 1 or more, or Infinity for no limit", (value) => isLimit(value) && value >= 1],
+} satisfies { readonly [kind in NumberKind]: NumberRule };
 
 /** Options that are checked, for the hints of errors. */
 interface Checked {
@@ -110,19 +135,27 @@ export function assertOptions(
 }
 
 /**
- * Throws if the options of a call have an unknown name. Allocates nothing for valid options, since each call is checked.
+ * Same as `assertOptions` for the options of a call. Allocates nothing for valid options whose kind is a word, since each
+ * call is checked.
  */
-export function assertNames(
+export function assertAtCall(
   owner: string,
   given: object,
   known: object,
   otherNames?: { readonly [name: string]: string },
 ): void {
-  for (const name in given) if (!(name in known)) assertOptions(owner, given, known, otherNames);
+  for (const name in given) {
+    const kind = (known as Description)[name];
+    if (kind === "any") continue;
+    const value: unknown = (given as Description)[name];
+    const isFit =
+      typeof value === "number" ? NUMBERS[kind as string]?.[1](value) : kind === typeof value && value !== null;
+    if (isFit !== true) assertOptions(owner, given, known, otherNames);
+  }
 }
 
 /** Returns checked limits with the defaults of those that are not given. */
-export function withDefaults<Limits extends object>(given: Partial<Limits> = {}, defaults: Limits): Limits {
+export function withDefaults<Limits extends object>(given: Optional<Limits> = {}, defaults: Limits): Limits {
   return { ...defaults, ...defined(given as Limits) };
 }
 
@@ -149,15 +182,20 @@ function assertKind(checked: Checked, path: string, value: unknown, kind: AnyKin
   if (kind === "any" || kind === type) return;
   const must = (rule: string) => new DefinitionError(`${checked.owner}: ${path} must ${rule}`);
   if (typeof kind === "number") {
-    if (typeof value === "number" && value >= 0) return;
-    throw must(`be a number of 0 or more, or Infinity for no limit, got ${String(value)}`);
+    const isCount = kind % 1 === 0 && !path.endsWith("Ms");
+    const [rule, fits] = NUMBERS[isCount ? "limit" : "ms"] as NumberRule;
+    if (typeof value === "number" && fits(value)) return;
+    throw must(`be ${rule}, got ${String(value)}`);
   }
   const [forms, required] = formsOf(kind);
-  const form = forms[type] ?? (type === "object" ? forms.map : undefined);
+  const form = forms[type === "NaN" ? "number" : type] ?? (type === "object" ? forms.map : undefined);
   if (form === undefined)
     throw must(`be of type ${Object.keys(forms).join(" or ").replace("map", "object")}, got ${type}`);
   if (form === "any") return;
-  if (type === "array") {
+  if (typeof value === "number") {
+    const [rule, fits] = NUMBERS[form as string] as NumberRule;
+    if (!fits(value)) throw must(`be ${rule}, got ${value}`);
+  } else if (type === "array") {
     if (required === "some" && (value as unknown[]).length === 0) throw must("not be empty");
     for (const [index, each] of (value as unknown[]).entries())
       assertKind(checked, `${path}[${index}]`, each, form as AnyKind);
@@ -174,7 +212,8 @@ function assertKind(checked: Checked, path: string, value: unknown, kind: AnyKin
 
 function formsOf(kind: string | AnyForms | Description): AnyForms {
   if (Array.isArray(kind)) return kind as unknown as AnyForms;
-  return typeof kind === "string" ? [{ [kind]: "any" }] : [{ object: kind as Description }];
+  if (typeof kind !== "string") return [{ object: kind as Description }];
+  return [kind in NUMBERS ? { number: kind } : { [kind]: "any" }];
 }
 
 function typeOf(value: unknown): string {

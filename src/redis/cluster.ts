@@ -49,8 +49,8 @@ export interface RedisCluster extends Cluster {
 const OPTIONS: Known<RedisClusterOptions> = {
   client: [{ object: "any" }, "required"],
   prefix: "string",
-  timeoutMs: "number",
-  heartbeatMs: "number",
+  timeoutMs: "ms",
+  heartbeatMs: "period",
   logger: [{ object: "any" }],
   clock: "object",
 };

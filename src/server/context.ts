@@ -10,7 +10,7 @@ import {
 import type { Call, ClientDescription, Result, ServerRuntime } from "../era/server-era.js";
 import { McpError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
-import { assertNames } from "../protocol/known-options.js";
+import { assertAtCall } from "../protocol/known-options.js";
 import { isWanted } from "../protocol/logging.js";
 import { PARTIAL_CONTENT_KEY } from "../protocol/meta.js";
 import type {
@@ -275,7 +275,7 @@ export class Context {
     const asking = this.#asking.open().then((client) => {
       this.#end.throwIfAborted();
       if (!this.#call.open) throw new McpError("call_over", `${method} was not sent: the call has ended`);
-      if (options !== undefined) assertNames(method, options, ASK_OPTIONS);
+      if (options !== undefined) assertAtCall(method, options, ASK_OPTIONS);
       return ask(client, this.#limited(options));
     });
     return handled(asking);

@@ -99,9 +99,9 @@ const HTTP_OPTIONS: Known<HttpServerOptions> = {
   ],
   preferJson: "boolean",
   responseMode: [{ string: ["auto", "sse", "json"] }],
-  keepAliveMs: "number",
+  keepAliveMs: "ms",
   resumable: [{ boolean: "any", object: "any" }],
-  retryMs: "number",
+  retryMs: "count",
   sse: [{ boolean: "any", object: SSE_PATHS }],
 };
 
@@ -254,7 +254,7 @@ export const SERVER_OPTIONS: Known<ServerOptions> = {
   interceptors: "array",
   onConnection: "function",
   maskErrors: "boolean",
-  pageSize: "number",
+  pageSize: "positive",
   versions: [{ array: "string" }],
   cache: { ...CACHE_HINTS, methods: [{ map: CACHE_HINTS }] },
   capabilities: {
@@ -275,7 +275,7 @@ export const SERVER_OPTIONS: Known<ServerOptions> = {
   limits: SERVER_LIMITS,
   rateLimit: RATE_LIMIT_OPTIONS,
   pings: PING_OPTIONS,
-  progressIntervalMs: "number",
+  progressIntervalMs: "ms",
   identify: "boolean",
   http: HTTP_OPTIONS,
   validator: "object",

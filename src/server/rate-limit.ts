@@ -20,8 +20,8 @@ export interface RateLimitOptions extends BucketLimit {
 }
 
 export const RATE_LIMIT_OPTIONS: Known<RateLimitOptions> = {
-  burst: "number",
-  refillMs: "number",
+  burst: [{ number: "positive" }, "required"],
+  refillMs: [{ number: "period" }, "required"],
   buckets: "object",
   key: "function",
 };
@@ -42,10 +42,6 @@ export function createRateLimit(
 ): (call: Call) => MaybePromise<void> {
   const { burst, refillMs, key = ({ origin }) => origin.principal } = options;
   let { buckets } = options;
-  if (!(burst >= 1 && refillMs > 0 && Number.isFinite(burst * refillMs)))
-    throw new DefinitionError(
-      `McpServer rateLimit: burst must be 1 or more, refillMs above 0, got ${burst}, ${refillMs}`,
-    );
   if (buckets !== undefined && typeof buckets.take !== "function")
     throw new DefinitionError("McpServer rateLimit: buckets requires take(key, limit)");
   const limit = { burst, refillMs };

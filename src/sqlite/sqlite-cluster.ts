@@ -67,9 +67,9 @@ const OPTIONS: Known<SqliteClusterOptions> = {
   path: "any",
   prefix: "string",
   synchronous: [{ string: ["normal", "full"] }],
-  timeoutMs: "number",
-  pollMs: "number",
-  heartbeatMs: "number",
+  timeoutMs: "ms",
+  pollMs: "period",
+  heartbeatMs: "period",
   clock: "object",
 };
 

@@ -41,7 +41,7 @@ export interface FaultOptions {
   readonly clock?: Clock;
 }
 
-const FAULTS: Known<Faults> = { cutAt: "number", fate: "function" };
+const FAULTS: Known<Faults> = { cutAt: "limit", fate: "function" };
 const OPTIONS: Known<FaultOptions> = { send: FAULTS, receive: FAULTS, clock: "object" };
 
 /** Wraps a channel with faults, to test how a client or a server handles them. */

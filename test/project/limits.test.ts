@@ -5,12 +5,14 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ISSUER_LIMITS } from "#src/auth/issuer/limits.js";
 import { GATE_LIMITS } from "#src/auth/server/limits.js";
+import { COMMAND_LIMITS } from "#src/client/command-limits.js";
 import { MEMORY_CLUSTER_LIMITS } from "#src/cluster/memory/options.js";
 import { CLIENT_LIMITS } from "#src/era/client-limits.js";
 import { SERVER_LIMITS } from "#src/era/server-limits.js";
 import { SKILL_CACHE_LIMITS } from "#src/node/files/skill-cache.js";
 import { SKILL_FOLDER_LIMITS } from "#src/node/files/skill-folder.js";
-import { SERVE_HTTP_LIMITS, STDIO_LIMITS } from "#src/node/limits.js";
+import { SERVE_HTTP_LIMITS, STDIO_TIMES } from "#src/node/limits.js";
+import { STDIO_SERVER_LIMITS } from "#src/node/stdio/server.js";
 import { SCHEMA_LIMITS } from "#src/schema/json-schema/limits.js";
 import { SKILL_CATALOGUE_LIMITS } from "#src/skills/client/catalogue.js";
 import { SKILLS_LIMITS } from "#src/skills/server/options.js";
@@ -32,12 +34,14 @@ const SKILL_FILES = [
   "node/files/skill-cache",
 ] as const;
 
+const STDIO = { ...COMMAND_LIMITS, ...STDIO_SERVER_LIMITS, ...STDIO_TIMES };
+
 /** Each table of the page, with the constant that it tells of and the files that declare the options. */
 const TABLES = [
   ["Server", SERVER_LIMITS, ["era/server-limits"]],
   ["Listening", SERVE_HTTP_LIMITS, ["node/http/serve"]],
   ["Client", CLIENT_LIMITS, ["era/client-limits"]],
-  ["stdio", STDIO_LIMITS, ["node/stdio/server", "node/stdio/client", "client/options"]],
+  ["stdio", STDIO, ["node/stdio/server", "node/stdio/client", "client/options", "client/command-limits"]],
   ["JSON Schema", SCHEMA_LIMITS, ["schema/json-schema/limits"]],
   ["Gate", GATE_LIMITS, ["auth/server/limits", ...AUTH]],
   ["Issuer", ISSUER_LIMITS, ["auth/issuer/limits", ...AUTH]],

@@ -230,8 +230,8 @@ export class RawEnd {
   #read = 0;
   #ended = false;
 
-  constructor(options: { readonly maxLineBytes?: number } = {}) {
-    this.near = createStdioServerChannel({ input: this.#toSdk, output: this.#fromSdk, ...options });
+  constructor(limits: { readonly maxLineBytes?: number } = {}) {
+    this.near = createStdioServerChannel({ input: this.#toSdk, output: this.#fromSdk, limits });
     this.#fromSdk.on("data", (chunk: Buffer) => {
       this.#chunks.push(chunk);
       const lines = (this.#rest + this.#utf8.decode(chunk, { stream: true })).split("\n");

@@ -57,7 +57,7 @@ const WIRES = {
   stdio(sdk, journal) {
     const input = new PassThrough();
     const output = new PassThrough();
-    const channel = sdk.createStdioServerChannel({ input, output, maxLineBytes: 4000 });
+    const channel = openStdio(sdk, { input, output }, { maxLineBytes: 4000 });
     const frames = [];
     let rest = "";
     output.setEncoding("utf8").on("data", (text) => {
@@ -74,3 +74,12 @@ const WIRES = {
     };
   },
 };
+
+/** Older builds have the limits among the options. */
+function openStdio(sdk, streams, limits) {
+  try {
+    return sdk.createStdioServerChannel({ ...streams, ...limits });
+  } catch {
+    return sdk.createStdioServerChannel({ ...streams, limits });
+  }
+}

@@ -41,7 +41,7 @@ export interface DpopOptions {
 export const DPOP_OPTIONS: Known<DpopOptions> = {
   required: "boolean",
   algorithms: [{ array: "string" }],
-  nonce: [{ boolean: [true], object: { key: "any", ttlSeconds: "number" } }],
+  nonce: [{ boolean: [true], object: { key: "any", ttlSeconds: "period" } }],
   acceptProof: "function",
   url: "function",
 };

@@ -323,7 +323,7 @@ export const ISSUER_OPTIONS: Known<IssuerOptions> = {
   defaultScopes: [{ array: "string" }],
   clients: [{ array: CONFIGURED_CLIENT }],
   registration: [
-    { boolean: "any", object: { accept: "function", defaultScopes: [{ array: "string" }], lifetimeMs: "number" } },
+    { boolean: "any", object: { accept: "function", defaultScopes: [{ array: "string" }], lifetimeMs: "ms" } },
   ],
   clientDocuments: [
     {
@@ -351,7 +351,7 @@ export const ISSUER_OPTIONS: Known<IssuerOptions> = {
   store: "object",
   keys: "array",
   secrets: "array",
-  lifetimes: { codeMs: "number", accessTokenMs: "number", grantMs: "number", consentMs: "number" },
+  lifetimes: { codeMs: "period", accessTokenMs: "period", grantMs: "ms", consentMs: "ms" },
   limits: ISSUER_LIMITS,
   rateLimit: [{ boolean: [false], function: "any" }],
   onError: "function",

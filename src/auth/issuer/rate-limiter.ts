@@ -29,7 +29,7 @@ export interface RateLimiterOptions {
   readonly now?: () => number;
 }
 
-const ALLOWANCE: Known<Allowance> = { requests: [{ number: "any" }, "required"], periodMs: "number" };
+const ALLOWANCE: Known<Allowance> = { requests: [{ number: "limit" }, "required"], periodMs: "period" };
 const OPTIONS: Known<RateLimiterOptions> = {
   allow: [
     {
@@ -45,7 +45,7 @@ const OPTIONS: Known<RateLimiterOptions> = {
     "required",
   ],
   key: "function",
-  maxKeys: "number",
+  maxKeys: "positive limit",
   now: "function",
 };
 

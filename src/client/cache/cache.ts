@@ -50,8 +50,8 @@ export const CACHE_OPTIONS: Known<ClientCacheOptions> = {
   store: "object",
   partition: [{ string: "any", function: "any" }],
   sharePublic: "boolean",
-  defaultTtlMs: "number",
-  maxTtlMs: "number",
+  defaultTtlMs: "ms",
+  maxTtlMs: "ms",
   staleOnError: "boolean",
 };
 

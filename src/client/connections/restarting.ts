@@ -44,10 +44,10 @@ export interface RestartLimits {
 }
 
 export const RESTART_LIMITS: Known<RestartLimits> = {
-  attempts: "number",
-  delayMs: "number",
-  maxMissedPings: "number",
-  maxDelayMs: "number",
+  attempts: "limit",
+  delayMs: "ms",
+  maxMissedPings: "positive limit",
+  maxDelayMs: "ms",
 };
 
 /** Opens a connection. `again` has the knowledge from the earlier connection, and a signal that aborts the opening. */

@@ -32,7 +32,7 @@ export interface BackoffOptions {
   readonly maxDelayMs?: number | undefined;
 }
 
-export const BACKOFF_OPTIONS: Known<BackoffOptions> = { delayMs: "number", maxDelayMs: "number" };
+export const BACKOFF_OPTIONS: Known<BackoffOptions> = { delayMs: "ms", maxDelayMs: "ms" };
 
 /** Parts of the group that a member uses. */
 export interface MemberContext {

@@ -34,7 +34,7 @@ export interface ListListeners {
   readonly resources?: ListListener<Resource>;
 }
 
-const LISTENER: Known<ListListener<unknown>> = { onChange: "function", refetch: "boolean", debounceMs: "number" };
+const LISTENER: Known<ListListener<unknown>> = { onChange: "function", refetch: "boolean", debounceMs: "ms" };
 export const LIST_LISTENERS: Known<ListListeners> = { tools: LISTENER, prompts: LISTENER, resources: LISTENER };
 
 type Kind = keyof ListListeners;

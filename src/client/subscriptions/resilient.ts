@@ -30,9 +30,9 @@ export interface ResubscribeOptions {
 }
 
 export const RESUBSCRIBE_OPTIONS: Known<ResubscribeOptions> = {
-  attempts: "number",
-  delayMs: "number",
-  maxDelayMs: "number",
+  attempts: "limit",
+  delayMs: "ms",
+  maxDelayMs: "ms",
 };
 
 /** Parts of the client that a subscription uses. */

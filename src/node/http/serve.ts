@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "../../call/clock.js";
 import type { Cluster } from "../../cluster/cluster.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { assertNames, assertOptions, type Known } from "../../protocol/known-options.js";
+import { assertAtCall, assertOptions, type Known } from "../../protocol/known-options.js";
 import { SERVE_HTTP_LIMITS } from "../limits.js";
 import type { RunningHttpPrimary } from "../workers/primary.js";
 import { createNodeExchange, EXCHANGE_OPTIONS, type NodeExchangeOptions } from "./exchange.js";
@@ -105,8 +105,8 @@ const OPTIONS: Known<ServeHttpOptions> = {
   host: "string",
   path: "string",
   health: [{ boolean: [false], object: { live: "string", ready: "string" } }],
-  lameDuckMs: "number",
-  connectionIdleMs: "number",
+  lameDuckMs: "ms",
+  connectionIdleMs: "ms",
   workers: "any",
   clock: "object",
 };
@@ -135,7 +135,7 @@ export function serveNodeRequest(
   response: ServerResponse,
   options?: NodeExchangeOptions,
 ): void {
-  if (options !== undefined) assertNames("serveNodeRequest", options, EXCHANGE_OPTIONS);
+  if (options !== undefined) assertAtCall("serveNodeRequest", options, EXCHANGE_OPTIONS);
   server.handle(createNodeExchange(request, response, options));
 }
 

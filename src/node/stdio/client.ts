@@ -1,11 +1,12 @@
 import { PassThrough, type Readable } from "node:stream";
 import { settlesWithin } from "../../call/abortable.js";
+import { COMMAND_LIMITS, type CommandLimits } from "../../client/command-limits.js";
 import { ConnectionError, endOf, McpError, ProtocolError } from "../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../protocol/jsonrpc/channel.js";
 import { LineDecoder } from "../../protocol/jsonrpc/lines.js";
-import { assertOptions, type Known } from "../../protocol/known-options.js";
+import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import { oneLine } from "../../protocol/text.js";
-import { STDIO_LIMITS } from "../limits.js";
+import { STDIO_TIMES } from "../limits.js";
 import { lastWordsOf, likelyCauseOf, StderrTail } from "../process/diagnosis.js";
 import type { ServerProcess, ServerProcessOptions, StopTimes } from "../process/server-process.js";
 import { FrameWriter, refusal, tooFarBehind } from "./frame-writer.js";
@@ -21,31 +22,8 @@ export interface StdioClientOptions extends ServerProcessOptions {
    * @default "inherit"
    */
   readonly stderr?: "inherit" | "pipe" | "ignore" | ((line: string) => void);
-  /**
-   * Maximum length of a line in bytes.
-   * @default 32 MiB
-   */
-  readonly maxLineBytes?: number;
-  /**
-   * Maximum amount of data that the server has not read. Beyond it, frames are refused.
-   * @default 256 MiB
-   */
-  readonly maxBehindBytes?: number;
-  /**
-   * Maximum number of lines of the server's stderr to keep for errors. The last lines are kept.
-   * @default 50
-   */
-  readonly maxStderrLines?: number;
-  /**
-   * Maximum number of characters of these lines together. A longer line counts as several lines.
-   * @default 8192
-   */
-  readonly maxStderrChars?: number;
-  /**
-   * Maximum amount of unread stderr data, with `inherit` and `pipe`. Beyond it, text is dropped.
-   * @default 1 MiB
-   */
-  readonly maxUnreadStderrBytes?: number;
+  /** Limits on what the server can make this process hold. Each limit has a default. */
+  readonly limits?: Optional<CommandLimits> | undefined;
   /**
    * Times that `close` waits after the end of the server's input, and after SIGTERM.
    * @default 2000 each
@@ -59,12 +37,8 @@ const OPTIONS: Known<StdioClientOptions> = {
   env: "object",
   cwd: "string",
   stderr: [{ string: ["inherit", "pipe", "ignore"], function: "any" }],
-  maxLineBytes: "number",
-  maxBehindBytes: "number",
-  maxStderrLines: "number",
-  maxStderrChars: "number",
-  maxUnreadStderrBytes: "number",
-  shutdown: { stdinMs: "number", termMs: "number" },
+  limits: COMMAND_LIMITS,
+  shutdown: { stdinMs: "ms", termMs: "ms" },
 };
 
 /** Channel to a server process. */
@@ -116,6 +90,7 @@ interface Link {
 
 class StdioClientChannelImpl implements StdioClientChannel {
   readonly #options: StdioClientOptions;
+  readonly #limits: CommandLimits;
   readonly #tail: StderrTail;
   readonly #stderr: PassThrough | undefined;
   #opening: Promise<ServerProcess> | undefined;
@@ -127,8 +102,8 @@ class StdioClientChannelImpl implements StdioClientChannel {
 
   constructor(options: StdioClientOptions) {
     this.#options = options;
-    const maxLines = options.maxStderrLines ?? STDIO_LIMITS.maxStderrLines;
-    const maxChars = options.maxStderrChars ?? STDIO_LIMITS.maxStderrChars;
+    this.#limits = withDefaults(options.limits, COMMAND_LIMITS);
+    const { maxStderrLines: maxLines, maxStderrChars: maxChars } = this.#limits;
     this.#tail = new StderrTail(
       { maxLines, maxChars },
       typeof options.stderr === "function" ? options.stderr : undefined,
@@ -183,7 +158,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
   }
 
   #write(writer: FrameWriter, text: string): void | Promise<void> {
-    const { maxBehindBytes = STDIO_LIMITS.maxBehindBytes } = this.#options;
+    const { maxBehindBytes } = this.#limits;
     const { waitingBytes } = writer;
     if (waitingBytes <= maxBehindBytes) return writer.send(text);
     return refusal(tooFarBehind("server", waitingBytes, maxBehindBytes));
@@ -216,7 +191,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
           lastHeard("wrote a line that is too long", problem);
         },
       },
-      { maxLineBytes: this.#options.maxLineBytes ?? STDIO_LIMITS.maxLineBytes },
+      this.#limits,
     );
     const link: Link = { server, events, writer, decoder, silent, told: false };
     server.stdout.on("data", (chunk: Buffer) => decoder.push(chunk));
@@ -230,7 +205,8 @@ class StdioClientChannelImpl implements StdioClientChannel {
 
   #takeStderr(chunk: Buffer): void {
     this.#tail.push(chunk);
-    const { stderr = "inherit", maxUnreadStderrBytes: most = STDIO_LIMITS.maxUnreadStderrBytes } = this.#options;
+    const { stderr = "inherit" } = this.#options;
+    const { maxUnreadStderrBytes: most } = this.#limits;
     if (stderr === "inherit" && process.stderr.writableLength < most) process.stderr.write(chunk);
     const copy = this.#stderr;
     if (copy !== undefined && copy.readableLength + copy.writableLength < most) copy.write(chunk);
@@ -245,7 +221,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
    * Ends the process. Its output is read to the end meanwhile, so that a server that blocks on a full pipe can exit.
    */
   async #finish(link: Link, ending: Ending): Promise<void> {
-    const { stdinMs = STDIO_LIMITS.stdinMs, termMs = STDIO_LIMITS.termMs } = this.#options.shutdown ?? {};
+    const { stdinMs = STDIO_TIMES.stdinMs, termMs = STDIO_TIMES.termMs } = this.#options.shutdown ?? {};
     link.writer.shut();
     const stopped = link.server.stop({ stdinMs, termMs });
     if (ending.by === "server") {

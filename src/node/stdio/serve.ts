@@ -12,8 +12,7 @@ export interface ChannelServer {
 }
 
 /** Options of {@link serveStdio}. */
-export interface ServeStdioOptions
-  extends Pick<StdioServerOptions, "maxLineBytes" | "maxUnwrittenBytes" | "maxBehindBytes" | "drainMs"> {
+export interface ServeStdioOptions extends Pick<StdioServerOptions, "limits" | "drainMs"> {
   /**
    * True to reserve stdout for the protocol. Text that other code writes there goes to stderr.
    * @default true
@@ -54,9 +53,11 @@ export async function serveStdio(server: ChannelServer, options: ServeStdioOptio
   if (typeof server?.accept !== "function")
     throw new DefinitionError("serveStdio needs a server, such as an McpServer");
   assertOptions("serveStdio", options, OPTIONS);
-  const { guardStdout: guards, signals, watchParent, ...limits } = options;
+  const { guardStdout: guards, signals, watchParent, ...channelOptions } = options;
   const guard = guards === false ? undefined : guardStdout();
-  const channel = createStdioServerChannel(guard === undefined ? limits : { ...limits, write: guard.write });
+  const channel = createStdioServerChannel(
+    guard === undefined ? channelOptions : { ...channelOptions, write: guard.write },
+  );
   const stopListening: (() => void)[] = [];
   try {
     const connection = await server.accept(channel);

@@ -3,8 +3,8 @@ import { settlesWithin } from "../../call/abortable.js";
 import { ConnectionError, McpError, type ProtocolError } from "../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../protocol/jsonrpc/channel.js";
 import { LineDecoder } from "../../protocol/jsonrpc/lines.js";
-import { assertOptions, type Known } from "../../protocol/known-options.js";
-import { STDIO_LIMITS } from "../limits.js";
+import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
+import { STDIO_TIMES } from "../limits.js";
 import { FrameWriter, refusal, tooFarBehind, type WriteLine } from "./frame-writer.js";
 
 /** Options of {@link createStdioServerChannel}. */
@@ -21,21 +21,8 @@ export interface StdioServerOptions {
   readonly output?: Writable;
   /** Writes to `output` instead of its own `write`. `guardStdout` returns such a function. */
   readonly write?: WriteLine;
-  /**
-   * Maximum length of a line in bytes.
-   * @default 32 MiB
-   */
-  readonly maxLineBytes?: number;
-  /**
-   * Maximum amount of unwritten data. Beyond it, no input is read.
-   * @default 16 MiB
-   */
-  readonly maxUnwrittenBytes?: number;
-  /**
-   * Maximum amount of unwritten data. A frame that is sent beyond it ends the channel.
-   * @default 256 MiB
-   */
-  readonly maxBehindBytes?: number;
+  /** Limits on what the client can make this process hold. Each limit has a default. */
+  readonly limits?: Optional<StdioServerLimits> | undefined;
   /**
    * Time that closing waits for the peer to read the data that was sent.
    * @default 2000
@@ -43,13 +30,36 @@ export interface StdioServerOptions {
   readonly drainMs?: number;
 }
 
-export const STDIO_LIMIT_OPTIONS: Known<
-  Pick<StdioServerOptions, "maxLineBytes" | "maxUnwrittenBytes" | "maxBehindBytes" | "drainMs">
-> = {
-  maxLineBytes: "number",
-  maxUnwrittenBytes: "number",
-  maxBehindBytes: "number",
-  drainMs: "number",
+/** Limits of a server's end of stdio. */
+export interface StdioServerLimits {
+  /**
+   * Maximum length of a line in bytes.
+   * @default 32 MiB
+   */
+  readonly maxLineBytes: number;
+  /**
+   * Maximum amount of unwritten data. Beyond it, no input is read.
+   * @default 16 MiB
+   */
+  readonly maxUnwrittenBytes: number;
+  /**
+   * Maximum amount of unwritten data. A frame that is sent beyond it ends the channel.
+   * @default 256 MiB
+   */
+  readonly maxBehindBytes: number;
+}
+
+const MIB = 1024 * 1024;
+
+export const STDIO_SERVER_LIMITS: StdioServerLimits = {
+  maxLineBytes: 32 * MIB,
+  maxUnwrittenBytes: 16 * MIB,
+  maxBehindBytes: 256 * MIB,
+};
+
+export const STDIO_LIMIT_OPTIONS: Known<Pick<StdioServerOptions, "limits" | "drainMs">> = {
+  limits: STDIO_SERVER_LIMITS,
+  drainMs: "ms",
 };
 
 const OPTIONS: Known<StdioServerOptions> = {
@@ -77,8 +87,7 @@ class StdioServerChannel implements Channel {
   readonly #writer: FrameWriter;
   readonly #decoder: LineDecoder;
   readonly #drainMs: number;
-  readonly #maxUnwrittenBytes: number;
-  readonly #maxBehindBytes: number;
+  readonly #limits: StdioServerLimits;
   #events: ChannelEvents | undefined;
   #opened = false;
   #behind = false;
@@ -87,9 +96,8 @@ class StdioServerChannel implements Channel {
   constructor(options: StdioServerOptions) {
     this.#input = options.input ?? process.stdin;
     this.#output = options.output ?? process.stdout;
-    this.#drainMs = options.drainMs ?? STDIO_LIMITS.drainMs;
-    this.#maxUnwrittenBytes = options.maxUnwrittenBytes ?? STDIO_LIMITS.maxUnwrittenBytes;
-    this.#maxBehindBytes = options.maxBehindBytes ?? STDIO_LIMITS.maxBehindBytes;
+    this.#drainMs = options.drainMs ?? STDIO_TIMES.drainMs;
+    this.#limits = withDefaults(options.limits, STDIO_SERVER_LIMITS);
     this.#writer = new FrameWriter(this.#output, (cause) => this.#lose("output", cause), options.write);
     this.#decoder = new LineDecoder(
       {
@@ -99,7 +107,7 @@ class StdioServerChannel implements Channel {
         onProblem: (problem) => this.#events?.onProblem(problem),
         onOverflow: (problem) => this.#overflow(problem),
       },
-      { maxLineBytes: options.maxLineBytes ?? STDIO_LIMITS.maxLineBytes },
+      this.#limits,
     );
   }
 
@@ -121,9 +129,9 @@ class StdioServerChannel implements Channel {
       );
     }
     const waiting = this.#writer.waitingBytes;
-    if (waiting > this.#maxBehindBytes && this.#closing === undefined) return this.#giveUp(waiting);
+    if (waiting > this.#limits.maxBehindBytes && this.#closing === undefined) return this.#giveUp(waiting);
     const room = this.#writer.send(text);
-    if (room !== undefined && !this.#behind && this.#output.writableLength > this.#maxUnwrittenBytes) {
+    if (room !== undefined && !this.#behind && this.#output.writableLength > this.#limits.maxUnwrittenBytes) {
       this.#holdInput(room);
     }
     return room;
@@ -138,7 +146,7 @@ class StdioServerChannel implements Channel {
   }
 
   #giveUp(waiting: number): Promise<never> {
-    const reason = tooFarBehind("client", waiting, this.#maxBehindBytes);
+    const reason = tooFarBehind("client", waiting, this.#limits.maxBehindBytes);
     this.#closeAtOnce(reason);
     return refusal(reason);
   }

@@ -112,8 +112,6 @@ export class Registry {
 
   constructor(options: ServerOptions, server: { readonly changes: ChangeBus }, running: RunningToolOptions) {
     const { pageSize, cache = {}, capabilities } = options;
-    if (pageSize !== undefined && !(pageSize >= 1))
-      throw new DefinitionError(`pageSize must be a number of 1 or more, got ${pageSize}`);
     this.tools = new Catalogue("tool", "tools", pageSize);
     this.prompts = new Catalogue("prompt", "prompts", pageSize);
     this.resources = new Catalogue("resource", "resources", pageSize);

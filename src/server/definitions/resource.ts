@@ -56,7 +56,7 @@ export const RESOURCE_OPTIONS: Known<ResourceOptions> = {
   ...LISTED_OPTIONS,
   name: "string",
   mimeType: "string",
-  size: "number",
+  size: "count",
   annotations: [{ object: "any" }],
   variables: "any",
   unsafePaths: [{ boolean: "any", array: "string" }],

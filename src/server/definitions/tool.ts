@@ -85,10 +85,10 @@ const TASK_SUPPORT: readonly TaskSupport[] = ["optional", "required"];
 
 const TOOL_TASK: Known<ToolTaskOptions> = {
   support: [{ string: TASK_SUPPORT }],
-  promoteAfterMs: "number",
+  promoteAfterMs: "ms",
   restartable: "boolean",
-  attempts: "number",
-  ttlMs: [{ number: "any", null: "any" }],
+  attempts: "positive",
+  ttlMs: [{ number: "positive limit", null: "any" }],
 };
 
 export const TOOL_OPTIONS: Known<AnyToolOptions> = {
@@ -103,9 +103,9 @@ export const TOOL_OPTIONS: Known<AnyToolOptions> = {
     openWorldHint: "boolean",
   },
   task: [{ string: TASK_SUPPORT, object: TOOL_TASK }],
-  timeoutMs: "any",
-  concurrency: "any",
-  maxWaiting: "any",
+  timeoutMs: "period",
+  concurrency: "positive",
+  maxWaiting: "limit",
   validator: "object",
 };
 
@@ -198,9 +198,8 @@ export class RegisteredTool {
     const where = `tool "${name}"`;
     const { input, output, timeoutMs, concurrency, maxWaiting, validator = running.validator } = options;
     adviseOnName(name, running.warn);
-    assertLimit(where, "timeoutMs", timeoutMs);
-    assertLimit(where, "concurrency", concurrency);
-    assertMaxWaiting(where, maxWaiting, concurrency);
+    if (maxWaiting !== undefined && concurrency === undefined)
+      throw new DefinitionError(`${where}: maxWaiting requires concurrency`);
     this.#input = input === undefined ? undefined : compileSchema(input, `${where} input`, "input", validator);
     this.#output = output === undefined ? undefined : compileSchema(output, `${where} output`, "output", validator);
     if ((timeoutMs ?? concurrency) !== undefined)
@@ -346,18 +345,6 @@ function parseNothing(args: object): ParseOutcome {
 function adviseOnName(name: string, warn: (message: string) => void): void {
   if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return;
   warn(`tool "${name}": some hosts refuse this name; use 1 to 128 of A-Z a-z 0-9 _ - .`);
-}
-
-function assertLimit(where: string, option: string, limit: number | undefined): void {
-  if (limit === undefined || (Number.isSafeInteger(limit) && limit > 0)) return;
-  throw new DefinitionError(`${where}: ${option} must be a whole number above 0, got ${limit}`);
-}
-
-function assertMaxWaiting(where: string, max: number | undefined, concurrency: number | undefined): void {
-  if (max === undefined) return;
-  if (concurrency === undefined) throw new DefinitionError(`${where}: maxWaiting requires concurrency`);
-  if (max !== Number.POSITIVE_INFINITY && !(Number.isSafeInteger(max) && max >= 0))
-    throw new DefinitionError(`${where}: maxWaiting must be a whole number of 0 or more, or Infinity, got ${max}`);
 }
 
 function toListing(

@@ -75,7 +75,7 @@ export const SKILLS_OPTIONS: Known<SkillsOptions> = {
   listed: "function",
   directories: "boolean",
   strict: "boolean",
-  pageSize: "number",
+  pageSize: "positive",
   cache: CACHE_HINTS,
   onProblem: "function",
   limits: SKILLS_LIMITS,

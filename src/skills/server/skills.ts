@@ -51,7 +51,6 @@ export class SkillsExtension extends ServerExtension {
     assertCacheHints("skills cache", cache);
     if (!isScheme(scheme))
       throw new DefinitionError(`skills: scheme must be a URI scheme, got ${JSON.stringify(scheme)}`);
-    if (!(pageSize >= 1)) throw new DefinitionError(`skills: pageSize must be a number of 1 or more, got ${pageSize}`);
     this.#options = options;
     this.#limits = withDefaults(options.limits, SKILLS_LIMITS);
     this.#scheme = scheme;

@@ -91,11 +91,11 @@ export const TASKS_CLIENT_LIMITS: TasksClientLimits = {
 export type ResolvedOptions = Required<Omit<TasksClientOptions, "limits">> & { readonly limits: TasksClientLimits };
 
 const TASKS_CLIENT_OPTIONS: Known<TasksClientOptions> = {
-  pollMs: "number",
-  minPollMs: "number",
+  pollMs: "ms",
+  minPollMs: "ms",
   notifications: "boolean",
   experimental: "boolean",
-  ttlMs: "number",
+  ttlMs: "ms",
   receive: "boolean",
   limits: TASKS_CLIENT_LIMITS,
 };

@@ -11,7 +11,6 @@ import { CANCEL_TASK, GET_TASK, TASK_CHANGED, TASKS_EXTENSION, UPDATE_TASK } fro
 import { AugmentedTasks } from "./augmented.js";
 import {
   assertLimits,
-  assertTtl,
   TASKS_LIMITS,
   TASKS_OPTIONS,
   type TaskMode,
@@ -54,12 +53,7 @@ export class TasksExtension extends ServerExtension {
   constructor(options: TasksOptions) {
     super({ id: TASKS_EXTENSION, results: { task: "tools/call" } });
     assertOptions("tasks", options, TASKS_OPTIONS);
-    assertTtl("tasks", options.ttlMs);
-    const { pollIntervalMs = POLL_MS, whenFull = "run" } = options;
-    if (whenFull !== "refuse" && whenFull !== "run")
-      throw new DefinitionError(`tasks: whenFull must be "refuse" or "run", got ${JSON.stringify(whenFull)}`);
-    if (!(Number.isSafeInteger(pollIntervalMs) && pollIntervalMs > 0))
-      throw new DefinitionError(`tasks: pollIntervalMs must be a whole number above 0, got ${pollIntervalMs}`);
+    const { pollIntervalMs = POLL_MS } = options;
     this.#options = options;
     this.#limits = withDefaults(options.limits, TASKS_LIMITS);
     assertLimits(this.#limits);
@@ -225,7 +219,7 @@ export class TasksExtension extends ServerExtension {
     if (options?.task === undefined) return undefined;
     let mode = this.#modes.get(options);
     if (mode === undefined) {
-      mode = toMode(name as string, options.task, this.#options);
+      mode = toMode(options.task, this.#options);
       this.#modes.set(options, mode);
     }
     return mode;

@@ -137,8 +137,8 @@ export function assertLimits({ maxRunning, maxRunningPerPrincipal, leaseMs }: Ta
 export const TASKS_OPTIONS: Known<TasksOptions> = {
   cluster: "object",
   work: "boolean",
-  pollIntervalMs: "number",
-  ttlMs: [{ number: "any", null: "any" }],
+  pollIntervalMs: "positive",
+  ttlMs: [{ number: "positive limit", null: "any" }],
   whenFull: [{ string: ["refuse", "run"] }],
   requireName: "boolean",
   limits: TASKS_LIMITS,
@@ -158,27 +158,16 @@ const ATTEMPTS = 3;
 const DAY_MS = 86_400_000;
 
 /** Returns the way in which a tool runs as a task. */
-export function toMode(tool: string, task: ToolTask, defaults: Pick<TasksOptions, "ttlMs">): TaskMode {
-  const where = `tool "${tool}": task`;
+export function toMode(task: ToolTask, defaults: Pick<TasksOptions, "ttlMs">): TaskMode {
   const options = typeof task === "string" ? { support: task } : task;
   const { support = "optional", promoteAfterMs, restartable = false, attempts = ATTEMPTS } = options;
-  if (support !== "optional" && support !== "required")
-    throw new DefinitionError(`${where}: support must be "optional" or "required", got ${JSON.stringify(support)}`);
-  if (promoteAfterMs !== undefined && !(promoteAfterMs >= 0))
-    throw new DefinitionError(`${where}: promoteAfterMs must be a number of 0 or more, got ${promoteAfterMs}`);
-  if (!(Number.isSafeInteger(attempts) && attempts >= 1))
-    throw new DefinitionError(`${where}: attempts must be a whole number of 1 or more, got ${attempts}`);
-  const ttlMs = assertTtl(where, options.ttlMs === undefined ? defaults.ttlMs : options.ttlMs);
+  const ttlMs = toLife(options.ttlMs === undefined ? defaults.ttlMs : options.ttlMs);
   return { support, promoteAfterMs, restartable, attempts, ttlMs };
 }
 
 /** Returns the life of a task. Infinity means the same as null. */
-export function assertTtl(where: string, ttlMs: number | null = DAY_MS): number | null {
-  if (ttlMs === null || ttlMs === Number.POSITIVE_INFINITY) return null;
-  if (Number.isSafeInteger(ttlMs) && ttlMs > 0) return ttlMs;
-  throw new DefinitionError(
-    `${where}: ttlMs must be a whole number of milliseconds above 0, or null for no end, got ${ttlMs}`,
-  );
+function toLife(ttlMs: number | null = DAY_MS): number | null {
+  return ttlMs === Number.POSITIVE_INFINITY ? null : ttlMs;
 }
 
 /** Returns the time of day. */

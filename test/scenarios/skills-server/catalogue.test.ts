@@ -88,7 +88,7 @@ proves("skills:format:skill-md", {}, "a skill in code is refused when it is defi
   for (const [skill, text] of refusals) throws(() => skills(skill as AnySkill), text);
   throws(() => skills(good, { scheme: "a b" }), /scheme must be a URI scheme, got "a b"/);
   throws(() => skills(good, { prefix: "/a" }), /prefix must be a path such as "acme\/billing", got "\/a"/);
-  throws(() => skills(good, { pageSize: 0 }), /pageSize must be a number of 1 or more/);
+  throws(() => skills(good, { pageSize: 0 }), /pageSize must be a whole number of 1 or more/);
   throws(() => skills(good, { strickt: true } as SkillsOptions), /unknown option strickt; did you mean strict/);
 });
 

@@ -64,7 +64,7 @@ verifies(
       ran++;
       return "x".repeat(100_000);
     });
-    await server.accept(createStdioServerChannel({ input, output, maxUnwrittenBytes: 1_000_000 }));
+    await server.accept(createStdioServerChannel({ input, output, limits: { maxUnwrittenBytes: 1_000_000 } }));
     t.after(() => server.close());
     const clientInfo = { name: "raw", version: "1.0.0" };
     const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };

@@ -223,7 +223,6 @@ verifies("tasks-ext:fields:durations", modernWires, async (world, t) => {
     .tool("short", { task: { ttlMs: 5_000 } }, () => "x")
     .tool("endless", { task: { ttlMs: null } }, () => "x")
     .tool("infinite", { task: { ttlMs: Number.POSITIVE_INFINITY } }, () => "x")
-    .tool("part", { task: { ttlMs: 1.5 } }, () => "x")
     .extend(tasks({ pollIntervalMs: 250 }));
   const client = await taskClient(world, server, t);
   for (const [name, ttlMs] of [
@@ -239,7 +238,14 @@ verifies("tasks-ext:fields:durations", modernWires, async (world, t) => {
       equal("ttl" in seen || "pollInterval" in seen, false);
     }
   }
-  equal((await client.call("part")).error?.code, -32603);
+  for (const task of [
+    { ttlMs: 1.5 },
+    { ttlMs: 0 },
+    { attempts: -1 },
+    { attempts: 1.5 },
+    { promoteAfterMs: Number.NaN },
+  ])
+    throws(() => server.tool("wrong", { task }, () => "x"), /tool "wrong": task\.\w+ must be a /, JSON.stringify(task));
 });
 
 proves(

@@ -107,6 +107,15 @@ describe("an option that does not exist is refused where it is written", () => {
       () => client.readResource("a://b/{c}", { variables: { c: "d" }, ...wrong }),
       /^resources\/read: unknown option/,
     );
+    const ms = "must be a number of 0 or more, or Infinity for no limit, got";
+    for (const [options, problem] of [
+      [{ timeoutMs: "5" }, "timeoutMs must be of type number, got string"],
+      [{ timeoutMs: -1 }, `timeoutMs ${ms} -1`],
+      [{ deadlineMs: Number.NaN }, `deadlineMs ${ms} NaN`],
+      [{ signal: null }, "signal must be of type object, got null"],
+      [{ onProgress: {} }, "onProgress must be of type function, got object"],
+    ] as const)
+      await rejects(call(options), `tools/call: ${problem}`);
     const all = { signal: undefined, timeoutMs: 500, deadlineMs: 500, onProgress: undefined, id: "a", meta: {} };
     equal((await client.callTool("a", {}, { ...all, cache: "use", input: "auto", tool: undefined })).text, "done");
     equal((await client.readResource("a://b/{c}", { variables: { c: "d" } })).contents.length, 1);
@@ -365,8 +374,8 @@ describe("an option of a wrong kind is refused where it is written", () => {
       [{ versions: "2026-07-28" }, "McpServer: versions must be of type array, got string"],
       [{ onError: console }, "McpServer: onError must be of type function, got object"],
       [{ limits: 5 }, "McpServer: limits must be of type object, got number"],
-      [{ limits: { maxCalls: "5" } }, /^McpServer: limits\.maxCalls must be a number/],
-      [{ limits: { maxCalls: null } }, /^McpServer: limits\.maxCalls must be a number/],
+      [{ limits: { maxCalls: "5" } }, /^McpServer: limits\.maxCalls must be a whole number/],
+      [{ limits: { maxCalls: null } }, /^McpServer: limits\.maxCalls must be a whole number/],
       [{ http: null }, "McpServer: http must be of type object, got null"],
       [{ http: { gate: {} } }, "McpServer: http.gate must be of type function, got object"],
       [{ http: { allowedHosts: "example.com" } }, 'http.allowedHosts must be an array of strings, "*" or false'],
@@ -378,7 +387,9 @@ describe("an option of a wrong kind is refused where it is written", () => {
       ],
       [{ capabilities: [] }, "McpServer: capabilities must be of type object, got array"],
       [{ pageSize: "10" }, "McpServer: pageSize must be of type number, got string"],
-      [{ pageSize: 0 }, "pageSize must be a number of 1 or more, got 0"],
+      [{ rateLimit: {} }, "McpServer: rateLimit.burst is missing"],
+      [{ rateLimit: { burst: -1 } }, "McpServer: rateLimit.burst must be a whole number of 1 or more, got -1"],
+      [{ pageSize: 0 }, "McpServer: pageSize must be a whole number of 1 or more, got 0"],
     ];
     for (const [options, message] of wrong) refuses(() => build(options), message);
     build({ stateKeys: [{ id: "a", secret }], versions: undefined, http: undefined, limits: {} });

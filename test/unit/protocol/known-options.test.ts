@@ -11,7 +11,10 @@ interface Options {
   readonly clients?: readonly { readonly id: string }[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly rules?: { readonly [name: string]: { readonly ttlMs?: number } };
-  readonly limits?: { readonly maxCalls?: number };
+  readonly limits?: { readonly maxCalls?: number; readonly share?: number; readonly idleMs?: number };
+  readonly pollMs?: number;
+  readonly workers?: number;
+  readonly items?: number;
   readonly clock?: { now(): number };
   readonly ttlMs?: number | null;
 }
@@ -19,15 +22,18 @@ interface Options {
 const OPTIONS: Known<Options> = {
   name: "string",
   mode: [{ string: ["fast", "safe"] }],
-  size: "number",
+  size: "count",
   guard: { scopes: [{ array: "string", function: "any" }, "some"], strict: "boolean" },
-  cache: [{ boolean: "any", object: { ttlMs: "number" } }],
+  cache: [{ boolean: "any", object: { ttlMs: "ms" } }],
   clients: [{ array: { id: [{ string: "any" }, "required"] } }],
   headers: [{ map: "string" }],
-  rules: [{ map: { ttlMs: "number" } }],
-  limits: { maxCalls: 5 },
+  rules: [{ map: { ttlMs: "ms" } }],
+  limits: { maxCalls: 5, share: 0.5, idleMs: 1000 },
+  pollMs: "period",
+  workers: "positive",
+  items: "limit",
   clock: "object",
-  ttlMs: [{ number: "any", null: "any" }],
+  ttlMs: [{ number: "positive limit", null: "any" }],
 };
 
 const check = (options: unknown) => () => assertOptions("f", options, OPTIONS, { seconds: "ttlMs" });
@@ -44,7 +50,8 @@ describe("options are compared with their description", () => {
         guard: { scopes: () => [] },
         cache: { ttlMs: 0 },
         mode: "safe",
-        limits: { maxCalls: Number.POSITIVE_INFINITY },
+        limits: { maxCalls: Number.POSITIVE_INFINITY, share: 0.1, idleMs: 0.5 },
+        ...{ pollMs: 0.5, workers: 1, items: Number.POSITIVE_INFINITY, size: 0 },
       },
       { clock: { now: () => 0, more: 1 }, ttlMs: null, clients: [] },
     ])
@@ -57,7 +64,15 @@ describe("options are compared with their description", () => {
     refuses({ colour: undefined }, "f: unknown option colour");
     refuses({ seconds: 5 }, "f: unknown option seconds; use ttlMs");
     refuses({ name: 5 }, "f: name must be of type string, got number");
-    refuses({ size: Number.NaN }, "f: size must be of type number, got NaN");
+    for (const size of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY])
+      refuses({ size }, `f: size must be a whole number of 0 or more, got ${size}`);
+    for (const ttlMs of [0, 0.5, Number.NaN])
+      refuses({ ttlMs }, `f: ttlMs must be a whole number of 1 or more, or Infinity for no limit, got ${ttlMs}`);
+    refuses({ cache: { ttlMs: -1 } }, "f: cache.ttlMs must be a number of 0 or more, or Infinity for no limit, got -1");
+    for (const pollMs of [0, Number.POSITIVE_INFINITY])
+      refuses({ pollMs }, `f: pollMs must be a number above 0, got ${pollMs}`);
+    refuses({ workers: 0 }, "f: workers must be a whole number of 1 or more, got 0");
+    refuses({ items: 1.5 }, "f: items must be a whole number of 0 or more, or Infinity for no limit, got 1.5");
     refuses({ mode: "safer" }, 'f: mode must be "fast" or "safe", got "safer"');
     refuses({ guard: { scope: ["a"] } }, "f: guard: unknown option scope; did you mean scopes?");
     refuses({ guard: {} }, "f: guard.scopes is missing");
@@ -72,8 +87,8 @@ describe("options are compared with their description", () => {
     refuses({ headers: { a: 5 } }, "f: headers.a must be of type string, got number");
     refuses({ headers: [] }, "f: headers must be of type object, got array");
     refuses({ rules: { a: { ttl: 5 } } }, "f: rules.a: unknown option ttl; did you mean ttlMs?");
-    const rule = "must be a number of 0 or more, or Infinity for no limit, got";
-    for (const wrong of [-1, Number.NaN, "5", null])
+    const rule = "must be a whole number of 0 or more, or Infinity for no limit, got";
+    for (const wrong of [-1, 0.5, Number.NaN, "5", null])
       refuses({ limits: { maxCalls: wrong } }, `f: limits.maxCalls ${rule} ${String(wrong)}`);
     refuses({ ttlMs: "1" }, "f: ttlMs must be of type number or null, got string");
   });

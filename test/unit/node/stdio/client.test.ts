@@ -102,7 +102,7 @@ describe("stdio client channel: frames", { timeout: 60_000 }, () => {
   });
 
   test("reports an oversized line and ends the channel", async () => {
-    const channel = run("echo", [], { maxLineBytes: 10 });
+    const channel = run("echo", [], { limits: { maxLineBytes: 10 } });
     const log = await ChannelLog.open(channel);
     channel.send("x".repeat(10));
     channel.send("x".repeat(11));

@@ -14,7 +14,7 @@ class StuckOutput extends Writable {
 
 test("a server gives up a client that is too far behind, and says which limit that is", async () => {
   const [input, output] = [new PassThrough(), new StuckOutput()];
-  const channel = createStdioServerChannel({ input, output, maxBehindBytes: 10_000, drainMs: 1 });
+  const channel = createStdioServerChannel({ input, output, limits: { maxBehindBytes: 10_000 }, drainMs: 1 });
   const log = await ChannelLog.open(channel);
   // One frame may be longer than the limit: it is what waits already that counts.
   void channel.send("x".repeat(20_000));
@@ -28,7 +28,7 @@ test("a server gives up a client that is too far behind, and says which limit th
 
 test("exactly as many bytes may wait for a client as the limit says", async () => {
   const [input, output] = [new PassThrough(), new StuckOutput()];
-  const channel = createStdioServerChannel({ input, output, maxBehindBytes: 10_000, drainMs: 1 });
+  const channel = createStdioServerChannel({ input, output, limits: { maxBehindBytes: 10_000 }, drainMs: 1 });
   const log = await ChannelLog.open(channel);
   void channel.send("x".repeat(9_999));
   equal(output.writableLength, 10_000);
@@ -49,7 +49,7 @@ test("what a server sends by itself is bounded, too, where the client does not r
     }
   });
   t.after(() => server.close());
-  const channel = createStdioServerChannel({ input, output, maxBehindBytes: 50_000, drainMs: 1 });
+  const channel = createStdioServerChannel({ input, output, limits: { maxBehindBytes: 50_000 }, drainMs: 1 });
   const connection = await server.accept(channel);
   const _meta = {
     progressToken: 1,
@@ -68,7 +68,7 @@ test("a client refuses calls to a server that is too far behind, until that read
     ...child("deaf"),
     stderr: "ignore",
     shutdown: NEVER,
-    maxBehindBytes: 1e6,
+    limits: { maxBehindBytes: 1e6 },
   });
   const log = await ChannelLog.open(channel);
   await log.received(1);
@@ -100,8 +100,8 @@ const talkative = (lines: number, text: string) => ({
 test("of what a server says on stderr, as many lines and characters are kept as the options say", async () => {
   for (const [limits, kept] of [
     [{}, 50],
-    [{ maxStderrLines: 3 }, 3],
-    [{ maxStderrChars: 100 }, 1],
+    [{ limits: { maxStderrLines: 3 } }, 3],
+    [{ limits: { maxStderrChars: 100 } }, 1],
   ] as const) {
     const target = { ...talkative(100, "word ".repeat(10)), stderr: () => {}, ...limits };
     await rejects(connect(target), (error) => {
@@ -114,7 +114,11 @@ test("of what a server says on stderr, as many lines and characters are kept as 
 });
 
 test("text on stderr that nobody reads is dropped beyond the limit", async () => {
-  const options = { ...talkative(100, "x".repeat(1000)), stderr: "pipe", maxUnreadStderrBytes: 10_000 } as const;
+  const options = {
+    ...talkative(100, "x".repeat(1000)),
+    stderr: "pipe",
+    limits: { maxUnreadStderrBytes: 10_000 },
+  } as const;
   const channel = createStdioClientChannel(options);
   const log = await ChannelLog.open(channel);
   await log.closed;

@@ -93,7 +93,7 @@ test("a call that is cancelled in line makes room for another", async (t) => {
 test("a bound of the line that makes no sense is refused where it is written", () => {
   const define = (options: object) => () => new McpServer(me).tool("t", options, () => "");
   throws(define({ maxWaiting: 1 }), new DefinitionError('tool "t": maxWaiting requires concurrency'));
-  for (const maxWaiting of [-1, 0.5, Number.NaN, "1"]) {
+  for (const maxWaiting of [-1, 0.5, Number.NaN]) {
     throws(define({ concurrency: 1, maxWaiting }), /maxWaiting must be a whole number of 0 or more, or Infinity/);
   }
   for (const maxWaiting of [0, Number.POSITIVE_INFINITY]) define({ concurrency: 1, maxWaiting })();
