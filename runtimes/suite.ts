@@ -1,3 +1,4 @@
+import type { ProtocolVersion } from "bowline/client";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { createHarbour, type Harbour, TIDE } from "./harbour.js";
 
@@ -42,7 +43,7 @@ export async function runSuite(wires: Readonly<Record<string, Open>>): Promise<O
 async function runWire(wire: string, open: Open, version: string): Promise<Outcome[]> {
   const server = createHarbour();
   const options: ClientOptions = {
-    versions: [version],
+    versions: [version as ProtocolVersion],
     onElicit: () => ({ action: "accept", content: { sure: true } }),
   };
   const outcomes: Outcome[] = [];

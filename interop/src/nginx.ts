@@ -68,7 +68,7 @@ async function roll(balancing: Balancing): Promise<void> {
   const nginx = await Nginx.start(await prepareNginx(), balancing, [await Replica.start(), await Replica.start()]);
   const clients: Client[] = [];
   try {
-    for (const era of ["modern", "legacy"]) clients.push(await connect(nginx.url, { era }));
+    for (const era of ["modern", "legacy"] as const) clients.push(await connect(nginx.url, { era }));
     const load = new Load(clients);
     for (let drain = 0; drain < DRAINS; drain++) await nginx.replace(drain % 2);
     await load.stop();

@@ -1,4 +1,5 @@
 import { AuthError, type AuthStore, oauth } from "bowline/auth/client";
+import type { ProtocolVersion } from "bowline/client";
 import { connect } from "bowline/client";
 import { check, ERAS, equal, type Outcome } from "../suite.js";
 
@@ -25,7 +26,7 @@ const auth = oauth({
 });
 
 async function call(url: string, version: string): Promise<void> {
-  const client = await connect(url, { ...auth, versions: [version] });
+  const client = await connect(url, { ...auth, versions: [version as ProtocolVersion] });
   equal((await client.callTool("echo", { text: "ahoy" })).text, "ahoy");
   await client.close();
 }

@@ -1,6 +1,7 @@
 import type { ClientResult, PriorKnowledge, SavedSession } from "../era/client-era.js";
 import { toCustomResult } from "../era/results.js";
 import { CLOSE_OPTIONS, type CloseOptions } from "../era/transport.js";
+import type { EraName } from "../era/versions.js";
 import { McpError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { assertOptions } from "../protocol/known-options.js";
@@ -74,7 +75,7 @@ export class Client<S extends AnyServer = AnyServer> {
   }
 
   /** Protocol era in use. Undefined after the connection has ended. */
-  get era(): string | undefined {
+  get era(): EraName | undefined {
     return this.#core.calls.connection?.era.name;
   }
 

@@ -8,6 +8,7 @@ import {
 } from "../era/client-era.js";
 import { CLIENT_TIMES } from "../era/client-limits.js";
 import type { TransportTarget } from "../era/transport.js";
+import type { EraName } from "../era/versions.js";
 import { ConnectionError, isVersionList, McpError, RpcError, VersionError } from "../protocol/errors.js";
 import { Attempt } from "./attempt.js";
 import type { ClientOptions } from "./options.js";
@@ -21,15 +22,15 @@ export interface Plan {
 
 /** Remembers the era of a server for the next connection to it. */
 export interface EraMemory {
-  get(server: string): string | undefined;
-  set(server: string, era: string): void;
+  get(server: string): EraName | undefined;
+  set(server: string, era: EraName): void;
 }
 
 /** Maximum number of remembered servers. The least recently connected ones are removed first. */
 const MOST_REMEMBERED = 1000;
 
 export function createEraMemory(): EraMemory {
-  const eras = new Map<string, string>();
+  const eras = new Map<string, EraName>();
   return {
     get: (server) => eras.get(server),
     set(server, era) {
@@ -45,18 +46,18 @@ export function createEraMemory(): EraMemory {
 export function planNegotiation(
   eras: readonly ClientEra[],
   options: ClientOptions,
-  remembered: string | undefined,
+  remembered: EraName | undefined,
 ): Plan {
-  const { version, prior } = options;
-  const wanted = version === undefined ? options.versions : [version];
+  const { prior } = options;
+  const wanted: readonly string[] | undefined = options.versions;
   let steps = eras
     .map((era) => ({ era, versions: era.versions.filter((known) => wanted?.includes(known) ?? true) }))
     .filter(({ versions }) => versions.length > 0);
-  if (steps.length === 0) {
-    const known = eras.flatMap((era) => era.versions).join(", ");
-    const option = version === undefined ? "versions" : "version";
-    const message = `${option}: this client does not support ${wanted?.join(", ")}; choose from ${known}`;
-    throw new McpError("unknown_version", message);
+  const supported: readonly string[] = eras.flatMap((era) => era.versions);
+  const unknown = wanted?.filter((version) => !supported.includes(version)) ?? [];
+  if (unknown.length > 0 || steps.length === 0) {
+    const problem = unknown.length === 0 ? "is empty" : `this client does not support ${unknown.join(", ")}`;
+    throw new McpError("unknown_version", `versions: ${problem}; choose from ${supported.join(", ")}`);
   }
   const only = options.session?.era ?? options.era ?? "auto";
   if (only !== "auto") {
@@ -65,7 +66,7 @@ export function planNegotiation(
       const known = eras.map((era) => era.name).join(", ");
       throw new McpError(
         "unknown_era",
-        `era: ${only} is unknown, or the option version or versions excludes it; choose from ${known}`,
+        `era: ${only} is excluded by versions, or this client lacks it; choose from ${known}`,
       );
     }
   }
@@ -73,14 +74,17 @@ export function planNegotiation(
   if (prior !== undefined && prior !== null) assertPrior(prior, steps);
   // The known era is tried first. The others remain in case the knowledge is outdated.
   steps.sort((a, b) => Number(b.era.name === known) - Number(a.era.name === known));
-  const pinned = version !== undefined;
+  const pinned = wanted?.length === 1;
   if (
     options.strictCapabilities === true &&
     pinned &&
     prior?.discovered === undefined &&
     steps[0]?.era.alwaysAsks === false
   ) {
-    throw new McpError("strict_needs_knowledge", "strictCapabilities requires `prior`, or no `version`");
+    throw new McpError(
+      "strict_needs_knowledge",
+      "strictCapabilities requires `prior`, or no `versions` of one version, which is not negotiated",
+    );
   }
   return { steps, pinned, discovered: prior?.discovered };
 }
@@ -228,7 +232,7 @@ function isDown(wire: TransportTarget): boolean {
 function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["steps"]): void {
   const step = steps.find(({ era }) => era.name === prior.era);
   if (step === undefined)
-    throw new McpError("invalid_prior", `prior.era ${prior.era} is excluded by era, version or versions: omit prior`);
+    throw new McpError("invalid_prior", `prior.era ${prior.era} is excluded by era or versions: omit prior`);
   const { discovered } = prior;
   if (discovered === undefined) return;
   const { supportedVersions: versions, capabilities } = (discovered ?? {}) as {

@@ -12,6 +12,7 @@ import type {
 } from "../era/client-era.js";
 import { CLIENT_LIMITS, type ClientLimits } from "../era/client-limits.js";
 import { RECONNECT_OPTIONS, type ReconnectOptions } from "../era/transport.js";
+import type { ProtocolVersion } from "../era/versions.js";
 import { McpError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
@@ -221,17 +222,15 @@ export interface ClientOptions {
    */
   readonly identify?: boolean;
   /**
-   * Protocol era: `"legacy"`, `"modern"`, or `"auto"` to probe the server.
+   * Protocol era. `"legacy"` connects with a handshake, `"modern"` without one, `"auto"` probes the server.
    * @default "auto"
    */
-  readonly era?: string;
-  /** Protocol version to use, without alternatives. With 2026-07-28, nothing is negotiated. */
-  readonly version?: string;
+  readonly era?: "auto" | "legacy" | "modern" | undefined;
   /**
-   * Allowed protocol versions.
+   * Allowed protocol versions. With 2026-07-28 alone, nothing is negotiated: connecting sends no request.
    * @default all versions
    */
-  readonly versions?: readonly string[];
+  readonly versions?: readonly ProtocolVersion[] | undefined;
   /** Knowledge about this server from an earlier client (`client.prior`), which saves the probe. */
   readonly prior?: PriorKnowledge | null;
   /** Session to continue (`client.session`, or that of a `ResumeToken`) instead of opening one. HTTP only. */
@@ -390,8 +389,7 @@ export const CLIENT_OPTIONS: Known<ClientOptions & { readonly finish: () => void
   ...ANSWER_OPTIONS,
   info: [{ object: "any" }],
   identify: "boolean",
-  era: "string",
-  version: "string",
+  era: [{ string: ["auto", "legacy", "modern"] }],
   versions: [{ array: "string" }],
   prior: "any",
   session: "any",
@@ -436,6 +434,7 @@ const OTHER_NAMES = {
   resetTimeoutOnProgress: "timeoutMs",
   maxEntries: "limits.maxCacheEntries",
   elicitation: "onElicit or onElicitUrl",
+  version: "versions: [version]",
 };
 
 /** Throws for invalid options of a client, or of something that contains them. */

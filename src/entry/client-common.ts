@@ -80,6 +80,7 @@ export type {
 } from "../era/client-era.js";
 export type { ClientLimits } from "../era/client-limits.js";
 export type { CloseOptions, ReconnectOptions } from "../era/transport.js";
+export type { EraName, ProtocolVersion } from "../era/versions.js";
 export { toolChoiceOf } from "../protocol/sampling-rules.js";
 export type { TemplateValue } from "../protocol/uri-expand.js";
 export type { Change } from "../store/change-bus.js";

@@ -16,6 +16,7 @@ import type {
 import type { Change } from "../store/change-bus.js";
 import type { ClientLimits } from "./client-limits.js";
 import type { CloseOptions, TransportTarget } from "./transport.js";
+import type { EraName } from "./versions.js";
 
 /** Reports the progress of a request to the peer, if the peer requested progress. */
 export type ReportProgress = (progress: number, total?: number, message?: string) => void | Promise<void>;
@@ -100,7 +101,7 @@ export interface ConnectionCall {
  * Session that another client may continue, as JSON. Anyone who has it can act as this client, so treat it as a secret.
  */
 export interface SavedSession {
-  readonly era: string;
+  readonly era: EraName;
   readonly id: string;
   /** Result of `initialize`. */
   readonly initialized: ClientResult;
@@ -166,7 +167,7 @@ export interface Connection {
 
 /** Knowledge about a server, as JSON, for the next connection. */
 export interface PriorKnowledge {
-  readonly era: string;
+  readonly era: EraName;
   /** Result of `server/discover`. Modern only. */
   readonly discovered?: ClientResult | undefined;
 }
@@ -194,7 +195,7 @@ export interface OpenOptions {
 
 /** Protocol era on the client. The object has no state and is shared. */
 export interface ClientEra {
-  readonly name: string;
+  readonly name: EraName;
   readonly versions: readonly string[];
   /** True if results of the method carry cache hints. */
   isCacheable(method: string): boolean;

@@ -41,6 +41,7 @@ import type { ServerLimits } from "./server-limits.js";
 import type { SsePaths } from "./sse-paths.js";
 import type { Steps } from "./steps.js";
 import type { UrlElicitations } from "./url-elicitations.js";
+import type { EraName } from "./versions.js";
 
 /** Description of the client that made a call. */
 export interface ClientDescription {
@@ -386,7 +387,7 @@ export type AcceptChannel = (era: ServerEra, channel: Channel, origin: () => Cal
 
 /** Era that a server offers: the data that is needed before a client uses it. `load` returns the rest. */
 export interface OfferedEra {
-  readonly name: string;
+  readonly name: EraName;
   readonly versions: readonly string[];
   /** True if the message belongs to this era. */
   claims(message: RpcMessage, header?: HeaderReader): boolean;

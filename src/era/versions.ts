@@ -20,6 +20,12 @@ export const AUGMENTING_VERSION = "2025-11-25";
 /** Protocol versions in which each request is self-contained, newest first. */
 export const STATELESS_VERSIONS = ["2026-07-28"] as const;
 
+/** Protocol version. */
+export type ProtocolVersion = (typeof HANDSHAKE_VERSIONS)[number] | (typeof STATELESS_VERSIONS)[number];
+
+/** Name of an era. Legacy versions have a handshake. In modern ones each request is self-contained. */
+export type EraName = "legacy" | "modern";
+
 export const UNSUPPORTED_VERSION = -32022;
 
 /** Returns the supported versions that an "unsupported version" error names. Returns undefined for other errors. */

@@ -200,10 +200,9 @@ function assertKind(checked: Checked, path: string, value: unknown, kind: AnyKin
     for (const [index, each] of (value as unknown[]).entries())
       assertKind(checked, `${path}[${index}]`, each, form as AnyKind);
   } else if (type !== "object") {
-    if (!(form as unknown[]).includes(value))
-      throw must(
-        `be ${(form as unknown[]).map((word) => JSON.stringify(word)).join(" or ")}, got ${JSON.stringify(value)}`,
-      );
+    const words = form as unknown[];
+    if (!words.includes(value))
+      throw must(`be ${words.map(quoted).join(" or ")}, got ${quoted(value)}${similarTo(value, words)}`);
   } else if (forms.object !== undefined) assertMembers(checked, path, value as object, form as Description);
   else
     for (const [name, each] of Object.entries(value as object))
@@ -246,6 +245,14 @@ function hintFor({ owner, known: all, otherNames }: Checked, path: string, name:
   for (const other of Object.keys(known))
     if (likeness(name, other) >= score) [best, score] = [other, likeness(name, other)];
   return best === undefined ? "" : `; did you mean ${best}?`;
+}
+
+const quoted = (value: unknown) => JSON.stringify(value);
+
+/** Suggests the word that was probably meant. */
+function similarTo(value: unknown, words: readonly unknown[]): string {
+  const found = words.find((word) => likeness(String(value), String(word)) >= DISSIMILAR);
+  return words.length > 2 && found !== undefined ? `; did you mean ${quoted(found)}?` : "";
 }
 
 /** Similarity below which a name is not suggested. */

@@ -12,6 +12,7 @@ import type {
 } from "../era/server-era.js";
 import { SERVER_LIMITS, type ServerLimits } from "../era/server-limits.js";
 import { SSE_PATHS, type SsePaths } from "../era/sse-paths.js";
+import type { ProtocolVersion } from "../era/versions.js";
 import type { HttpGate } from "../http/gate.js";
 import { GUARD_OPTIONS, type GuardOptions } from "../http/guard.js";
 import { defined } from "../protocol/json.js";
@@ -149,7 +150,7 @@ export interface ServerOptions {
    * Supported protocol versions.
    * @default all versions
    */
-  readonly versions?: readonly string[];
+  readonly versions?: readonly ProtocolVersion[] | undefined;
   /** Cache hints for clients, on listings and resources. */
   readonly cache?: ServerCacheOptions;
   readonly capabilities?: {

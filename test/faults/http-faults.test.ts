@@ -174,7 +174,7 @@ describe("an answer that does not come", () => {
     });
     const clock = new FakeClock();
     const url = `http://127.0.0.1:${(tcp.address() as AddressInfo).port}/mcp`;
-    const client = await connect(url, { version: "2026-07-28", clock });
+    const client = await connect(url, { versions: ["2026-07-28"], clock });
     const calls = Array.from({ length: 5 }, () =>
       rejects(client.callTool("t", {}, { deadlineMs: 500 }), { name: "TimeoutError" }),
     );

@@ -4,6 +4,7 @@ import type { ServerResponse } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2 } from "node:http2";
 import { type AddressInfo, connect as connectSocket, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
+import type { EraName } from "bowline/client";
 import { connect } from "bowline/client";
 import { serveHttp, toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
@@ -30,7 +31,7 @@ function writeRequest(socket: Socket, { headers, body }: PlainRequest): void {
   socket.write(`POST /mcp HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${text}`);
 }
 
-async function callOf(era: string, port: number, name: string): Promise<PlainRequest> {
+async function callOf(era: EraName, port: number, name: string): Promise<PlainRequest> {
   const params = { name, arguments: {} };
   if (era === "modern") return modernRequest("tools/call", { params, meta: { progressToken: 1 } });
   const headers = await openSession((request) => askPort(port, request));
@@ -38,7 +39,7 @@ async function callOf(era: string, port: number, name: string): Promise<PlainReq
   return legacy(body, { headers });
 }
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   test(`${era}: a reader that never reads holds no place of a tool for longer than stallMs`, async (t) => {
     const clock = new FakeClock();
     const stalled = gate();
@@ -123,7 +124,7 @@ test("over HTTP/2, an answer that nobody reads is given up and the connection st
   ok(text.includes('"small"'));
 });
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   test(`${era}: the answer waits for a reader that was behind and reads on`, async (t) => {
     const clock = new FakeClock();
     const over = gate();

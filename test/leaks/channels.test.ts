@@ -15,7 +15,7 @@ verifies("protocol:cancel:frees-resources", bareChannels, async (world) => {
   deepEqual((await takeCensus()).resources, empty.resources);
 });
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   const title = "a process of its own holds no more after ten thousand cancelled calls, nor does its client";
   proves("protocol:cancel:frees-resources", { wire: `${era}-stdio` }, title, async () => {
     const empty = await takeCensus();

@@ -188,3 +188,11 @@ test("an era's name is found in code and not in comments", (t) => {
   const code = '// legacy\n/* modern\n 2025-11-25 */\nexport const isLegacy = "https://x"; // modern\n';
   match(only(examinedOf(t, { "server/a.ts": code, "era/b.ts": "export const legacy = 1;" })), /a\.ts:4: "Legacy"/);
 });
+
+test("the option era may name eras, and nothing else in its file", (t) => {
+  const type = 'export interface A {\n  readonly era?: "modern" | undefined;\n}\n';
+  const known = 'const KNOWN = {\n  era: [{ string: ["modern"] }],\n};\n';
+  const files = { "client/options.ts": `${type + known}export const isModern = true;\n` };
+  match(only(examinedOf(t, files)), /options\.ts:7: "Modern"/);
+  match(only(examinedOf(t, { "client/other.ts": type })), /other\.ts:2: "modern"/);
+});

@@ -11,6 +11,7 @@ import {
   oauth,
   type PinnedOAuthOptions,
 } from "bowline/auth/client";
+import type { ProtocolVersion } from "bowline/client";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { modernRequest } from "./modern-request.js";
@@ -87,7 +88,11 @@ export class AuthWorld {
     const versions = era === "modern" ? ["2026-07-28"] : ["2025-11-25"];
     this.#server = new McpServer(
       { name: "guarded", version: "1" },
-      { versions, warnDeprecated: false, http: { allowedHosts: ["mcp.example"], sse: true } },
+      {
+        versions: versions as ProtocolVersion[],
+        warnDeprecated: false,
+        http: { allowedHosts: ["mcp.example"], sse: true },
+      },
     )
       .tool("echo", {}, () => "echo")
       .tool("write", {}, () => "written");

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
+import type { ProtocolVersion } from "bowline/client";
 import { modernServer } from "#src/era/modern/server/era.js";
 import type { ServerEra } from "#src/era/server-era.js";
 import { createNodeExchange } from "#src/node/http/exchange.js";
@@ -33,7 +34,10 @@ const nodes = ENGINE === undefined ? undefined : await import("./nodes/server.js
 export function defineServer(options: ServerOptions = {}, eras: readonly ServerEra[] = [modernServer]): Server {
   const info = { name: "scenario", version: "1.0.0" };
   if (nodes === undefined) return new Server(info, { validator: defaultValidator, ...options }, eras);
-  return new nodes.McpServer(info, { versions: eras.flatMap(({ versions }) => versions), ...options });
+  return new nodes.McpServer(info, {
+    versions: eras.flatMap(({ versions }) => versions as ProtocolVersion[]),
+    ...options,
+  });
 }
 
 /** Serves over a real socket; returns the port. */

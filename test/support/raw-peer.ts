@@ -184,7 +184,7 @@ async function scripted(t: TestContext, era: World["era"], pair: () => [Channel,
                 cacheScope: "private",
               }
             : {
-                protocolVersion: options.version ?? LEGACY_VERSION,
+                protocolVersion: options.versions?.[0] ?? LEGACY_VERSION,
                 capabilities,
                 serverInfo: { name: "scripted", version: "1" },
               },
@@ -312,8 +312,8 @@ export class RawEnd {
 }
 
 /** What makes a client speak this era without asking first. */
-export function speaking(era: Era): { readonly version: string } {
-  return { version: era === "modern" ? "2026-07-28" : "2025-11-25" };
+export function speaking(era: Era): { readonly versions: readonly ["2026-07-28" | "2025-11-25"] } {
+  return { versions: [era === "modern" ? "2026-07-28" : "2025-11-25"] };
 }
 
 /** A request as a flawless client of that era writes it. */

@@ -2,10 +2,7 @@ import { connect as connectBowline } from "bowline/client";
 import { resources } from "../../workload/app.mjs";
 
 export async function connect(wire, target) {
-  const client = await connectBowline(
-    await targetOf(wire, target),
-    wire.modern ? { version: "2026-07-28" } : { era: "legacy" },
-  );
+  const client = await open(await targetOf(wire, target), wire);
   return {
     echo: (text) => client.callTool("echo", { text }),
     list: () => client.listTools(),
@@ -14,6 +11,13 @@ export async function connect(wire, target) {
     progress: (onProgress) => client.callTool("progress", {}, { onProgress }),
     slow: (tag, signal) => client.callTool("slow", { tag }, { signal }),
   };
+}
+
+/** An older build negotiates `versions` with one version, and has the option `version` for none. */
+function open(target, { modern }) {
+  if (!modern) return connectBowline(target, { era: "legacy" });
+  const version = "2026-07-28";
+  return connectBowline(target, { version }).catch(() => connectBowline(target, { versions: [version] }));
 }
 
 async function targetOf(wire, target) {

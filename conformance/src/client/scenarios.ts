@@ -1,3 +1,4 @@
+import type { ProtocolVersion } from "bowline/client";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { authFor } from "./auth.js";
 import { listSkills, refuseSkill } from "./skills.js";
@@ -121,7 +122,11 @@ async function callAllExposed(run: Run): Promise<void> {
 
 /** Connects. Only this version is allowed, but the client still negotiates it, as a host does. */
 function open({ url, version }: Run, options: ClientOptions = {}): Promise<Client> {
-  return connect(url, { info: { name: "bowline-conformance", version: "1.0.0" }, versions: [version], ...options });
+  return connect(url, {
+    info: { name: "bowline-conformance", version: "1.0.0" },
+    versions: [version as ProtocolVersion],
+    ...options,
+  });
 }
 
 async function toolsOf(client: Client) {

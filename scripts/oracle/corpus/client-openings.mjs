@@ -53,10 +53,9 @@ export function clientOpenings() {
     }
   }
   for (const options of [
-    { version: "2025-06-18" },
-    { version: MODERN },
+    { versions: ["2025-06-18"] },
     { versions: ["2025-03-26"] },
-    { version: "1.0" },
+    { versions: ["1.0"] },
     { prior: { era: "legacy" } },
     { prior: { era: "modern", discovered: discovered() } },
     { session: { era: "legacy", id: "s-9", initialized: initialized("2025-11-25") } },

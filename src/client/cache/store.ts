@@ -35,7 +35,7 @@ export interface MemoryCacheOptions {
   readonly maxChars?: number | undefined;
 }
 
-const OPTIONS: Known<MemoryCacheOptions> = { maxEntries: "number", maxChars: "number" };
+const OPTIONS: Known<MemoryCacheOptions> = { maxEntries: "limit", maxChars: "limit" };
 
 /**
  * Stores results in memory, for the option `cache.store` of several clients. Removes the least recently used resources

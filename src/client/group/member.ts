@@ -1,6 +1,7 @@
 import { untilAborted } from "../../call/abortable.js";
 import { type Backoff, backoffMs } from "../../call/backoff.js";
 import type { Clock } from "../../call/clock.js";
+import type { EraName } from "../../era/versions.js";
 import { McpError, ServerUnavailableError, TimeoutError, toError } from "../../protocol/errors.js";
 import type { Known } from "../../protocol/known-options.js";
 import type { Client } from "../client.js";
@@ -12,7 +13,7 @@ export type ServerStatus =
   /** Not used yet, or not since the connection was lost. */
   | { readonly state: "idle" }
   | { readonly state: "connecting" }
-  | { readonly state: "ready"; readonly era: string | undefined; readonly version: string | undefined }
+  | { readonly state: "ready"; readonly era: EraName | undefined; readonly version: string | undefined }
   /** Number of consecutive failures, the last error, and the time until the next attempt. */
   | { readonly state: "failed"; readonly error: Error; readonly failures: number; readonly retryInMs: number }
   | { readonly state: "closed" };

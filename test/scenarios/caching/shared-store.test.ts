@@ -101,13 +101,13 @@ for (const [name, wires] of [
   verifies("caching:client:version-scoped", `seen from ${name}`, wires, async (world) => {
     const { server, seen } = counting();
     const cache = { store: memoryCache(), partition: "p", defaultTtlMs: 60_000 };
-    const eras = world.era === "modern" ? ["modern", "legacy"] : ["legacy", "modern"];
+    const eras = world.era === "modern" ? (["modern", "legacy"] as const) : (["legacy", "modern"] as const);
     for (const era of eras) {
       const client = await world.connect(server, { era, cache });
       for (let n = 0; n < 2; n++) await client.listTools();
     }
     equal(seen.lists, 2);
-    const older = await world.connect(server, { era: "legacy", version: "2025-06-18", cache });
+    const older = await world.connect(server, { era: "legacy", versions: ["2025-06-18"], cache });
     await older.listTools();
     equal(seen.lists, 3);
   });

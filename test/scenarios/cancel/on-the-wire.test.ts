@@ -23,7 +23,7 @@ function waiting() {
   return { server, started, stopped };
 }
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   proves(
     "protocol:cancel:write-started",
     { wire: `${era}-memory` },

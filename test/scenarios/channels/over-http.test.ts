@@ -38,7 +38,7 @@ async function scripted(pieces: (id: unknown, token: unknown) => readonly Uint8A
   const errors: Error[] = [];
   const posted: { id?: unknown; method?: string }[] = [];
   const client = await connect("http://localhost/mcp", {
-    version: "2026-07-28",
+    versions: ["2026-07-28"],
     onElicit: () => ({ action: "accept", content: {} }),
     onError: (error) => void errors.push(error),
     fetch: async (_url, init) => {
@@ -212,7 +212,7 @@ verifies("hosting:context:web-request-headers", eachWire, async ({ connect: dial
 proves("hosting:context:web-request-headers", { wire: "http" }, "the query is part of the address", async () => {
   const server = new McpServer(me).tool("look", {}, (_args, ctx) => String(ctx.url));
   const fetch = (url: URL, init: RequestInit) => server.fetch(new Request(url, init));
-  for (const era of ["modern", "legacy"]) {
+  for (const era of ["modern", "legacy"] as const) {
     const client = await connect("http://localhost/mcp?tenant=1&x=%20", { era, fetch });
     equal((await client.callTool("look")).text, "/mcp?tenant=1&x=%20");
     await client.close();

@@ -59,7 +59,7 @@ proves(
   "after the fallback nothing of the probe is left",
   async (t) => {
     const wires: unknown[] = [];
-    for (const era of ["auto", "legacy"]) {
+    for (const era of ["auto", "legacy"] as const) {
       const { script, connectTo } = await scripted(
         t,
         answerAll(tools, (received) => received.status(400)),
@@ -146,7 +146,7 @@ proves(
 );
 
 proves("client-transport:http:connect-abort", wire, "giving up on connecting closes the request at once", async (t) => {
-  for (const era of ["modern", "legacy"]) {
+  for (const era of ["modern", "legacy"] as const) {
     const abort = new AbortController();
     const { script, connectTo } = await scripted(t, () => {});
     const connecting = connectTo({ era, signal: abort.signal });

@@ -1,6 +1,7 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { once } from "node:events";
 import type { TestContext } from "node:test";
+import type { ProtocolVersion } from "bowline/client";
 import { type ClientOptions, connect, retry } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
@@ -235,7 +236,7 @@ proves(
       seen.add(name);
       r.stream().raw(": here\n\n").cut();
     };
-    const open = (options: ClientOptions) => connect(script.url, { version: "2026-07-28", ...options });
+    const open = (options: ClientOptions) => connect(script.url, { versions: ["2026-07-28"], ...options });
     const plain = await open({});
     await plain.listTools();
     await rejects(plain.callTool("read"), { delivery: "answer_lost", retrySafe: false });
@@ -267,7 +268,7 @@ proves(
     const script = await new HttpScript().start();
     t.after(() => script.stop());
     const clock = new FakeClock();
-    const client = await connect(script.url, { version: "2026-07-28", clock });
+    const client = await connect(script.url, { versions: ["2026-07-28"], clock });
     t.after(() => client.close());
     const open = async () => {
       const watching = client.watch({ toolsListChanged: true }, { relisten: false });
@@ -307,7 +308,7 @@ proves(
   modern,
   "a verdict is handed on, and corrected when it is wrong",
   async (t) => {
-    const make = (versions?: readonly string[]) =>
+    const make = (versions?: readonly ProtocolVersion[]) =>
       new McpServer({ name: "s", version: "1" }, versions === undefined ? {} : { versions }).tool("hi", {}, () => "hi");
     const asked: string[] = [];
     const spy: NonNullable<ClientOptions["fetch"]> = (url, init) => {

@@ -137,11 +137,11 @@ verifies(
   eachWire,
   async ({ connect, era, transport }) => {
     const { server } = counting();
-    const client = await connect(server, era === "modern" ? { version: "2026-07-28" } : {});
+    const client = await connect(server, era === "modern" ? { versions: ["2026-07-28"] } : {});
     const isHttp = transport === "node" || transport === "fetch";
     equal(client.session === undefined, era === "modern" || !isHttp);
     const before = client.wire.frames.length;
-    const session = { era: "legacy", id: "session-0123456789", initialized: {} };
+    const session = { era: "legacy" as const, id: "session-0123456789", initialized: {} };
     const resume = { session, id: 0, lastEventId: "e1" };
     await rejects(client.callTool("count", undefined, { resume }), { code: "cannot_resume" });
     equal(client.wire.frames.length, before);

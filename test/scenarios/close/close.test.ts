@@ -64,7 +64,7 @@ verifies(CLOSED, "by the other side", scriptedServers, async ({ peer, connect: d
   equal(closes.length, 1);
 });
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   proves(CLOSED, { wire: `${era}-stdio` }, "by a process that is killed", async (t) => {
     const program = `
       import { McpServer } from "bowline/server";
@@ -193,7 +193,7 @@ verifies("protocol:close:answers-in-flight", channelWires, async (world) => {
   equal(client.peer.answersTo(1).length, 1);
 });
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   proves("protocol:close:answers-in-flight", { wire: `${era}-memory` }, "a wedged channel", async () => {
     const clock = new FakeClock();
     const entered = gate();

@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import type { ProtocolVersion } from "bowline/client";
 import { isSafeIcon, type LoadedIcon, loadIcon } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { eachWire, legacyChannels, modernChannels } from "../../support/each-wire.js";
@@ -51,7 +52,10 @@ verifies(["icons:old-peers", "icons:roundtrip"], "older versions do not get them
     for (const method of ["tools/list", "prompts/list", "resources/list", "resources/templates/list"]) {
       ok(!JSON.stringify(await client.result(method)).includes("icons"), method);
     }
-    const dialled = await world.connect(decorated(), { version, info: { name: "c", version: "1", icons: [...icons] } });
+    const dialled = await world.connect(decorated(), {
+      versions: [version as ProtocolVersion],
+      info: { name: "c", version: "1", icons: [...icons] },
+    });
     for (const { text } of dialled.wire.frames) ok(!text.includes("icons"));
   }
 });
@@ -69,7 +73,7 @@ for (const version of ["2025-06-18", "2025-11-25"]) {
       version,
       handlers: { "tools/list": () => ({ tools: [{ name: "t", inputSchema: { type: "object" }, icons: odd }] }) },
     });
-    const client = await raw.connect(t, { version });
+    const client = await raw.connect(t, { versions: [version as ProtocolVersion] });
     deepEqual((await client.listTools()).tools[0]?.icons, odd);
   });
 }

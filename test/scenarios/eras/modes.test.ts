@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import type { EraName } from "bowline/client";
 import { ConnectionError, connect, McpError, type PriorKnowledge, RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { legacyWires, modernWires, type World } from "../../support/each-wire.js";
@@ -17,7 +18,7 @@ function harbour() {
 }
 
 verifies("lifecycle:mode:pin-never-handshakes", "no negotiation", modernWires, async ({ connect }: World) => {
-  const client = await connect(harbour(), { era: "auto", version: MODERN });
+  const client = await connect(harbour(), { era: "auto", versions: [MODERN] });
   equal(client.wire.frames.length, 0);
   equal((await client.callTool("t")).text, "x");
   const [first] = client.wire.frames;
@@ -31,7 +32,7 @@ verifies("lifecycle:mode:pin-never-handshakes", "no negotiation", modernWires, a
 
 proves("lifecycle:mode:pin-never-handshakes", wire, "a refusal of an older server is told as it is", async (t) => {
   const script = new ServerScript().legacy().on("tools/list", { error: { code: -32600, message: "not initialized" } });
-  const client = await connect({ channel: script.channel }, { version: MODERN });
+  const client = await connect({ channel: script.channel }, { versions: [MODERN] });
   t.after(() => client.close());
   await rejects(client.listTools(), (error) => error instanceof RpcError && error.rpcCode === -32600);
   deepEqual(script.methods, ["tools/list"]);
@@ -93,7 +94,7 @@ proves("lifecycle:mode:prior-invalid", wire, "knowledge that makes no sense is r
   deepEqual(script.methods, ["server/discover"]);
 });
 
-async function connected(t: TestContext, script: ServerScript, era: string): Promise<string | undefined> {
+async function connected(t: TestContext, script: ServerScript, era: EraName): Promise<string | undefined> {
   const client = await connect({ channel: script.channel }, { prior: { era } });
   t.after(() => client.close());
   return client.era;
@@ -128,7 +129,7 @@ verifies(
   modernWires,
   async ({ connect }: World) => {
     const server = new McpServer(me).tool("t", {}, () => "x").resource("a:b", { name: "r" }, () => "y");
-    const client = await connect(server, { version: MODERN });
+    const client = await connect(server, { versions: [MODERN] });
     equal((await client.callTool("t")).text, "x");
     await client.readResource("a:b");
     await using watch = await client.watch({ toolsListChanged: true });
@@ -148,7 +149,7 @@ function afterProbe(script: ServerScript): unknown[] {
 }
 
 proves("lifecycle:era:fallback-clean", wire, "on a channel nothing of the probe is left", async (t) => {
-  const run = async (era: string) => {
+  const run = async (era: "auto" | EraName) => {
     const script = new ServerScript()
       .legacy()
       .on("tools/list", { result: { tools: [] } })
@@ -205,7 +206,7 @@ for (const [what, says] of Object.entries({
         equal(error.exitCode, 7);
         return true;
       });
-      const pinned = await connect(target, { version: MODERN });
+      const pinned = await connect(target, { versions: [MODERN] });
       t.after(() => pinned.close());
       await rejects(pinned.listTools(), (error) => error instanceof ConnectionError && error.exitCode === 7);
     },

@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import type { TestContext } from "node:test";
+import type { EraName } from "bowline/client";
 import {
   type Client,
   type ClientOptions,
@@ -169,7 +170,7 @@ proves(
       deepEqual(posted(script), ["server/discover", "initialize", "notifications/initialized"]);
     }
     const pinned = await server(t, discovers(), { "tools/list": fails(-32601, 404) });
-    const client = await dial(t, pinned, { version: MODERN });
+    const client = await dial(t, pinned, { versions: [MODERN] });
     await rejects(client.listTools(), (error) => error instanceof RpcError && error.rpcCode === -32601);
     deepEqual(posted(pinned), ["tools/list"]);
   },
@@ -284,7 +285,7 @@ proves("lifecycle:era:never-demoted", wire, "a call that fails starts no handsha
 });
 
 proves("lifecycle:era:fallback-clean", wire, "no header of the probe is left", async (t) => {
-  const run = async (era: string) => {
+  const run = async (era: "auto" | EraName) => {
     const script = await server(t, (received) => received.status(400));
     const client = await dial(t, script, { era });
     await client.listTools();

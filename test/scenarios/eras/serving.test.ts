@@ -1,4 +1,5 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import type { ProtocolVersion } from "bowline/client";
 import { connect, RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { eachWire, legacyWires, modernChannels, modernHttp, modernWires, type World } from "../../support/each-wire.js";
@@ -43,7 +44,7 @@ verifies(
   legacyWires,
   async ({ connect }: World) => {
     for (const version of LEGACY_VERSIONS) {
-      const client = await connect(harbour(), { era: "legacy", version });
+      const client = await connect(harbour(), { era: "legacy", versions: [version] });
       const { text } = await client.callTool("who", {}, { onProgress: () => {} });
       equal(text, version);
       for await (const tool of client.tools()) equal(tool.name, "who");
@@ -65,7 +66,10 @@ proves("lifecycle:era:legacy-client-served", {}, "beside clients of the newer er
   const server = harbour();
   const clients = await Promise.all(
     [MODERN, ...LEGACY_VERSIONS].map(async (version) => {
-      const client = await connect(server, version === MODERN ? { era: "modern" } : { era: "legacy", version });
+      const client = await connect(
+        server,
+        version === MODERN ? { era: "modern" } : { era: "legacy", versions: [version as ProtocolVersion] },
+      );
       t.after(() => client.close());
       return { client, version };
     }),

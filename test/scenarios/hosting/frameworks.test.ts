@@ -34,7 +34,7 @@ function create(options: ConstructorParameters<typeof McpServer>[1] = {}) {
 
 /** A full exchange of each era: listing, progress, a large body, cancellation, changes. */
 async function exercise({ server, ended }: ReturnType<typeof create>, url: string, more: ClientOptions = {}) {
-  for (const era of ["modern", "legacy"]) {
+  for (const era of ["modern", "legacy"] as const) {
     ended.length = 0;
     const client = await connect(url, { era, headers: { "x-tenant": "7" }, ...more });
     equal((await client.listTools()).tools.length, 3);
@@ -211,7 +211,7 @@ async function listen(t: TestContext, listener: RequestListener): Promise<number
 
 proves("hosting:web:basic-flow", http, "as the route of a framework that routes by method", async () => {
   const route = await example("next-route");
-  for (const era of ["modern", "legacy"]) {
+  for (const era of ["modern", "legacy"] as const) {
     const client = await connect("http://localhost/api/mcp", {
       era,
       fetch: (url, init) => route[init.method ?? "GET"](new Request(url, init)),

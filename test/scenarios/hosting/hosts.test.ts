@@ -38,7 +38,7 @@ function create() {
 }
 
 proves("hosting:node:basic-flow", http, "a plain listener, over HTTP/1.1", async (t) => {
-  for (const era of ["modern", "legacy"]) {
+  for (const era of ["modern", "legacy"] as const) {
     const { server, started, ended } = create();
     const port = await listenOn(t, toNodeListener(server));
     const client = await connect(`http://127.0.0.1:${port}/mcp`, { era });
@@ -118,7 +118,7 @@ proves("hosting:node:basic-flow", http, "the same listener over HTTP/2", async (
 proves("hosting:web:basic-flow", http, "a function of Request and Response that needs nothing else", async () => {
   const { server } = create();
   const { fetch: handle } = server;
-  for (const era of ["modern", "legacy"]) {
+  for (const era of ["modern", "legacy"] as const) {
     const client = await connect("http://localhost/mcp", { era, fetch: (url, init) => handle(new Request(url, init)) });
     equal((await client.callTool("count")).text, "counted");
     const watch = await client.watch({ toolsListChanged: true });

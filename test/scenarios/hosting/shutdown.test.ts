@@ -39,7 +39,7 @@ function createServer(clock?: FakeClock) {
   return { server, started, release, ended };
 }
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   proves(
     "hosting:http:graceful-shutdown",
     { wire: `${era}-http` },
@@ -84,7 +84,7 @@ for (const era of ["modern", "legacy"]) {
   );
 }
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   const wire = `${era}-http`;
   const request = () => (era === "modern" ? modernRequest("tools/list") : initialize());
 
@@ -169,7 +169,7 @@ for (const era of ["modern", "legacy"]) {
 }
 
 proves("hosting:http:graceful-shutdown", { wire: "http" }, "it is over as soon as the last call is", async () => {
-  for (const era of ["modern", "legacy"]) {
+  for (const era of ["modern", "legacy"] as const) {
     const clock = new FakeClock();
     const { server, started, release } = createServer(clock);
     const running = await serveHttp(server, { lameDuckMs: 0 });
@@ -227,7 +227,7 @@ proves("hosting:http:graceful-shutdown", {}, "the process exits by itself", asyn
       ctx.signal.addEventListener("abort", () => no(ctx.signal.reason))));
     const running = await serveHttp(server, { lameDuckMs: 0 });
     const clients = [];
-    for (const era of ["modern", "legacy"]) {
+    for (const era of ["modern", "legacy"] as const) {
       const client = await connect(running.url, { era });
       clients.push(client);
       client.callTool("wait").catch(() => {});

@@ -18,7 +18,7 @@ verifies(
   async (server) => {
     const noticed = gate<unknown>();
     const client = await server.connect({
-      version: BATCHES,
+      versions: [BATCHES],
       onNotification: ({ params }) => noticed.open(params),
       roots: [{ uri: "file:///a" }],
     });
@@ -49,7 +49,7 @@ verifies(
   scriptedLegacy,
   async (server) => {
     const problems: string[] = [];
-    const client = await server.connect({ version: BATCHES, onError: ({ message }) => problems.push(message) });
+    const client = await server.connect({ versions: [BATCHES], onError: ({ message }) => problems.push(message) });
     const call = client.callTool("a");
     const request = await server.peer.asked("tools/call");
     server.peer.send(JSON.stringify([1, [answer(request, "nested")], answer(request, "one")]));
@@ -106,7 +106,7 @@ for (const [most, options] of [
     scriptedLegacy,
     async (server) => {
       const fill = (count: number) => Array.from({ length: count }, () => ({ jsonrpc: "2.0", method: "vendor/event" }));
-      const client = await server.connect({ version: BATCHES, onError: () => {}, ...options });
+      const client = await server.connect({ versions: [BATCHES], onError: () => {}, ...options });
       const fits = client.callTool("a");
       server.peer.send(JSON.stringify([...fill(most - 1), answer(await server.peer.asked("tools/call"), "fits")]));
       equal((await fits).text, "fits");

@@ -72,7 +72,7 @@ function failingChannel(inner: Channel, fails: (text: string) => Error | undefin
   };
 }
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   proves("protocol:dispatch:write-failure", { wire: `${era}-memory` }, "only that call fails", async (t) => {
     const release = gate();
     const entered = gate();

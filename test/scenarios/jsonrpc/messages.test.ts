@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import type { TestContext } from "node:test";
+import type { ProtocolVersion } from "bowline/client";
 import { connect } from "bowline/client";
 import { createStdioServerChannel, serveHttp } from "bowline/node";
 import { McpServer, type Server, type ToolTypes, toolResult } from "bowline/server";
@@ -114,7 +115,7 @@ async function poster(transport: string, server: Server<ToolTypes>, t: TestConte
 proves("protocol:jsonrpc:utf8", { wire: "modern-http" }, "characters split between chunks", async (t) => {
   const script = await new HttpScript().start();
   t.after(() => script.stop());
-  const client = await connect(script.url, { version: MODERN_VERSION });
+  const client = await connect(script.url, { versions: [MODERN_VERSION] });
   t.after(() => client.close());
   for (const streamed of [false, true]) {
     const call = client.callTool("echo");
@@ -264,13 +265,13 @@ verifies("protocol:batch:never-sent", eachWire, async ({ connect: dial, era }) =
       await ctx.progress(1);
       return "1";
     });
-    const client = await dial(server, { version });
+    const client = await dial(server, { versions: [version as ProtocolVersion] });
     equal(client.version, version);
     await Promise.all(Array.from({ length: 20 }, () => client.callTool("one", {}, { onProgress: () => {} })));
     for (const { text } of client.wire.frames) ok(text.startsWith("{"), text);
     await client.close();
   }
-  await rejects(dial(new McpServer(me), { version: "1999-01-01" }), { code: "unknown_version" });
+  await rejects(dial(new McpServer(me), { versions: ["1999-01-01" as ProtocolVersion] }), { code: "unknown_version" });
 });
 
 function legacyBatch() {

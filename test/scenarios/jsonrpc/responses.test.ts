@@ -76,7 +76,7 @@ verifies("protocol:response:malformed-settles", scriptedServers, async ({ peer, 
   equal(client.pending, 0);
 });
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   proves("protocol:response:single-answer", { wire: `${era}-memory` }, "closing while it is written", async (t) => {
     const release = gate();
     const entered = gate();

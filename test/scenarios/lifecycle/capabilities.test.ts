@@ -91,7 +91,7 @@ proves(
   { wire: "modern-memory" },
   "strictness without knowledge is refused before anything is opened",
   async (t) => {
-    const options = { version: MODERN, strictCapabilities: true };
+    const options = { versions: [MODERN], strictCapabilities: true } as const;
     const script = new ServerScript().modern({ tools: {} });
     await rejects(connect({ channel: script.channel }, options), (error) => {
       return error instanceof McpError && error.code === "strict_needs_knowledge" && /prior/.test(error.message);

@@ -44,10 +44,10 @@ verifies(
   "the handshake tells them too",
   legacyWires,
   async ({ connect }: World) => {
-    const client = await connect(harbour(theirs), { version: "2025-11-25", capabilities: { extensions: ours } });
+    const client = await connect(harbour(theirs), { versions: ["2025-11-25"], capabilities: { extensions: ours } });
     deepEqual(client.server.capabilities.extensions, theirs);
     deepEqual(JSON.parse((await client.callTool("who")).text), ours);
-    const bare = await connect(harbour(), { version: "2025-11-25" });
+    const bare = await connect(harbour(), { versions: ["2025-11-25"] });
     equal(JSON.stringify(bare.wire.frames[0]).includes("extensions"), false);
     equal("extensions" in bare.server.capabilities, false);
   },

@@ -28,7 +28,7 @@ function askable() {
 
 verifies("lifecycle:initialize:basic", legacyWires, async ({ connect }: World) => {
   for (const version of LEGACY_VERSIONS) {
-    const client = await connect(nothing(), { info: skipper, version });
+    const client = await connect(nothing(), { info: skipper, versions: [version] });
     const [first] = client.wire.frames;
     const params = first?.message?.params;
     equal(first?.from, "client");
@@ -52,7 +52,7 @@ verifies("lifecycle:initialize:server-info", legacyWires, async ({ connect }: Wo
     "2024-11-05": me,
   };
   for (const version of LEGACY_VERSIONS) {
-    const client = await connect(new McpServer(full), { version });
+    const client = await connect(new McpServer(full), { versions: [version] });
     deepEqual(client.server.info, known[version]);
   }
 });

@@ -82,7 +82,7 @@ proves("patterns:client-no-responses", { wire: "modern-http" }, "nor on the stre
   const problems: Error[] = [];
   const client = await connect(script.url, {
     ...handlers,
-    version: MODERN,
+    versions: [MODERN],
     onError: (error) => problems.push(error),
   });
   t.after(() => client.close());

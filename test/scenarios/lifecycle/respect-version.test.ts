@@ -107,7 +107,7 @@ verifies(
   async (world: World) => {
     for (const version of LEGACY_VERSIONS) {
       const server = harbour() as unknown as McpServer;
-      const client = await world.connect(server, { ...handlers, version });
+      const client = await world.connect(server, { ...handlers, versions: [version] });
       await heardBy(client, world);
       await sail(client, server);
       const sounded = client.wire.responsesTo("tools/call")[0]?.result;

@@ -53,7 +53,7 @@ verifies("protocol:result-type:stamped", modernWires, async (world: World, t) =>
 
 verifies("protocol:result-type:legacy-never", legacyWires, async ({ connect }: World) => {
   for (const version of LEGACY_VERSIONS) {
-    const client = await connect(harbour(), { version });
+    const client = await connect(harbour(), { versions: [version] });
     for (const [method, params] of [...requests, ["com.example/own"] as const, ["ping"] as const]) {
       await client.request(method, params);
       const [answer] = client.wire.responsesTo(method);

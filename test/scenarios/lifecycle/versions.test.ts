@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import type { ProtocolVersion } from "bowline/client";
 import { type ClientOptions, connect, McpError, VersionError } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
@@ -120,7 +121,7 @@ proves(
   "without a common older version there is no handshake",
   async () => {
     const script = new ServerScript().legacy();
-    const only = connect({ channel: script.channel }, { versions: [MODERN] });
+    const only = connect({ channel: script.channel }, { era: "modern" });
     await rejects(only, VersionError);
     deepEqual(script.methods, ["server/discover"]);
   },
@@ -136,7 +137,7 @@ verifies("lifecycle:version:custom-supported-versions", eachWire, async ({ conne
   equal(limited.version, own);
   const others = [MODERN, ...LEGACY_VERSIONS].filter((version) => version !== own);
   const disjoint = era === "modern" ? others : others.filter((version) => version !== MODERN);
-  await rejects(connect(server(), { era: "auto", versions: disjoint }), (error) => {
+  await rejects(connect(server(), { era: "auto", versions: disjoint as ProtocolVersion[] }), (error) => {
     ok(error instanceof McpError);
     ok(error.message.includes(own), error.message);
     return true;

@@ -151,7 +151,7 @@ verifies("meta:absent-tolerated", channelWires, async (world) => {
   const seen: unknown[] = [];
   const reported: unknown[] = [];
   // A server of both kinds takes a request without its envelope for one of an earlier version.
-  const only = world.era === "modern" ? { versions: ["2026-07-28"] } : {};
+  const only = world.era === "modern" ? ({ versions: ["2026-07-28"] } as const) : {};
   const server = new McpServer(me, { ...only, onError: (error) => reported.push(error) })
     .tool("t", {}, () => "x")
     .method("vendor/m", {}, () => ({}))

@@ -2,6 +2,7 @@ import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { context, createTraceState, propagation, type TextMapPropagator, trace } from "@opentelemetry/api";
+import type { ProtocolVersion } from "bowline/client";
 import { type ClientInterceptor, ConnectionError, retry } from "bowline/client";
 import { traceClient, traceServer } from "bowline/otel";
 import { McpServer, toolResult } from "bowline/server";
@@ -229,7 +230,7 @@ async function echo(world: World, version: string, tracing: boolean): Promise<Me
     .onNotification("vendor/told", {}, (params) => told.open(params._meta as Meta));
   if (tracing) server.use(traceServer());
   const client = await world.connect(server, {
-    version,
+    versions: [version as ProtocolVersion],
     interceptors: tracing ? [traceClient()] : [],
     notifications: { "vendor/event": (params) => heard.open(params?._meta as Meta) },
   });

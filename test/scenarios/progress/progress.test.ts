@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import type { ProtocolVersion } from "bowline/client";
 import { type Context, McpServer, RpcError } from "bowline/server";
 import { FakeClock } from "bowline/testing";
 import * as z from "zod";
@@ -173,7 +174,7 @@ verifies("protocol:progress:message-revision", legacyWires, async ({ connect }) 
       void ctx.progress(1, 2, "words");
       return "x";
     });
-    const client = await connect(server, { version: version as string });
+    const client = await connect(server, { versions: [version as ProtocolVersion] });
     await client.callTool("talk", {}, { onProgress: () => {} });
     const [sent] = client.wire.notifications("server", "notifications/progress");
     deepEqual([sent?.params?.progress, sent?.params?.total, sent?.params?.message], [1, 2, expected]);

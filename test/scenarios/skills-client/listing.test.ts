@@ -150,7 +150,7 @@ verifies(
 );
 
 verifies("skills:client:only-when-declared", "asks a server that was never heard", modernWires, async ({ connect }) => {
-  const client = await connect(new McpServer(me).extend(skills(named("one"))), { version: "2026-07-28" });
+  const client = await connect(new McpServer(me).extend(skills(named("one"))), { versions: ["2026-07-28"] });
   const found = new SkillsClient(client);
   equal(client.wire.requests("server/discover").length, 0);
   equal(found.supported, undefined);

@@ -1,4 +1,5 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
+import type { ProtocolVersion } from "bowline/client";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { type TasksClientOptions, tasksClient } from "bowline/tasks/client";
 import { createChannelPair, type RecordedMessage } from "bowline/testing";
@@ -28,7 +29,13 @@ class TaskAsker extends ServerScript {
     this.legacy(version);
     const extensions = [tasksClient({ receive: true, ...more })];
     const target = { channel: this.channel };
-    const client = await connect(target, { era: "legacy", version, clock: this.clock, extensions, ...options });
+    const client = await connect(target, {
+      era: "legacy",
+      versions: [version as ProtocolVersion],
+      clock: this.clock,
+      extensions,
+      ...options,
+    });
     t.after(() => client.close());
     return client;
   }

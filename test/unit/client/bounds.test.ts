@@ -23,8 +23,8 @@ test("a limit that is none is refused by its name, and what is not given has its
     connect(server, { limits: { maxPage: 1 } as object }),
     /limits: unknown option maxPage; did you mean maxPages/,
   );
-  await rejects(connect(server, { limits: { maxTools: -1 } }), /limits.maxTools must be a number/);
-  await rejects(connect(server, { limits: { maxTools: Number.NaN } }), /limits.maxTools must be a number/);
+  await rejects(connect(server, { limits: { maxTools: -1 } }), /limits.maxTools must be a whole number/);
+  await rejects(connect(server, { limits: { maxTools: Number.NaN } }), /limits.maxTools must be a whole number/);
   deepEqual(withDefaults({ maxTools: undefined as unknown as number }, CLIENT_LIMITS), CLIENT_LIMITS);
   equal(withDefaults({ maxTools: 7 }, CLIENT_LIMITS).maxTools, 7);
 });
@@ -81,7 +81,7 @@ test("what answers the server, and the end of a call, take nobody's turn", async
   await next;
 });
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   test(`ten times as many calls as connections are answered, beside streams that stay open [${era}]`, async (t) => {
     let [running, most] = [0, 0];
     const server = new McpServer({ name: "s", version: "1" }).tool("t", {}, async () => {

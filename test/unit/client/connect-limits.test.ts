@@ -85,7 +85,7 @@ for (const how of ["closed", "cut"] as const) {
   });
 }
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   test(`a server that goes away while it is connected to is told of, in whatever turn that is [${era}]`, async () => {
     const serverInfo = { name: "brief", version: "1" };
     const handshake = { protocolVersion: "2025-11-25", capabilities: {}, serverInfo };

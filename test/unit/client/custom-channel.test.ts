@@ -26,7 +26,7 @@ for (const [what, returned] of [
   ["a promise of another kind", { then: (resolve: () => void) => resolve() }],
 ] as const) {
   test(`a frame that was sent counts as sent where send returns ${what}`, async (t) => {
-    for (const era of ["modern", "legacy"]) {
+    for (const era of ["modern", "legacy"] as const) {
       const [ours, theirs] = createChannelPair();
       const reports: unknown[] = [];
       const server = new McpServer({ name: "s", version: "1" }, { onError: (error) => reports.push(error) });
@@ -69,7 +69,7 @@ test("a client quotes what a server writes beside its messages, on one line and 
     close: async () => {},
   };
   const onError = (error: Error) => void errors.push(error.message);
-  const client = await connect({ channel }, { version: "2026-07-28", onError });
+  const client = await connect({ channel }, { versions: ["2026-07-28"], onError });
   t.after(() => client.close());
   write("listening on\u001b[31m 3000");
   write('{"level":"info","msg":"ready"}');

@@ -66,7 +66,7 @@ for (const [when, delayed] of [
   ["while its end is not told yet", "going"],
 ] as const) {
   test(`the exit is told, too, of a program that is gone ${when}`, async (t) => {
-    for (const era of ["auto", "modern", "legacy"]) {
+    for (const era of ["auto", "modern", "legacy"] as const) {
       const { target } = programIn(t, 'console.error("no key");process.exit(1)');
       await rejects(connect({ channel: slowToOpen(createStdioClientChannel(target), delayed) }, { era }), (error) => {
         ok(error instanceof ConnectionError, String(error));

@@ -18,7 +18,7 @@ const refuse = (r: Received) => r.json({ jsonrpc: "2.0", id: r.message.id, error
 
 test("a refusal of a later round does not say that the call is safe to repeat", async (t) => {
   const onElicit = () => ({ action: "accept", content: {} }) as const;
-  const { script, client } = await scripted(t, { version: MODERN, onElicit, limits: { maxResends: 0 } });
+  const { script, client } = await scripted(t, { versions: [MODERN], onElicit, limits: { maxResends: 0 } });
   for (const [answer, verdict] of [
     [refuse, { name: "RpcError", delivery: "answered", retrySafe: false }],
     [(r: Received) => r.status(429), { name: "ConnectionError", delivery: "answer_lost", retrySafe: false }],
@@ -35,7 +35,7 @@ test("a refusal of a later round does not say that the call is safe to repeat", 
 test("a refusal of what an extension asks next does not either", async (t) => {
   const ID = "com.example/parcel";
   const { script, client } = await scripted(t, {
-    version: MODERN,
+    versions: [MODERN],
     extensions: [
       {
         id: ID,
@@ -53,7 +53,7 @@ test("a refusal of what an extension asks next does not either", async (t) => {
 });
 
 test("a server that cannot be asked what it speaks does not change the verdict on the call", async (t) => {
-  const prior = { era: "modern", discovered: { supportedVersions: [MODERN], capabilities: { tools: {} } } };
+  const prior = { era: "modern" as const, discovered: { supportedVersions: [MODERN], capabilities: { tools: {} } } };
   const { script, client } = await scripted(t, { prior });
   const call = client.callTool("t");
   const first = await script.next("tools/call");

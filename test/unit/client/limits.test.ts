@@ -59,7 +59,7 @@ test("a schedule for reconnecting that throws ends the call with what it threw",
   const schedule = () => {
     throw new Error("no time");
   };
-  const connecting = connect(script.url, { version: LEGACY, reconnect: { schedule }, onError: () => {} });
+  const connecting = connect(script.url, { versions: [LEGACY], reconnect: { schedule }, onError: () => {} });
   const serverInfo = { name: "script", version: "1" };
   const headers = { "mcp-session-id": "session-0123456789" };
   const handshake = await script.next("initialize");

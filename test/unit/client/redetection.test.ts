@@ -5,7 +5,7 @@ import { FakeClock } from "bowline/testing";
 import { HttpScript } from "../../support/http-script.js";
 import { LEGACY, MODERN } from "../../support/server-script.js";
 
-const prior = { era: "modern", discovered: { supportedVersions: [MODERN], capabilities: { tools: {} } } };
+const prior = { era: "modern" as const, discovered: { supportedVersions: [MODERN], capabilities: { tools: {} } } };
 
 /** A client that was told of a server which no longer is what it was, up to its second look at it. */
 async function misled(t: TestContext, options: ClientOptions = {}) {

@@ -32,7 +32,7 @@ async function refusing(t: TestContext, refusals: Refuse[], options?: RetryOptio
     else r.result({ resultType: "complete", content: [{ type: "text", text: "done" }] });
   };
   const interceptors = options === undefined ? [] : [retry({ clock, ...options })];
-  const client = await connect(script.url, { version: "2026-07-28", clock, interceptors });
+  const client = await connect(script.url, { versions: ["2026-07-28"], clock, interceptors });
   t.after(() => client.close());
   /** Makes a call and lets each wait between two attempts pass, as it is begun. */
   const run = async () => {

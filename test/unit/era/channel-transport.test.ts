@@ -4,7 +4,7 @@ import { connect } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { aborted, gate } from "../../support/gate.js";
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   test(`${era}: a notification of a cancellation ends the call on both sides`, async (t) => {
     const started = gate<unknown>();
     const stopped = gate();

@@ -64,7 +64,7 @@ test("requests are published on both sides, from their start to their end", asyn
 test("an event says what it is about", async (t) => {
   const whole = (event: ServerRequestEvent) => ({ ...event });
   const heard = listen(t, whole, `tracing:${CHANNELS.serverRequest}:asyncEnd`) as [string, ServerRequestEvent][];
-  const client = await connect(harbour(), { era: "legacy", version: "2025-11-25" });
+  const client = await connect(harbour(), { era: "legacy", versions: ["2025-11-25"] });
   t.after(() => client.close());
   await client.callTool("greet");
   const event = heard.map(([, one]) => one).find(({ method }) => method === "tools/call");

@@ -12,7 +12,7 @@ const form = z.object({
   even: z.number().refine(async (number) => number % 2 === 0, "must be even"),
 });
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   test(`an accepted answer reaches the handler as the author's schema reads it [${era}]`, async () => {
     let seen: unknown;
     const server = new McpServer(me).tool("ask", {}, async (_, ctx) => {

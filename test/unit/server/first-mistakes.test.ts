@@ -168,13 +168,21 @@ describe("connect says what is wrong with its target", () => {
   it("when there is no such era or version: with those that there are", async () => {
     const server = new McpServer({ name: "weather", version: "1.0.0" });
     await assert.rejects(connect(server, { era: "future" as never }), {
-      code: "unknown_era",
-      message: /choose from \w+, \w+$/,
+      code: "definition_error",
+      message: 'connect: era must be "auto" or "legacy" or "modern", got "future"',
     });
-    await assert.rejects(connect(server, { version: "2031-01-01" as never }), {
+    await assert.rejects(connect(server, { era: "moden" as never }), {
+      message: 'connect: era must be "auto" or "legacy" or "modern", got "moden"; did you mean "modern"?',
+    });
+    const session = { era: "future" as never, id: "a", initialized: {} };
+    await assert.rejects(connect(server, { session }), { code: "unknown_era", message: /choose from \w+, \w+$/ });
+    await assert.rejects(connect(server, { versions: ["2031-01-01" as never] }), {
       code: "unknown_version",
-      message: /^version: this client does not support 2031-01-01; choose from (\d{4}-\d\d-\d\d(, )?)+$/,
+      message: /^versions: this client does not support 2031-01-01; choose from (\d{4}-\d\d-\d\d(, )?)+$/,
     });
+    const mixed = ["2026-07-28", "2031-01-01"] as never[];
+    await assert.rejects(connect(server, { versions: mixed }), { message: /does not support 2031-01-01; choose/ });
+    await assert.rejects(connect(server, { versions: [] }), { message: /^versions: is empty; choose from 20/ });
   });
 });
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { connect } from "bowline/client";
 import { McpServer } from "bowline/server";
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   test(`${era}: the report of a failed handler names the method and the request`, async (t) => {
     const failure = new Error("no database");
     const reports: unknown[] = [];

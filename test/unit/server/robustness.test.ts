@@ -58,7 +58,7 @@ test("an answer that was acted on cannot be changed in a later round", async () 
   equal((last as unknown as { result: { content: [{ text: string }] } }).result.content[0].text, "checked 10, paid 10");
 });
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   const dial = (server: McpServer, options: ClientOptions = {}) => connect(server, { era, ...options });
 
   test(`steps and answers survive a round of pages (${era})`, async () => {

@@ -325,7 +325,7 @@ test("options are known by the server's name, and single servers may differ", as
   deepEqual([a?.state === "ready" && a.era, b?.state === "ready" && b.era], ["modern", "legacy"]);
 });
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   test(`changes of all servers come in one stream [${era}]`, async () => {
     const servers = { a: named("a"), b: named("b") };
     const { group } = grouped(servers, { client: { era } });

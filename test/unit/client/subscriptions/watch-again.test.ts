@@ -4,6 +4,7 @@ import { createServer, type Server as HttpServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import type { Tool } from "bowline";
+import type { EraName } from "bowline/client";
 import { type ClientOptions, ConnectionError, connect, type ListUpdate, type Watch } from "bowline/client";
 import { toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
@@ -72,7 +73,7 @@ class Place {
   }
 }
 
-async function watching(t: TestContext, era: string, options: ClientOptions = {}) {
+async function watching(t: TestContext, era: EraName, options: ClientOptions = {}) {
   const place = await Place.open(t);
   const client = await connect(place.url, { era, reconnect, onError: () => {}, ...options });
   t.after(() => client.close());
@@ -90,7 +91,7 @@ async function resynced(watch: Watch): Promise<void> {
   deepEqual(change.missed, missed);
 }
 
-for (const era of ["modern", "legacy"]) {
+for (const era of ["modern", "legacy"] as const) {
   test(`a server that is killed and started again is heard again, and the gap is told [${era}]`, async (t) => {
     const { place, client } = await watching(t, era);
     const watch = await client.watch(filter, { relisten: quick });

@@ -28,7 +28,6 @@ function failingFront(answer: (exchange: HttpExchange) => void) {
     close() {},
   };
   const era: Partial<ServerEra> = {
-    name: "failing",
     versions: [],
     claims: () => true,
     httpMethods: () => ["DELETE"],

@@ -43,7 +43,7 @@ test("every session of many clients that close together is ended, however long t
 test("a server that does not answer holds no client up for longer than the courtesy", async (t) => {
   const clock = new FakeClock();
   const script = await sessions(t, () => {});
-  const options = { era: "legacy", clock, limits: { courtesyMs: 300 } };
+  const options = { era: "legacy" as const, clock, limits: { courtesyMs: 300 } };
   const clients = await Promise.all(Array.from({ length: 100 }, () => connect(script.url, options)));
   const closing = Promise.all(clients.map((client) => client.close()));
   while (script.all("DELETE").length < 64) await new Promise(setImmediate);
