@@ -50,14 +50,15 @@ export function capabilityRefusal(method: string, announced: ServerCapabilities)
 
 /** Derives the client's capabilities from its handlers and options. */
 export function capabilitiesOf(options: ClientOptions): ClientCapabilities {
-  const { onElicit, onElicitUrl, onSample, samplingTools, samplingContext, roots, capabilities } = options;
+  const { onElicit, onElicitUrl, onSample, roots, capabilities } = options;
   const elicitation = {
     ...(onElicit === undefined ? undefined : { form: {} }),
     ...(onElicitUrl === undefined ? undefined : { url: {} }),
   };
+  const { tools, context } = options.sampling ?? {};
   const sampling = {
-    ...(samplingTools === true ? { tools: {} } : undefined),
-    ...(samplingContext === true ? { context: {} } : undefined),
+    ...(tools === true ? { tools: {} } : undefined),
+    ...(context === true ? { context: {} } : undefined),
   };
   const enabled = (options.extensions ?? []).map(({ id, settings = {} }) => [id, settings] as const);
   const extensions = { ...capabilities?.extensions, ...Object.fromEntries(enabled) };

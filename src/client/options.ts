@@ -209,8 +209,24 @@ const EXTENSION: Known<ClientExtension & { readonly intercept: () => void; reado
 /** Options for requests of the server. */
 export type AnswerOptions = Pick<
   ClientOptions,
-  "onElicit" | "onElicitUrl" | "onSample" | "samplingTools" | "roots" | "methods" | "capabilities"
+  "onElicit" | "onElicitUrl" | "onSample" | "sampling" | "roots" | "methods" | "capabilities"
 >;
+
+/** What `onSample` of a client supports. */
+export interface SamplingOptions {
+  /**
+   * True if it supports tools.
+   * @default false
+   * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
+   */
+  readonly tools?: boolean | undefined;
+  /**
+   * True if it adds context of this or other servers on request.
+   * @default false
+   * @deprecated by SEP-2596; may be removed in the first protocol revision released on or after 28 July 2027.
+   */
+  readonly context?: boolean | undefined;
+}
 
 /** Options of a client. */
 export interface ClientOptions {
@@ -267,17 +283,10 @@ export interface ClientOptions {
    */
   readonly onSample?: ServerRequestHandler<CreateMessageParams, CreateMessageResult>;
   /**
-   * True if `onSample` supports tools.
-   * @default false
+   * What `onSample` supports.
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
-  readonly samplingTools?: boolean;
-  /**
-   * True if `onSample` adds context of this or other servers on request.
-   * @default false
-   * @deprecated by SEP-2596; may be removed in the first protocol revision released on or after 28 July 2027.
-   */
-  readonly samplingContext?: boolean;
+  readonly sampling?: SamplingOptions | undefined;
   /**
    * Fills in the defaults of a form for fields that `onElicit` omits.
    * @default true
@@ -378,7 +387,7 @@ export const ANSWER_OPTIONS: Known<AnswerOptions> = {
   onElicit: "function",
   onElicitUrl: "function",
   onSample: "function",
-  samplingTools: "boolean",
+  sampling: { tools: "boolean", context: "boolean" },
   roots: [{ array: "any", function: "any" }],
   methods: [{ map: "function" }],
   capabilities: { experimental: "object", extensions: "object" },
@@ -398,7 +407,6 @@ export const CLIENT_OPTIONS: Known<ClientOptions & { readonly finish: () => void
   deadlineMs: "ms",
   pings: PING_OPTIONS,
   probeTimeoutMs: "ms",
-  samplingContext: "boolean",
   applyDefaults: "boolean",
   rootsListChanged: "boolean",
   notifications: [{ map: "function" }],
@@ -435,6 +443,8 @@ const OTHER_NAMES = {
   maxEntries: "limits.maxCacheEntries",
   elicitation: "onElicit or onElicitUrl",
   version: "versions: [version]",
+  samplingTools: "sampling.tools",
+  samplingContext: "sampling.context",
 };
 
 /** Throws for invalid options of a client, or of something that contains them. */

@@ -82,7 +82,7 @@ function assertSupported(options: ClientOptions, method: string, params: Params 
   if (method === "sampling/createMessage") {
     if (options.onSample === undefined) throw methodNotFound(method);
     const { tools, toolChoice } = (params ?? {}) as Partial<CreateMessageParams>;
-    if (options.samplingTools !== true && (tools !== undefined || toolChoice !== undefined)) {
+    if (options.sampling?.tools !== true && (tools !== undefined || toolChoice !== undefined)) {
       throw new Refusal(INVALID_PARAMS, `Invalid params for ${method}: this client did not declare sampling.tools`);
     }
   }

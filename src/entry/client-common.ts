@@ -46,6 +46,7 @@ export type {
   CommandTarget,
   ExtensionContext,
   LocalTarget,
+  SamplingOptions,
   ServerRequestHandler,
   Target,
   ToolCallOptions,

@@ -364,12 +364,13 @@ export type SessionOptions = false | Partial<Omit<SessionSettings, "enabled">>;
 /** Options of an HTTP endpoint that concern eras. */
 export interface HttpBindingOptions {
   readonly sessions?: SessionOptions | undefined;
-  /** Legacy: prefers JSON to a stream if the client accepts both. Modern: opens no stream for a silent call. */
-  readonly preferJson?: boolean | undefined;
   /** Milliseconds of silence on a stream after which a comment is written. */
   readonly keepAliveMs?: number | undefined;
-  /** Form of responses. `sse`: always a stream. `json`: never a stream, except for subscriptions. */
-  readonly responseMode?: "auto" | "sse" | "json" | undefined;
+  /**
+   * Form of responses. `sse`: always a stream. `json`: never a stream, except for subscriptions. `prefer-json`: a stream
+   * only for messages (modern), or only if the client does not accept JSON (legacy).
+   */
+  readonly responseMode?: "auto" | "sse" | "prefer-json" | "json" | undefined;
   /** Log of streamed events, from which lost streams are resumed. `true` keeps it in memory. */
   readonly resumable?: EventLog | boolean | undefined;
   /** Milliseconds that clients should wait before they reconnect. */

@@ -52,18 +52,13 @@ export interface HttpServerOptions extends GuardOptions {
   /** Options of sessions (legacy only). `false` disables sessions, so that each request stands alone. */
   readonly sessions?: SessionOptions;
   /**
-   * Legacy clients: responds with one JSON document instead of a stream if the client accepts JSON and `responseMode`
-   * is not set. Other clients: opens no stream for the keep-alive comments of a silent call.
-   * @default false
-   */
-  readonly preferJson?: boolean;
-  /**
    * Form of responses. `"auto"` opens a stream only for messages before the response and for keep-alive comments.
-   * `"sse"` always opens one. `"json"` opens one for subscriptions only, and drops messages before the response.
-   * Legacy clients get a stream in the mode `"auto"` too. If no mode is set, `preferJson` decides for them.
+   * `"sse"` always opens one. `"prefer-json"` opens none for keep-alive comments. `"json"` opens one for subscriptions
+   * only, and drops messages before the response. Legacy clients that accept JSON get one document with `"json"` and
+   * `"prefer-json"`, and a stream otherwise.
    * @default "auto"
    */
-  readonly responseMode?: "auto" | "sse" | "json";
+  readonly responseMode?: "auto" | "sse" | "prefer-json" | "json" | undefined;
   /**
    * Idle time of a stream after which a comment is written.
    * @default 15_000
@@ -98,8 +93,7 @@ const HTTP_OPTIONS: Known<HttpServerOptions> = {
       },
     },
   ],
-  preferJson: "boolean",
-  responseMode: [{ string: ["auto", "sse", "json"] }],
+  responseMode: [{ string: ["auto", "sse", "prefer-json", "json"] }],
   keepAliveMs: "ms",
   resumable: [{ boolean: "any", object: "any" }],
   retryMs: "count",

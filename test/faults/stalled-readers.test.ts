@@ -160,7 +160,7 @@ for (const era of ["modern", "legacy"] as const) {
 test("a call that was sent behind another has no timer of the answer before it", async (t) => {
   const begun = gate();
   const release = gate();
-  const server = new McpServer(me, { limits: { stallMs: 50 }, http: { preferJson: true } })
+  const server = new McpServer(me, { limits: { stallMs: 50 }, http: { responseMode: "prefer-json" } })
     .tool("large", {}, () => "x".repeat(16_000_000))
     .tool("hold", {}, async () => {
       begun.open();

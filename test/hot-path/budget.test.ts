@@ -16,7 +16,7 @@ import { measureWork, type Work } from "../support/work-meter.js";
 const me = { name: "budget", version: "1.0.0" };
 
 function createServer(tools = 1): McpServer {
-  const server = new McpServer(me, { http: { preferJson: true } });
+  const server = new McpServer(me, { http: { responseMode: "prefer-json" } });
   for (let i = 0; i < tools; i++) {
     server.tool(`echo${i}`, { input: z.object({ text: z.string() }) }, ({ text }) => text);
   }

@@ -30,7 +30,7 @@ export class SharedShop {
     const stateKeys = [{ id: "k", secret: new Uint8Array(32).fill(1) }];
     const onError = (error: unknown) => void this.reported.push((error as { code?: string }).code);
     this.servers = clusters.map((cluster) => {
-      const shared = { cluster, stateKeys, onError, http: { preferJson: true } };
+      const shared = { cluster, stateKeys, onError, http: { responseMode: "prefer-json" as const } };
       const server = new McpServer({ name: "shop", version: "1" }, { ...shared, ...options });
       t.after(() => server.close());
       return server.tool("buy", {}, async (_, ctx) => {

@@ -7,16 +7,21 @@ import { Echo, Extra, Slow } from "../../workload/schemas.mjs";
 const MAX_SESSIONS = 20_000;
 
 /** Creates a server. Older builds had the limit among the options of sessions, which later ones refuse there. */
-function create(http, shared) {
+function create(json, shared) {
+  const older = { preferJson: json };
   try {
-    return new McpServer(info, { http: { ...http, sessions: { max: MAX_SESSIONS } }, ...shared });
+    return new McpServer(info, { http: { ...older, sessions: { max: MAX_SESSIONS } }, ...shared });
+  } catch {}
+  const limits = { maxSessions: MAX_SESSIONS };
+  try {
+    return new McpServer(info, { http: older, limits, ...shared });
   } catch {
-    return new McpServer(info, { http, limits: { maxSessions: MAX_SESSIONS }, ...shared });
+    return new McpServer(info, { http: { responseMode: json ? "prefer-json" : "auto" }, limits, ...shared });
   }
 }
 
 export function createServer({ json } = {}, shared = {}) {
-  const server = create({ preferJson: json === true }, shared);
+  const server = create(json === true, shared);
   server.tool("echo", { description: descriptions.echo, input: Echo }, handlers.echo);
   for (const { name, description } of extraTools) server.tool(name, { description, input: Extra }, handlers.extra);
   if (hasProgress) {

@@ -17,7 +17,10 @@ const server = new McpServer(
   { name: words.SERVER_NAME, version: "1.0.0" },
   {
     capabilities: { logging: true },
-    http: { preferJson: mode === "json", resumable: mode === "resumable" || cluster !== undefined },
+    http: {
+      responseMode: mode === "json" ? "prefer-json" : "auto",
+      resumable: mode === "resumable" || cluster !== undefined,
+    },
     ...(cluster !== undefined && { cluster, stateKeys }),
     ...(mode === "newest" && { versions: ["2026-07-28"] }),
   },

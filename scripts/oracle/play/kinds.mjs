@@ -6,6 +6,17 @@ const NOW = 1_800_000_000_000;
 const RESOURCE = "https://api.example.com/mcp";
 const ISSUER = "https://issuer.example.com";
 
+/** Older builds have an option of its own. */
+function preferringJson({ McpServer }) {
+  const http = { preferJson: true };
+  try {
+    new McpServer(INFO, { http });
+    return http;
+  } catch {
+    return { responseMode: "prefer-json" };
+  }
+}
+
 /** Options of each kind of server that scenarios name. */
 const KINDS = {
   plain: () => ({}),
@@ -21,7 +32,7 @@ const KINDS = {
     resources: { unsafePaths: true },
   }),
   "no-sessions": () => ({ http: { sessions: false } }),
-  "prefer-json": () => ({ http: { preferJson: true } }),
+  "prefer-json": (sdk) => ({ http: preferringJson(sdk) }),
   "mode-sse": () => ({ http: { responseMode: "sse" } }),
   "mode-json": () => ({ http: { responseMode: "json" } }),
   resumable: () => ({ http: { resumable: true, retryMs: 1500 } }),

@@ -31,7 +31,7 @@ proves("deprecation:api-marked", {}, "each says by what, and when it may go", ()
     ["server/context", "sample", with2577],
     ["server/context", "listRoots", with2577],
     ["client/options", "onSample", with2577],
-    ["client/options", "samplingTools", with2577],
+    ["client/options", "tools", with2577],
     ["client/options", "roots", with2577],
     ["client/options", "rootsListChanged", with2577],
     ["client/options", "logLevel", with2577],
@@ -42,7 +42,7 @@ proves("deprecation:api-marked", {}, "each says by what, and when it may go", ()
     ["server/options", "logging", with2577],
     ["server/server", "log", with2577],
     ["protocol/types/sampling", "includeContext", context],
-    ["client/options", "samplingContext", context],
+    ["client/options", "context", context],
     ["client/options", "sse", transport],
     ["server/options", "sse", transport],
     ["auth/client/options", "registration", registration],
@@ -69,7 +69,7 @@ async function use(t: TestContext, deprecated: boolean, quiet: Pick<ServerOption
   const options: ClientOptions = {
     ...quiet,
     onSample: () => ({ model: "m", role: "assistant", content: { type: "text", text: "" } }),
-    samplingContext: deprecated,
+    sampling: { context: deprecated },
   };
   const client = await connect(deprecated ? new URL("/sse", running.url) : running.url, options);
   t.after(() => client.close());

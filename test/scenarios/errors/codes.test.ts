@@ -140,8 +140,8 @@ verifies("protocol:error:typed-rehydration", scriptedModern, async ({ peer, conn
   deepEqual(capability.requiredCapabilities, { sampling: {} });
   for (const [requiredCapabilities, message] of [
     [{ sampling: {} }, "no; pass onSample to connect"],
-    [{ sampling: { tools: {} } }, "no; pass samplingTools to connect"],
-    [{ sampling: { context: {} } }, "no; pass samplingContext to connect"],
+    [{ sampling: { tools: {} } }, "no; pass sampling.tools to connect"],
+    [{ sampling: { context: {} } }, "no; pass sampling.context to connect"],
     [{ elicitation: {} }, "no; pass onElicit to connect"],
     [{ elicitation: { url: {} } }, "no; pass onElicitUrl to connect"],
     [{ elicitation: { form: {} }, roots: {} }, "no; pass onElicit and roots to connect"],

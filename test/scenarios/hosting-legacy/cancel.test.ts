@@ -96,7 +96,7 @@ for (const tool of ["wait", "deaf"]) {
 }
 
 proves("hosting:http:cancel-json-mode-204", http, "and nothing else is a 204", async () => {
-  const { endpoint, started } = createWaiting({ preferJson: true });
+  const { endpoint, started } = createWaiting({ responseMode: "prefer-json" });
   endpoint.server.method("x/crash", {}, () => {
     throw new Error("crash");
   });
@@ -342,7 +342,9 @@ for (const preferJson of [false, true]) {
     http,
     `its id may be used again meanwhile, json ${preferJson}`,
     async () => {
-      const { endpoint, started, finished, release } = createWaiting({ preferJson });
+      const { endpoint, started, finished, release } = createWaiting({
+        responseMode: preferJson ? "prefer-json" : "auto",
+      });
       const client = await endpoint.open();
       const first = client.call(7, "deaf");
       await until(() => started.length === 1);

@@ -12,7 +12,10 @@ for (const preferJson of [false, true]) {
   const title = `a cancellation that comes before its request still ends it, json ${preferJson}`;
   proves("hosting:session:cancel-scoped", { wire: "legacy-http" }, title, async () => {
     let runs = 0;
-    await using server = new McpServer({ name: "late", version: "1.0.0" }, { http: { preferJson } });
+    await using server = new McpServer(
+      { name: "late", version: "1.0.0" },
+      { http: { responseMode: preferJson ? "prefer-json" : "auto" } },
+    );
     server.tool("count", {}, () => `run ${++runs}`);
     const open = () =>
       post({}, 0, "initialize", {

@@ -130,7 +130,10 @@ proves("hosting:session:delete-cancels-inflight", http, "without a response, and
 
 proves("hosting:session:teardown-json-error", http, "by DELETE, expiry and shutdown", async () => {
   const clock = new FakeClock();
-  const { endpoint, release, started } = createServer({ preferJson: true }, { clock, limits: { sessionIdleMs: 1000 } });
+  const { endpoint, release, started } = createServer(
+    { responseMode: "prefer-json" },
+    { clock, limits: { sessionIdleMs: 1000 } },
+  );
   const deleted = await endpoint.open();
   const first = deleted.call(1, "block");
   await until(() => started.length === 1);
@@ -447,7 +450,7 @@ proves(
 
 proves("hosting:session:reuse", http, "over another connection, whatever the case of the header's name", async (t) => {
   const served: (string | undefined)[] = [];
-  const server = new McpServer({ name: "s", version: "1" }, { http: { preferJson: true } }).tool(
+  const server = new McpServer({ name: "s", version: "1" }, { http: { responseMode: "prefer-json" } }).tool(
     "who",
     {},
     (_, ctx) => {

@@ -127,7 +127,7 @@ proves("hosting:stateless:cancel-ignored", http, "202, and the call goes on", as
 
 for (const preferJson of [false, true]) {
   proves("hosting:stateless:teardown", http, `nothing is left, json ${preferJson}`, async () => {
-    const { endpoint, release, started } = createServer({ preferJson });
+    const { endpoint, release, started } = createServer({ responseMode: preferJson ? "prefer-json" : "auto" });
     const exchanges = Array.from({ length: 100 }, (_, at) => {
       const exchange = endpoint.post(call(at, at % 3 === 0 ? "hold" : at % 3 === 1 ? "tell" : "none"));
       return exchange;
@@ -146,7 +146,7 @@ for (const preferJson of [false, true]) {
 }
 
 proves("hosting:http:shutdown-inflight-error", http, "single requests are told", async () => {
-  const { endpoint, started } = createServer({ preferJson: true });
+  const { endpoint, started } = createServer({ responseMode: "prefer-json" });
   const held = endpoint.post(call(1, "hold"));
   await until(() => started.length === 1);
   await endpoint.server.close();

@@ -103,7 +103,7 @@ proves(
   http,
   "no progress, no questions, but a GET",
   async () => {
-    const { endpoint } = createServer({ preferJson: true });
+    const { endpoint } = createServer({ responseMode: "prefer-json" });
     const client = await endpoint.open("2025-11-25", { sampling: {} });
     const listener = client.get();
     await until(() => listener.status === 200);
@@ -119,7 +119,7 @@ proves(
   "one object, labelled",
   async () => {
     for (const preferJson of [true, false]) {
-      const { endpoint } = createServer({ preferJson });
+      const { endpoint } = createServer({ responseMode: preferJson ? "prefer-json" : "auto" });
       endpoint.server.method("x/crash", {}, () => {
         throw new Error("crash");
       });

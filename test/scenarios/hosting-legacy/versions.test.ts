@@ -141,7 +141,7 @@ proves("hosting:http:batch", http, "is refused whole after 2025-03-26", async ()
 
 for (const preferJson of [false, true]) {
   proves("hosting:http:batch-2025-03-26", http, preferJson ? "as one JSON array" : "as a stream", async () => {
-    const { endpoint, calls } = createServer({ preferJson });
+    const { endpoint, calls } = createServer({ responseMode: preferJson ? "prefer-json" : "auto" });
     const client = await endpoint.open("2025-03-26");
     const mixed = await status(client.post([call(1), note, call(2)]), 200);
     assert.deepEqual(
@@ -162,7 +162,7 @@ for (const preferJson of [false, true]) {
   });
 
   proves("hosting:http:batch-2025-03-26", http, `one of its calls is cancelled, json ${preferJson}`, async () => {
-    const { endpoint } = createServer({ preferJson });
+    const { endpoint } = createServer({ responseMode: preferJson ? "prefer-json" : "auto" });
     const started = gate();
     endpoint.server.tool("hang", {}, () => {
       started.open();
@@ -206,7 +206,7 @@ proves("hosting:http:accept-406", http, "what the client rules out is not sent",
   await status(client.request(1, "ping", {}, jsonOnly), 406);
   await status(client.get(undefined, jsonOnly), 406);
   await status(client.post(note, jsonOnly), 202);
-  const { endpoint: json } = createServer({ preferJson: true });
+  const { endpoint: json } = createServer({ responseMode: "prefer-json" });
   const other = await json.open("2025-11-25", {}, { headers: jsonOnly });
   assert.deepEqual((await answer(other.request(1, "ping", {}, jsonOnly))).result, {});
 });

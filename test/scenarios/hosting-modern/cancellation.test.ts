@@ -48,7 +48,7 @@ verifies(
   "leaving before any byte aborts too",
   eachHost,
   async ({ serve }) => {
-    for (const http of [{}, { preferJson: true }, { responseMode: "json" }] as const) {
+    for (const http of [{}, { responseMode: "prefer-json" }, { responseMode: "json" }] as const) {
       const started = gate();
       const ended = gate();
       const send = await serve(

@@ -64,7 +64,7 @@ verifies(
   "one object or one stream, labelled, whatever becomes of the call",
   eachHost,
   async ({ serve }) => {
-    for (const http of [{ responseMode: "json" }, { preferJson: true }, {}] as const) {
+    for (const http of [{ responseMode: "json" }, { responseMode: "prefer-json" }, {}] as const) {
       const server = defineServer({ http, onError: () => {} })
         .tool("quiet", {}, () => "hi")
         .tool("talking", {}, async (_, ctx) => {
@@ -88,7 +88,7 @@ verifies(
       ] as const) {
         const response = await send(request);
         equal(response.status, status, JSON.stringify(request.body));
-        const streams = request.body.params.name === "talking" && !("responseMode" in http);
+        const streams = request.body.params.name === "talking" && http.responseMode !== "json";
         equal(response.headers.get("content-type"), streams ? "text/event-stream" : "application/json");
         const text = await response.text();
         const messages = streams ? sseMessages(text) : [JSON.parse(text)];
@@ -100,7 +100,7 @@ verifies(
 
 for (const era of ["modern", "legacy"] as const) {
   proves("hosting:http:json-response-mode", { wire: `${era}-http` }, "a client completes its calls", async (t) => {
-    const server = defineServer({ http: { responseMode: "json", preferJson: true } }, [modernServer, legacyServer]);
+    const server = defineServer({ http: { responseMode: "json" } }, [modernServer, legacyServer]);
     server.tool("echo", {}, () => "hi");
     t.after(() => server.close());
     const types: (string | null)[] = [];

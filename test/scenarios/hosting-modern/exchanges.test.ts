@@ -150,7 +150,7 @@ verifies(
   ["hosting:http:modern:listen-always-sse", "hosting:http:modern:listen-stream-scope"],
   eachHost,
   async ({ serve }) => {
-    for (const http of [{ responseMode: "json" }, { preferJson: true }, {}] as const) {
+    for (const http of [{ responseMode: "json" }, { responseMode: "prefer-json" }, {}] as const) {
       const server = defineServer({ http }).tool("talking", {}, (_, ctx) => {
         ctx.progress(1);
         ctx.log("error", "noise");
@@ -164,7 +164,7 @@ verifies(
       equal((await stream.next())?.method, "notifications/subscriptions/acknowledged");
       const meta = { progressToken: 1, "io.modelcontextprotocol/logLevel": "debug" };
       const said = await (await send(call("talking", { meta }))).text();
-      equal(said.includes("noise"), !("responseMode" in http));
+      equal(said.includes("noise"), http.responseMode !== "json");
       server.tool("new", {}, () => "new");
       const change = await stream.next();
       equal(change?.method, "notifications/tools/list_changed");

@@ -227,7 +227,7 @@ proves("hosting:http:graceful-shutdown", {}, "the process exits by itself", asyn
       ctx.signal.addEventListener("abort", () => no(ctx.signal.reason))));
     const running = await serveHttp(server, { lameDuckMs: 0 });
     const clients = [];
-    for (const era of ["modern", "legacy"] as const) {
+    for (const era of ["modern", "legacy"]) {
       const client = await connect(running.url, { era });
       clients.push(client);
       client.callTool("wait").catch(() => {});

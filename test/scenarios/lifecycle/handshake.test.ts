@@ -108,7 +108,7 @@ verifies("lifecycle:initialize:client-capabilities", legacyWires, async ({ conne
   deepEqual(await declared({ onElicitUrl: answer }), { elicitation: { url: {} } });
   deepEqual(await declared({ onElicit: answer, onElicitUrl: answer }), { elicitation: { form: {}, url: {} } });
   deepEqual(await declared({ onSample: () => ({}) }), { sampling: {} });
-  deepEqual(await declared({ onSample: () => ({}), samplingTools: true }), { sampling: { tools: {} } });
+  deepEqual(await declared({ onSample: () => ({}), sampling: { tools: true } }), { sampling: { tools: {} } });
   deepEqual(await declared({ roots: [] }), { roots: { listChanged: true } });
 });
 

@@ -39,9 +39,9 @@ verifies("sampling:capability:declare", eachWire, async ({ connect }) => {
   for (const [options, declared] of [
     [{}, undefined],
     [{ onSample }, {}],
-    [{ onSample, samplingTools: true }, { tools: {} }],
-    [{ onSample, samplingContext: true }, { context: {} }],
-    [{ samplingTools: true }, undefined],
+    [{ onSample, sampling: { tools: true } }, { tools: {} }],
+    [{ onSample, sampling: { context: true } }, { context: {} }],
+    [{ sampling: { tools: true } }, undefined],
   ] as const) {
     await (await connect(server, options)).callTool("t");
     deepEqual(seen, declared);
@@ -87,7 +87,7 @@ verifies(
 async function refuses({ connect }: World, params: object, says: RegExp): Promise<void> {
   let asked = 0;
   const client = await connect(sampling(params as never), {
-    samplingTools: true,
+    sampling: { tools: true },
     onSample: () => {
       asked++;
       return said;
@@ -121,7 +121,7 @@ verifies("sampling:create:params-intact", "a request without maxTokens is refuse
 verifies("sampling:create:include-context", eachWire, async ({ connect }) => {
   const seen: unknown[] = [];
   const options = {
-    samplingContext: true,
+    sampling: { context: true },
     onSample: (params: CreateMessageParams) => {
       seen.push(params.includeContext, "includeContext" in params);
       return said;

@@ -32,7 +32,7 @@ verifies(
     const uses = said(text("let me see"), { ...use("a"), _meta: { "x/u": 1 } }, use("b"));
     const answers = [{ ...uses, stopReason: "toolUse" }, said(text("done"))];
     const client = await connect(server, {
-      samplingTools: true,
+      sampling: { tools: true },
       onSample: (params) => {
         seen.push(params);
         return answers[seen.length - 1] as CreateMessageResult;
@@ -91,7 +91,7 @@ verifies("sampling:tools:client-rejects-undeclared", askingServers, async (serve
 verifies("sampling:tool-choice:default-auto", askingServers, async (server) => {
   const modes: string[] = [];
   await server.connect({
-    samplingTools: true,
+    sampling: { tools: true },
     onSample: (params) => {
       modes.push(toolChoiceOf(params));
       return said(text("x"));
@@ -119,7 +119,7 @@ verifies(
   async (server) => {
     const problems: Error[] = [];
     await server.connect({
-      samplingTools: true,
+      sampling: { tools: true },
       onSample: () => said(use("a")),
       onError: (error) => problems.push(error),
     });
@@ -155,7 +155,7 @@ verifies(
   async (server) => {
     let ran = 0;
     await server.connect({
-      samplingTools: true,
+      sampling: { tools: true },
       onSample: () => {
         ran++;
         return said(text("x"));
@@ -186,7 +186,7 @@ verifies(
     });
     let asked = 0;
     const client = await connect(server, {
-      samplingTools: true,
+      sampling: { tools: true },
       onSample: () => {
         asked++;
         return said(text("x"));

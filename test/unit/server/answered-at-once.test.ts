@@ -52,7 +52,7 @@ test("an event stream with nothing but its answer is written in one piece, any o
 
 test("a client that left before its request was read whole is not answered, and the loss is told", async () => {
   for (const preferJson of [true, false]) {
-    const endpoint = new LegacyEndpoint({ preferJson });
+    const endpoint = new LegacyEndpoint({ responseMode: preferJson ? "prefer-json" : "auto" });
     endpoint.server.tool("now", {}, () => "here");
     const client = await endpoint.open();
     const call = client.call(1, "now");

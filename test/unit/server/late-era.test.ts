@@ -17,7 +17,7 @@ class LateWorld {
   readonly server: Server;
   fails = false;
 
-  constructor(http: HttpServerOptions = { sessions: false, preferJson: true }, options: ServerOptions = {}) {
+  constructor(http: HttpServerOptions = { sessions: false, responseMode: "prefer-json" }, options: ServerOptions = {}) {
     const late: OfferedEra = {
       ...legacyDescriptor,
       load: async () => {
@@ -145,7 +145,7 @@ for (const way of ["close", "drain"] as const) {
 }
 
 test("a client that leaves while the era is loaded leaves nothing behind", async () => {
-  const world = new LateWorld({ preferJson: true });
+  const world = new LateWorld({ responseMode: "prefer-json" });
   const exchange = world.send(1, "initialize", {
     protocolVersion: "2025-11-25",
     capabilities: {},

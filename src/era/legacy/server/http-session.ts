@@ -372,7 +372,7 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
     if (call !== undefined && reply === undefined) throw cannotAsk("no_call", method, "its call is over");
     const stream = reply === undefined ? this.#streams.standalone : reply.stream;
     if (stream === undefined)
-      throw cannotAsk("no_stream", method, "the response to its call is JSON (http.responseMode, http.preferJson)");
+      throw cannotAsk("no_stream", method, "the response to its call is JSON (http.responseMode)");
     if (!stream.reachable) throw cannotAsk("no_stream", method, "the client has no open stream");
     return stream;
   }

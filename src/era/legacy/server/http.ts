@@ -330,7 +330,7 @@ const notAcceptableStream = refusal(406, "Not acceptable: the Accept header must
 
 /** Returns the form of the response, or undefined if the client accepts none that this endpoint offers. */
 function pickReplyKind(accept: string | undefined, options: BindingOptions): ReplyKind | undefined {
-  const { responseMode = options.preferJson ? "prefer-json" : "sse" } = options;
+  const { responseMode = "auto" } = options;
   if (responseMode.endsWith("json") && accepts(accept, "application/json")) return "json";
   return responseMode !== "json" && accepts(accept, "text/event-stream") ? "stream" : undefined;
 }

@@ -38,7 +38,7 @@ export function toTypedError(error: RpcErrorObject, method: string): RpcError {
 function remedyFor({ elicitation, sampling, roots }: ClientCapabilities): string {
   const options = [
     elicitation && (elicitation.url ? "onElicitUrl" : "onElicit"),
-    sampling && (sampling.tools ? "samplingTools" : sampling.context ? "samplingContext" : "onSample"),
+    sampling && (sampling.tools ? "sampling.tools" : sampling.context ? "sampling.context" : "onSample"),
     roots && "roots",
   ].filter(Boolean);
   return options.length === 0 ? "" : `; pass ${options.join(" and ")} to connect`;

@@ -97,9 +97,15 @@ const NO_WIRE: ServerWire = {
 
 const STREAM_ALWAYS: ReplyForm = { json: false, stream: true, listen: true, streamAlways: true, streamWhenQuiet: true };
 
-function toForm(accept: string | undefined, { preferJson = false, responseMode }: HttpBindingOptions): ReplyForm {
+function toForm(accept: string | undefined, { responseMode }: HttpBindingOptions): ReplyForm {
   const listen = accepts(accept, "text/event-stream");
   const json = responseMode !== "sse" && accepts(accept, "application/json");
   const stream = responseMode !== "json" && listen;
-  return { json, stream, listen, streamAlways: stream && !json, streamWhenQuiet: stream && (!json || !preferJson) };
+  return {
+    json,
+    stream,
+    listen,
+    streamAlways: stream && !json,
+    streamWhenQuiet: stream && (!json || responseMode !== "prefer-json"),
+  };
 }

@@ -86,7 +86,10 @@ test("a principal beyond its rate is refused with 429 until a token is there", a
 
 for (const preferJson of [true, false]) {
   test(`a session of a principal beyond its rate is refused too, json ${preferJson}`, async () => {
-    const endpoint = new LegacyEndpoint({ preferJson }, { rateLimit: limit, clock: new FakeClock() });
+    const endpoint = new LegacyEndpoint(
+      { responseMode: preferJson ? "prefer-json" : "auto" },
+      { rateLimit: limit, clock: new FakeClock() },
+    );
     const client = await endpoint.open("2025-11-25", {}, { principal: "ann" });
     await status(client.request(1, "ping"), 200);
     await status(client.request(2, "ping"), 200);

@@ -119,7 +119,10 @@ test("a full server answers 503 and says when to come again, in both eras", asyn
 for (const preferJson of [false, true]) {
   test(`a session beyond its share answers 429, ${preferJson ? "as JSON" : "in place of a stream"}`, async () => {
     const release = gate();
-    const endpoint = new LegacyEndpoint({ preferJson }, { limits: { maxCallsPerSession: 2 } });
+    const endpoint = new LegacyEndpoint(
+      { responseMode: preferJson ? "prefer-json" : "auto" },
+      { limits: { maxCallsPerSession: 2 } },
+    );
     let started = 0;
     endpoint.server.tool("hold", {}, async () => {
       started++;
@@ -161,7 +164,7 @@ test("a full server refuses a handshake with 503 and keeps no session", async ()
 });
 
 test("of a batch, the calls beyond the bound are refused and the others answered", async () => {
-  const endpoint = new LegacyEndpoint({ preferJson: true }, { limits: { maxCallsPerSession: 2 } });
+  const endpoint = new LegacyEndpoint({ responseMode: "prefer-json" }, { limits: { maxCallsPerSession: 2 } });
   const release = gate();
   let started = 0;
   endpoint.server.tool("hold", {}, async () => {

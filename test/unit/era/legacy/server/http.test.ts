@@ -144,7 +144,7 @@ test("a handshake cannot be called off", async () => {
 test("a session that ends lets go of the resources it watched and of the changes it listened to", async () => {
   const core = new ServerCore({ name: "s", version: "1" }, { limits: { sessionIdleMs: 1000 } }, [legacyServer]);
   core.registry.add("resources", "note://1", { name: "note" }, () => "text");
-  const binding = await legacyServer.http(core, { preferJson: true, keepAliveMs: 0 });
+  const binding = await legacyServer.http(core, { responseMode: "prefer-json", keepAliveMs: 0 });
   const send = async (method: string, body?: object, session?: string) => {
     const headers = { "content-type": "application/json", "mcp-session-id": session };
     const exchange = createArrayExchange({ method, headers });

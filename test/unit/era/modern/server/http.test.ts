@@ -478,7 +478,7 @@ suite("subscriptions", () => {
   });
 
   test("are streams from the first, whatever the endpoint prefers", async () => {
-    const { host, send } = createEndpoint({ preferJson: true });
+    const { host, send } = createEndpoint({ responseMode: "prefer-json" });
     const exchange = send("subscriptions/listen", filter);
     await Promise.resolve();
     equal(exchange.headers["content-type"], "text/event-stream");
@@ -567,7 +567,7 @@ suite("keep-alive", () => {
 
   test("an endpoint that prefers JSON, and a client that takes no stream, wait for the answer", async () => {
     for (const [change, accept] of [
-      [{ preferJson: true }, "application/json, text/event-stream"],
+      [{ responseMode: "prefer-json" }, "application/json, text/event-stream"],
       [{}, "application/json"],
     ] as const) {
       const { host, send } = createEndpoint(change);
