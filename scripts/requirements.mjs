@@ -12,6 +12,7 @@ import {
   readProofs,
   refusalOf,
 } from "./lib/catalogue.mjs";
+import { readRun } from "./lib/full-run.mjs";
 import { importsOf } from "./lib/imports.mjs";
 import { at, filesBelow, shown, wantsJson } from "./lib/project.mjs";
 
@@ -25,7 +26,13 @@ export const requirements = {
   async run() {
     const { problems, totals } = account();
     const { proved, pending, notApplicable, all } = totals.all;
-    return { problems, note: `${all}: ${proved} proved, ${pending} pending, ${notApplicable} not applicable` };
+    const isOld = (await readRun())?.isCurrent === false;
+    const warnings = isOld ? ["the proofs are of an earlier state of the files; npm test renews them"] : [];
+    return {
+      problems,
+      warnings,
+      note: `${all}: ${proved} proved, ${pending} pending, ${notApplicable} not applicable`,
+    };
   },
 };
 

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { stateOfProject, writeRun } from "./lib/full-run.mjs";
 import { at, filesBelow, wantsJson } from "./lib/project.mjs";
 import { selectTests } from "./lib/select-tests.mjs";
 import { runTestFile } from "./lib/test-file.mjs";
@@ -11,7 +12,7 @@ import { affectedBy, watchAndBuild } from "./lib/watch-tests.mjs";
  * always a part of a title. `--wire` chooses a wire (`modern-stdio`), an era or a transport. `--watch` builds and runs
  * again after each change: the chosen files or, if none are chosen, the files that import the change.
  *
- * A run without filters is a full run. It replaces the proofs in build/proofs, which the requirements check reads, and
+ * A run without filters is a full run. It replaces the proofs and the outcome in build/proofs, which the checks read, and
  * build/test-titles.json, which scripts/compare-titles.mjs reads. A filtered run does not change them.
  */
 const { values: options, positionals: filters } = parseArgs({
@@ -61,6 +62,7 @@ async function run(files) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
   }
+  const state = isFull ? await stateOfProject() : undefined;
   const results = await runAll(files);
   const tests = results.flatMap(({ file, tests }) => tests.map((test) => ({ file, ...test })));
   const failures = tests.filter(({ error }) => error !== undefined);
@@ -72,7 +74,7 @@ async function run(files) {
     });
   const totals = { passed: tests.filter(({ error }) => error === undefined).length, failed: failures.length };
   if (isFull) {
-    writeFileSync(at("build/proofs/run.json"), JSON.stringify({ ...totals, files: files.length }));
+    writeRun({ ...totals, state, failures: failures.map(({ file, title }) => ({ file, title })) });
     const titles = results.map(({ file, tests }) => [file, tests.map(({ title }) => title)]).sort();
     writeFileSync(at("build/test-titles.json"), `${JSON.stringify(Object.fromEntries(titles), null, 2)}\n`);
   }
