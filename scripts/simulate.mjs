@@ -62,7 +62,7 @@ async function runSeeds(broken) {
       seeds++;
       for (const [name, count] of Object.entries(outcome.counts)) counts[name] = (counts[name] ?? 0) + count;
       if (outcome.violations.length > 0) failures.push(outcome);
-      if (outcome.violations.length > 0 && !json && broken === undefined) console.log(lineOf(outcome));
+      if (outcome.violations.length > 0 && !json && broken === undefined) console.log(`FAIL ${lineOf(outcome)}`);
     }
   };
   const work = () =>
@@ -105,7 +105,7 @@ function report(runs) {
     if (broken === undefined) {
       for (const [name, count] of Object.entries(counts).sort()) console.log(`${String(count).padStart(10)} ${name}`);
       console.log(`${seeds} seeds, ${failures.length} with a broken invariant, ${(ms / 1000).toFixed(1)} s`);
-    } else if (failures.length === 0) console.log(`without ${broken}: not caught in ${seeds} seeds`);
+    } else if (failures.length === 0) console.log(`FAIL without ${broken}: not caught in ${seeds} seeds`);
     else console.log(`without ${broken}: caught by ${lineOf(failures[0])}`);
   }
   const failed = runs.reduce((sum, run) => sum + (isGood(run) ? 0 : Math.max(1, run.failures.length)), 0);

@@ -1,58 +1,103 @@
-import { deepEqual } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { loadScript } from "./load-script.js";
 
+const root = (path: string) => new URL(`../../../${path}`, import.meta.url);
 const one = "echo 1 passed, 0 failed";
+const good = "echo works; echo; echo 5 passed, 0 failed";
+
+const parts = { ci: ":", install: ":", test: good, check: one, engines: one, runtimes: one, simulate: one };
 
 /** Runs a copy of `.ci/run` with an npm that runs these lines of a shell. Returns the exit code and the output. */
-function runCi(t: TestContext, npm: Readonly<Record<"ci" | "check" | "engines", string>> & { runtimes?: string }) {
+function runCi(t: TestContext, changed: Partial<typeof parts>) {
   const folder = mkdtempSync(join(tmpdir(), "bowline-ci-"));
   t.after(() => rmSync(folder, { recursive: true }));
-  mkdirSync(join(folder, ".ci"));
-  copyFileSync(new URL("../../../.ci/run", import.meta.url), join(folder, ".ci/run"));
-  const branches = `case "$*" in ci) ${npm.ci} ;; *engines*) ${npm.engines} ;; *runtimes*) ${npm.runtimes ?? one} ;; *simulate*) ${one} ;; *) ${npm.check} ;; esac`;
-  writeFileSync(join(folder, "npm"), `#!/bin/sh\n${branches}\n`, { mode: 0o755 });
+  for (const path of [".ci/run", "scripts/failures.mjs", "scripts/lib/exec.mjs", "scripts/lib/project.mjs"]) {
+    mkdirSync(join(folder, dirname(path)), { recursive: true });
+    copyFileSync(root(path), join(folder, path));
+  }
+  const npm = Object.entries({ ...parts, ...changed }).map(([name, lines]) => `*" ${name} "*) ${lines} ;;`);
+  writeFileSync(join(folder, "npm"), `#!/bin/sh\ncase " $* " in ${npm.join("\n")} esac\n`, { mode: 0o755 });
   const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
   const { status, stdout } = spawnSync("bash", [join(folder, ".ci/run")], { env, encoding: "utf8" });
   return { status, lines: stdout.split("\n").filter((line) => line !== "") };
 }
 
-const good = "echo works; echo; echo 5 passed, 0 failed";
-
-test("CI adds the tests of the engines to the checks", (t) => {
-  const engines = 'echo "$*"; echo 3 passed, 0 failed';
-  deepEqual(runCi(t, { ci: ":", check: good, engines }), {
+test("CI adds up the tests, the checks, and the suites of engines, runtimes and simulation", (t) => {
+  const said = 'echo "$*"; echo 3 passed, 0 failed';
+  deepEqual(runCi(t, { install: 'echo "$*"', engines: said, runtimes: said, simulate: said }), {
     status: 0,
-    lines: ["works", "run --silent engines -- --install", "11 passed, 0 failed"],
+    lines: [
+      "install",
+      "works",
+      "run --silent engines -- --install",
+      "run --silent runtimes -- --install chromium",
+      "run --silent simulate",
+      "run --silent simulate -- --break all",
+      "18 passed, 0 failed",
+    ],
   });
 });
 
-test("CI runs the suite of the runtimes in a browser", (t) => {
-  const runtimes = 'echo "$*"; echo 3 passed, 1 failed; exit 1';
-  deepEqual(runCi(t, { ci: ":", check: good, engines: one, runtimes }), {
-    status: 1,
-    lines: ["works", "run --silent runtimes -- --install chromium", "11 passed, 1 failed"],
-  });
+test("CI runs the test command of the README as it is written there", () => {
+  const command = "npm install && npm test";
+  ok(readFileSync(root("README.md"), "utf8").includes(`\n${command} `));
+  ok(readFileSync(root(".ci/run"), "utf8").includes(`bash -c "${command}"`));
 });
 
-test("CI fails if a check or a test of an engine fails", (t) => {
-  const bad = "echo 3 passed, 2 failed; exit 1";
-  deepEqual(runCi(t, { ci: ":", check: good, engines: bad }), { status: 1, lines: ["works", "11 passed, 2 failed"] });
-  deepEqual(runCi(t, { ci: ":", check: bad, engines: good }), { status: 1, lines: ["works", "11 passed, 2 failed"] });
+test("CI ends with every failure of all parts, in as many lines as the end of a log has", (t) => {
+  const failures = (count: number) =>
+    Array.from({ length: count }, (_, n) => `echo; echo "FAIL a.test.js: title ${n}"; seq 1 100`).join("; ");
+  const runTests = `echo "  FAIL a title of the listing (3 ms)"; ${failures(2)}; echo; echo 5 passed, 2 failed; exit 1`;
+  const check = "echo; echo FAIL docs: 1 problem; echo '  docs/a.md:3 is wrong'; echo 9 passed, 1 failed; exit 1";
+  const engines = "echo it breaks >&2; exit 3";
+  const { status, lines } = runCi(t, { test: runTests, check, engines });
+  equal(status, 1);
+  equal(lines.at(-1), "17 passed, 4 failed");
+  const end = lines.slice(-60);
+  const block = end.slice(end.indexOf("4 failures:"));
+  deepEqual(
+    block.filter((line) => !/^ {2}\d+$/.test(line)),
+    [
+      "4 failures:",
+      "test: a.test.js: title 0",
+      "test: a.test.js: title 1",
+      "check: docs: 1 problem",
+      "    docs/a.md:3 is wrong",
+      "engines: end: exit code 3, without totals",
+      "  it breaks",
+      "The logs are build/ci/test.log, build/ci/check.log, build/ci/engines.log.",
+      "17 passed, 4 failed",
+    ],
+  );
+  const many = runCi(t, { test: `${failures(70)}; echo 5 passed, 70 failed; exit 1` }).lines.slice(-60);
+  ok(many.includes("70 failures:") && many.includes("test: a.test.js: title 49") && many.includes("and 20 more"));
 });
 
-test("CI fails if a script ends without its totals, or with an exit code that they do not explain", (t) => {
-  const told = "npm run engines -- --install ended without its totals";
-  deepEqual(runCi(t, { ci: ":", check: good, engines: "echo breaks" }), {
-    status: 1,
-    lines: ["works", "breaks", told, "8 passed, 1 failed"],
-  });
-  deepEqual(runCi(t, { ci: ":", check: `${good}; exit 1`, engines: ":" }).lines.at(-1), "8 passed, 2 failed");
-  deepEqual(runCi(t, { ci: "exit 1", check: good, engines: good }), {
-    status: 1,
-    lines: ["npm ci failed", "0 passed, 1 failed"],
-  });
+test("CI fails if a part ends without its totals, or with an exit code that they do not explain", (t) => {
+  const silent = runCi(t, { engines: "echo breaks" });
+  equal(silent.status, 1);
+  ok(silent.lines.includes("engines: end: exit code 0, without totals"));
+  equal(silent.lines.at(-1), "9 passed, 1 failed");
+  const unexplained = runCi(t, { check: `${one}; exit 2` });
+  equal(unexplained.status, 1);
+  ok(unexplained.lines.includes("check: end: exit code 2, which the totals do not explain"));
+  equal(unexplained.lines.at(-1), "10 passed, 1 failed");
+  equal(runCi(t, { install: "exit 1" }).lines.at(-1), "5 passed, 1 failed");
+  deepEqual(runCi(t, { ci: "exit 1" }), { status: 1, lines: ["npm ci failed", "0 passed, 1 failed"] });
+});
+
+test("each failure of a log is told once, with its message", async () => {
+  const { failuresIn, reportOf } = await loadScript<{
+    failuresIn(name: string, log: string): readonly (readonly string[])[];
+    reportOf(failures: readonly (readonly string[])[]): string;
+  }>("scripts/failures.mjs");
+  const log = "listing\n  FAIL b (1 ms)\n\nFAIL a.js: b\nError: c\n\n  at d\n\nFAIL seed 4: e\n\n1 passed, 2 failed\n";
+  deepEqual(failuresIn("test", log), [["test: a.js: b", "Error: c", "  at d"], ["test: seed 4: e"]]);
+  deepEqual(failuresIn("test", "x\ny\n"), [["test: the end of its output:", "x", "y"]]);
+  equal(reportOf([["a", "x".repeat(1000)]]).length, "1 failures:\na\n".length + 240);
 });
