@@ -41,7 +41,7 @@ export const pack = {
 
 function strays(files) {
   const welcome =
-    /^(dist\/.+\.(js|js\.map|d\.ts)|docs\/.+\.(md|svg|png)|(README|CHANGELOG|SECURITY)\.md|llms\.txt|LICENSE|package\.json)$/;
+    /^(dist\/.+\.(js|js\.map|d\.ts)|docs\/.+\.(md|svg)|(README|CHANGELOG|SECURITY)\.md|llms\.txt|LICENSE|package\.json)$/;
   return files
     .filter((path) => !welcome.test(path))
     .map((path) => `the tarball contains ${path}, which scripts/check-pack.mjs does not expect`);

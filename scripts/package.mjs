@@ -1,6 +1,7 @@
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { bundle } from "./lib/bundle.mjs";
+import { execNpm } from "./lib/exec.mjs";
 import { importsOf } from "./lib/imports.mjs";
 import { reduceToLines } from "./lib/line-maps.mjs";
 import { withLinks } from "./lib/markdown.mjs";
@@ -37,13 +38,17 @@ function declarations() {
   return [...found];
 }
 
-/** Adds the pages. Links to files outside of the package are changed to lead to the repository. */
+/**
+ * Adds the pages. Links to files outside of the package are changed to lead to the repository, and so are those to
+ * screenshots, which are much larger than the pages.
+ */
 function putPages() {
   const pages = [at("README.md"), at("CHANGELOG.md"), at("SECURITY.md"), ...filesBelow(at("docs"), ".md")];
-  const files = [at("LICENSE"), at("llms.txt"), ...filesBelow(at("docs"), ".svg", ".png")];
+  const files = [at("LICENSE"), at("llms.txt"), ...filesBelow(at("docs"), ".svg")];
   const staying = new Set([...pages, ...files]);
   const { homepage } = readJson(at("package.json"));
-  const lead = (path, link) => (staying.has(path) ? link : `${homepage}/blob/HEAD/${shown(path)}`);
+  const form = (path) => (path.endsWith(".png") ? "raw" : "blob");
+  const lead = (path, link) => (staying.has(path) ? link : `${homepage}/${form(path)}/HEAD/${shown(path)}`);
   for (const file of files) put(file);
   for (const page of pages) put(page, withLinks(page, lead));
 }
@@ -62,4 +67,20 @@ function put(file, contents) {
   else writeFileSync(target, contents);
 }
 
-if (process.argv[1] === import.meta.filename) console.log(shown(await stagePackage()));
+/** Packs the package as `npm publish` does. Returns the tarball, the paths in it, and its size in bytes. */
+export async function packPackage(folder) {
+  const options = ["--json", "--ignore-scripts", "--pack-destination", folder];
+  const packed = await execNpm(["pack", ...options], { cwd: await stagePackage() });
+  if (packed.code !== 0) throw new Error(`npm pack failed: ${packed.output}`);
+  const [{ filename, files, size }] = Object.values(JSON.parse(packed.stdout));
+  return { tarball: join(folder, filename), files: files.map(({ path }) => path), size };
+}
+
+if (process.argv[1] === import.meta.filename) {
+  for (const name of readdirSync(at("build")).filter((name) => name.endsWith(".tgz"))) rmSync(at("build", name));
+  const { tarball, files, size } = await packPackage(at("build"));
+  console.log(`${shown(tarball)} has ${files.length} files and ${Math.round(size / 1000)} kB. Install it in another project:
+
+  npm install ${tarball}
+  npm install ${staged}    # a link to the folder: the next npm run package changes it`);
+}
