@@ -8,6 +8,7 @@ import { instantiations } from "./check-instantiations.mjs";
 import { unused } from "./check-knip.mjs";
 import { layers } from "./check-layers.mjs";
 import { pack } from "./check-pack.mjs";
+import { programs } from "./check-programs.mjs";
 import { sizes } from "./check-sizes.mjs";
 import { line, perform } from "./lib/check.mjs";
 import { execNode } from "./lib/exec.mjs";
@@ -59,6 +60,7 @@ const built = [
   browsers,
   declarations,
   docs,
+  programs,
   instantiations,
   tests,
   requirements,

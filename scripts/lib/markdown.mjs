@@ -11,31 +11,36 @@ export function pages() {
 const fence = /^(?<directive><!-- docs:(?<rule>[\s\S]*?)-->\n+)?```(?<info>[^\n]*)\n(?<code>[\s\S]*?)^```$/gm;
 
 /**
- * Returns the TypeScript blocks of a page: `{ place, info, code, rule }`. The rule is a comment `<!-- docs: ... -->`
- * right above the block. `continue` prepends the previous block; any other text is code that is prepended.
+ * Returns the TypeScript blocks of a page: `{ place, info, code, rule, notRun }`. The rule is a comment `<!-- docs: ... -->`
+ * right above the block. `continue` prepends the previous block; any other text is code that is prepended. A comment may
+ * begin with `not run: <reason>;`, which is `notRun`.
  */
 export function blocksOf(page) {
   const text = readFileSync(page, "utf8");
   const found = [];
   for (const match of text.matchAll(fence)) {
-    const { info, code, rule } = match.groups;
-    if (!/^(ts|tsx|typescript)\b/.test(info)) continue;
+    const { info, code, rule: comment = "" } = match.groups;
+    if (!isTypeScript(info)) continue;
+    const { notRun, rule } = /^(?:not run: (?<notRun>[^;]+);?)?(?<rule>[\s\S]*)$/.exec(comment.trim()).groups;
     const line = text.slice(0, match.index + (match.groups.directive ?? "").length).split("\n").length;
-    found.push({ place: `${shown(page)}:${line}`, info: info.trim(), code, rule: rule?.trim() });
+    found.push({ place: `${shown(page)}:${line}`, info: info.trim(), code, rule: rule.trim() || undefined, notRun });
   }
   return found;
 }
+
+const isTypeScript = (info) => /^(ts|tsx|typescript)\b/.test(info);
 
 /** Returns the name of a block that begins with `// name.ts`. */
 export function fileNameOf(code) {
   return code.match(/^\/\/ ([\w.-]+\.ts)\b/)?.[1];
 }
 
-/** Returns the first block without a language after a block of TypeScript: its output. */
+/** Returns the first block without a language between a block of TypeScript and the next one: its output. */
 export function outputAfter(page, code) {
   const blocks = [...readFileSync(page, "utf8").matchAll(fence)].map(({ groups }) => groups);
-  const program = blocks.findIndex((block) => block.code === code);
-  return blocks.slice(program).find(({ info }) => info === "")?.code;
+  const rest = blocks.slice(blocks.findIndex((block) => block.code === code) + 1);
+  const next = rest.findIndex(({ info }) => isTypeScript(info));
+  return rest.slice(0, next === -1 ? rest.length : next).find(({ info }) => info === "")?.code;
 }
 
 const target = /(\]\(|<img src=")(?![a-z]+:|#)([^)"#]+)/g;

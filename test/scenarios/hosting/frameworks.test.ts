@@ -185,7 +185,7 @@ proves("hosting:hono:basic-flow", http, "a client that leaves leaves no words", 
   };
   const ports = [await listen(t, getRequestListener(app.fetch)), await listen(t, getRequestListener(fetch))];
   for (const port of ports)
-    for (const era of ["modern", "legacy"]) {
+    for (const era of ["modern", "legacy"] as const) {
       const client = await connect(urlOf(port), { era });
       await client.watch({ toolsListChanged: true });
       await client.close();

@@ -1,0 +1,62 @@
+import { deepEqual, doesNotThrow, equal, ok } from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { parse } from "acorn";
+import { transformSync } from "esbuild";
+import { loadScript } from "./load-script.js";
+
+interface Block {
+  readonly place: string;
+  readonly code: string;
+  readonly rule?: string;
+  readonly notRun?: string;
+}
+
+const { blocksOf, outputAfter, pages } = await loadScript<{
+  blocksOf(page: string): readonly Block[];
+  outputAfter(page: string, code: string): string | undefined;
+  pages(): readonly string[];
+}>("scripts/lib/markdown.mjs");
+
+function newPage(t: TestContext, text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "bowline-page-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, "page.md"), text);
+  return join(folder, "page.md");
+}
+
+test("a comment says what is compiled in front of a block, and why the block is not run", (t) => {
+  const comments = ["", "declare const x: 1;", "not run: needs Redis", "not run: needs Redis; declare const x: 1;"];
+  const block = (comment: string) => `${comment === "" ? "" : `<!-- docs: ${comment} -->\n`}\`\`\`ts\nx;\n\`\`\`\n`;
+  const found = blocksOf(newPage(t, comments.map(block).join("\ntext\n\n")));
+  deepEqual(
+    found.map(({ rule, notRun }) => ({ rule, notRun })),
+    [
+      { rule: undefined, notRun: undefined },
+      { rule: "declare const x: 1;", notRun: undefined },
+      { rule: undefined, notRun: "needs Redis" },
+      { rule: "declare const x: 1;", notRun: "needs Redis" },
+    ],
+  );
+});
+
+test("the output of a program is the block without a language before the next program", (t) => {
+  const page = newPage(
+    t,
+    "```ts\na;\n```\n\n```\nout\n```\n\n```ts\nb;\n```\n\n```sh\nls\n```\n\n```ts\nc;\n```\n\n```\nend\n```\n",
+  );
+  equal(outputAfter(page, "a;\n"), "out\n");
+  equal(outputAfter(page, "b;\n"), undefined);
+  equal(outputAfter(page, "c;\n"), "end\n");
+});
+
+test("all programs of the pages are JavaScript with types, which Node 22 runs", () => {
+  const blocks = pages().flatMap(blocksOf);
+  ok(blocks.length > 50);
+  for (const { place, code } of blocks) {
+    const { code: script } = transformSync(code, { loader: "ts", format: "esm", target: "esnext" });
+    doesNotThrow(() => parse(script, { ecmaVersion: 2025, sourceType: "module" }), place);
+  }
+});
