@@ -10,9 +10,14 @@ export interface AnyServer {
   };
 }
 
+type Shape<Kind extends keyof AnyServer["shape"], S extends AnyServer> = [keyof S["shape"][Kind]] extends [never]
+  ? AnyServer["shape"][Kind]
+  : S["shape"][Kind];
+
 // Signatures write `keyof ServerTools<S> & string` themselves, since errors would show an alias instead of the names.
-export type ServerTools<S extends AnyServer> = S["shape"]["tools"];
-export type ServerPrompts<S extends AnyServer> = S["shape"]["prompts"];
+/** Tools of a server by name. Any name is allowed if its type has none, as after definitions that were not chained. */
+export type ServerTools<S extends AnyServer> = Shape<"tools", S>;
+export type ServerPrompts<S extends AnyServer> = Shape<"prompts", S>;
 /** Arguments of a prompt. Without a definition, they are strings by name. */
 export type ServerPromptArguments<
   S extends AnyServer,

@@ -85,11 +85,9 @@ export type { RateLimitOptions } from "../server/rate-limit.js";
 export type { Server } from "../server/server.js";
 export type {
   PromptType,
-  PromptTypes,
   ResourceType,
-  ResourceTypes,
+  ServerShape,
   ToolType,
-  ToolTypes,
 } from "../server/server-types.js";
 export type { SealKey, StateCodec } from "../server/state/options.js";
 export type { Change, ChangeBus, ChangeListener } from "../store/change-bus.js";

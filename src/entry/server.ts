@@ -6,7 +6,6 @@ import type { Implementation } from "../protocol/types/index.js";
 import { lazyValidator } from "../schema/json-schema/lazy-validator.js";
 import type { ServerOptions } from "../server/options.js";
 import { Server } from "../server/server.js";
-import type { PromptTypes, ResourceTypes, ToolTypes } from "../server/server-types.js";
 import { eraOfRequest } from "../server/transports/pick-era.js";
 
 /** Legacy era with handshake and sessions. It is loaded when a client first uses it. */
@@ -16,13 +15,7 @@ const offeredLegacy: OfferedEra = {
 };
 
 /** MCP server for clients of every protocol version. */
-// biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
-export class McpServer<
-  Tools extends ToolTypes = {},
-  Prompts extends PromptTypes = {},
-  Resources extends ResourceTypes = {},
-> extends Server<Tools, Prompts, Resources> {
-  // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
+export class McpServer extends Server {
   constructor(info: Implementation, options: ServerOptions = {}) {
     super(info, options, [modernServer, offeredLegacy], lazyValidator);
   }

@@ -1,37 +1,44 @@
 import type { AnySchema, InputOf, OutputOf } from "../schema/compile.js";
 import type { UriVariables } from "./definitions/uri-template.js";
 
-/** Tools of a server as a type. A client that is connected with `typeof server` is checked against it. */
-export interface ToolTypes {
-  readonly [name: string]: { readonly input: unknown; readonly output: unknown };
+/**
+ * Definitions of a server as a type, by name. Each definition adds to it. A client that is connected with
+ * `typeof server` is checked against it.
+ */
+export interface ServerShape {
+  readonly tools: NoTypes;
+  readonly prompts: NoTypes;
+  readonly resources: NoTypes;
 }
 
-/** Prompts of a server as a type. */
-export interface PromptTypes {
-  readonly [name: string]: { readonly arguments: unknown };
-}
+type NoTypes = Readonly<Record<never, never>>;
 
-/** Resources of a server as a type, by URI or URI template. */
-export interface ResourceTypes {
-  readonly [uri: string]: { readonly variables: unknown };
-}
+// The three types below are aliases. An interface would be instantiated again for each definition that follows.
 
-/** Type of one tool. */
+/** Adds a tool to the type of a server. */
 export type ToolType<Name extends string, I, O> = {
-  readonly [Key in Name]: {
-    readonly input: I extends AnySchema ? InputOf<I> : Record<string, unknown>;
-    readonly output: O extends AnySchema ? OutputOf<O> : unknown;
+  readonly shape: {
+    readonly tools: {
+      readonly [Key in Name]: {
+        readonly input: I extends AnySchema ? InputOf<I> : Record<string, unknown>;
+        readonly output: O extends AnySchema ? OutputOf<O> : unknown;
+      };
+    };
   };
 };
 
-/** Type of one prompt. */
+/** Adds a prompt to the type of a server. */
 export type PromptType<Name extends string, A> = {
-  readonly [Key in Name]: {
-    readonly arguments: A extends AnySchema ? InputOf<A, Record<string, string>> : Record<string, string>;
+  readonly shape: {
+    readonly prompts: {
+      readonly [Key in Name]: {
+        readonly arguments: A extends AnySchema ? InputOf<A, Record<string, string>> : Record<string, string>;
+      };
+    };
   };
 };
 
-/** Type of one resource. */
+/** Adds a resource to the type of a server. */
 export type ResourceType<Uri extends string> = {
-  readonly [Key in Uri]: { readonly variables: UriVariables<Uri> };
+  readonly shape: { readonly resources: { readonly [Key in Uri]: { readonly variables: UriVariables<Uri> } } };
 };

@@ -18,12 +18,13 @@ import type {
   OtherNotificationHandler,
 } from "./definitions/custom-method.js";
 import type { PromptHandler, PromptOptions } from "./definitions/prompt.js";
+import type { Definition } from "./definitions/registry.js";
 import type { ResourceHandler, ResourceOptions } from "./definitions/resource.js";
 import type { ToolHandler, ToolOptions } from "./definitions/tool.js";
 import type { ServerExtension } from "./extensions/extension.js";
 import type { HttpServerOptions, ServedConnection, ServerInterceptor, ServerOptions } from "./options.js";
 import { ServerCore } from "./runtime.js";
-import type { PromptType, PromptTypes, ResourceType, ResourceTypes, ToolType, ToolTypes } from "./server-types.js";
+import type { PromptType, ResourceType, ServerShape, ToolType } from "./server-types.js";
 import type { SealKey } from "./state/options.js";
 import { ChannelEndpoints } from "./transports/channel.js";
 import { HttpEndpoint } from "./transports/http.js";
@@ -34,15 +35,9 @@ const ANY_ADDRESS = /^(?:0\.0\.0\.0|::0?)?$/;
  * MCP server for all transports, and for the protocol versions of its eras. Definitions are compiled when they are
  * added, so that serving only looks them up.
  */
-// biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
-export class Server<
-  Tools extends ToolTypes = {},
-  Prompts extends PromptTypes = {},
-  Resources extends ResourceTypes = {},
-> {
-  // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
+export class Server {
   /** Types of the definitions. Exists for type inference only and has no value. */
-  declare readonly shape: { readonly tools: Tools; readonly prompts: Prompts; readonly resources: Resources };
+  declare readonly shape: ServerShape;
   /** Announces changes to clients. */
   readonly changes: Changes;
   /** Changes, hides or removes existing definitions while clients are connected. */
@@ -78,35 +73,40 @@ export class Server<
     return this.core.capabilities;
   }
 
+  tool<Self, const Name extends string>(
+    this: Self,
+    name: Name,
+    handler: ToolHandler<undefined, undefined>,
+  ): Self & ToolType<Name, undefined, undefined>;
   tool<
+    Self,
     const Name extends string,
     I extends AnySchema | undefined = undefined,
     O extends AnySchema | undefined = undefined,
-  >(
-    name: Name,
-    options: ToolOptions<I, O>,
-    handler: ToolHandler<I, O>,
-  ): Server<Tools & ToolType<Name, I, O>, Prompts, Resources> {
-    this.core.registry.add(
-      "tools",
-      name,
-      options as ToolOptions<AnySchema, AnySchema>,
-      handler as ToolHandler<AnySchema, AnySchema>,
-    );
-    return this as unknown as Server<Tools & ToolType<Name, I, O>, Prompts, Resources>;
+  >(this: Self, name: Name, options: ToolOptions<I, O>, handler: ToolHandler<I, O>): Self & ToolType<Name, I, O>;
+  tool(name: string, ...given: Definition): unknown {
+    this.core.registry.add("tools", name, ...given);
+    return this;
   }
 
   removeTool(name: string): boolean {
     return this.core.registry.remove("tools", name);
   }
 
-  prompt<const Name extends string, A extends AnySchema | undefined = undefined>(
+  prompt<Self, const Name extends string>(
+    this: Self,
+    name: Name,
+    handler: PromptHandler<undefined>,
+  ): Self & PromptType<Name, undefined>;
+  prompt<Self, const Name extends string, A extends AnySchema | undefined = undefined>(
+    this: Self,
     name: Name,
     options: PromptOptions<A>,
     handler: PromptHandler<A>,
-  ): Server<Tools, Prompts & PromptType<Name, A>, Resources> {
-    this.core.registry.add("prompts", name, options as PromptOptions<AnySchema>, handler as PromptHandler<AnySchema>);
-    return this as unknown as Server<Tools, Prompts & PromptType<Name, A>, Resources>;
+  ): Self & PromptType<Name, A>;
+  prompt(name: string, ...given: Definition): unknown {
+    this.core.registry.add("prompts", name, ...given);
+    return this;
   }
 
   removePrompt(name: string): boolean {
@@ -114,13 +114,15 @@ export class Server<
   }
 
   /** Defines a resource at a URI, or a family of resources at a URI template. */
-  resource<const Uri extends string, V extends AnySchema | undefined = undefined>(
+  resource<Self, const Uri extends string, V extends AnySchema | undefined = undefined>(
+    this: Self,
     uri: Uri,
     options: ResourceOptions<V>,
     handler: ResourceHandler<Uri, V>,
-  ): Server<Tools, Prompts, Resources & ResourceType<Uri>> {
-    this.core.registry.add("resources", uri, options, handler as unknown as ResourceHandler);
-    return this as unknown as Server<Tools, Prompts, Resources & ResourceType<Uri>>;
+  ): Self & ResourceType<Uri>;
+  resource(uri: string, options: ResourceOptions, handler: ResourceHandler): this {
+    this.core.registry.add("resources", uri, options, handler);
+    return this;
   }
 
   removeResource(uri: string): boolean {
@@ -128,30 +130,30 @@ export class Server<
   }
 
   /** Handles a custom method, or replaces the handler of a method of the specification. */
+  method(name: string, handler: MethodHandler<undefined>): this;
   method<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
     handler: MethodHandler<P>,
-  ): this {
-    this.core.registry.addMethod(name, options as MethodOptions<AnySchema>, handler as never);
+  ): this;
+  method(name: string, ...given: Definition): this {
+    this.core.registry.addMethod(name, ...given);
     return this;
   }
 
   /** Handles a notification. Without a name, handles all notifications that have no other handler. */
   onNotification(handler: OtherNotificationHandler): this;
+  onNotification(name: string, handler: NotificationHandler<undefined>): this;
   onNotification<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
     handler: NotificationHandler<P>,
   ): this;
-  onNotification(
-    name: string | OtherNotificationHandler,
-    options: MethodOptions<AnySchema> = {},
-    handler?: NotificationHandler<AnySchema>,
-  ): this {
+  onNotification(...given: [OtherNotificationHandler] | [string, ...Definition]): this {
     const { registry } = this.core;
+    const [name, ...definition] = given;
     if (typeof name === "function") registry.otherNotifications = name;
-    else registry.addNotification(name, options, handler as never);
+    else registry.addNotification(name, ...(definition as [unknown]));
     return this;
   }
 

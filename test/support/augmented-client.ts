@@ -1,5 +1,5 @@
 import type { TestContext } from "node:test";
-import type { Server, ToolTypes } from "bowline/server";
+import type { Server } from "bowline/server";
 import type { RecordedMessage } from "bowline/testing";
 import type { World } from "./each-wire.js";
 import { initialize, type Message, type RawClient, rawClient } from "./raw-client.js";
@@ -27,9 +27,9 @@ export class AugmentedClient {
   }
 
   /** Shakes hands. Returns the client and the result of the handshake. */
-  static async open<Tools extends ToolTypes>(
+  static async open(
     world: World,
-    server: Server<Tools>,
+    server: Server,
     t: TestContext,
     options: AugmentedClientOptions = {},
   ): Promise<{ readonly client: AugmentedClient; readonly welcome: Message }> {

@@ -1,7 +1,7 @@
 import type { TestContext } from "node:test";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { serveHttp } from "bowline/node";
-import type { Server, ToolTypes } from "bowline/server";
+import type { Server } from "bowline/server";
 import { createChannelPair } from "bowline/testing";
 import type { Clock } from "#src/call/clock.js";
 import { createPipePair } from "./each-wire.js";
@@ -13,7 +13,7 @@ export interface BareWorld {
   readonly era: "modern" | "legacy";
   readonly transport: "memory" | "stdio" | "node" | "fetch";
   /** Connects a client; both are closed when the test ends, or by `close`. */
-  connect<Tools extends ToolTypes>(server: Server<Tools>, options?: ClientOptions): Promise<BareClient>;
+  connect(server: Server, options?: ClientOptions): Promise<BareClient>;
 }
 
 export interface BareClient {
@@ -39,7 +39,7 @@ function bareWorld(t: TestContext, era: BareWorld["era"], transport: BareWorld["
     era,
     transport,
     async connect(server, options = {}) {
-      const { client, quiet, close } = await dial(transport, server as unknown as Server<ToolTypes>, {
+      const { client, quiet, close } = await dial(transport, server as unknown as Server, {
         era,
         clock: patientClock,
         ...options,
@@ -56,11 +56,7 @@ function bareWorld(t: TestContext, era: BareWorld["era"], transport: BareWorld["
 
 type Fetch = NonNullable<ClientOptions["fetch"]>;
 
-async function dial(
-  transport: BareWorld["transport"],
-  server: Server<ToolTypes>,
-  options: ClientOptions,
-): Promise<BareClient> {
+async function dial(transport: BareWorld["transport"], server: Server, options: ClientOptions): Promise<BareClient> {
   if (transport === "fetch") {
     const requests = new Counter();
     const into = fetchInto(server);
@@ -89,7 +85,7 @@ async function dial(
 }
 
 /** A fetch handler in place of the network: like a fetch, it rejects when its signal fires. */
-function fetchInto(server: Server<ToolTypes>): Fetch {
+function fetchInto(server: Server): Fetch {
   return (url, init) =>
     new Promise((resolve, reject) => {
       const { signal } = init;

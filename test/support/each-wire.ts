@@ -5,7 +5,7 @@ import { PassThrough } from "node:stream";
 import type { TestContext } from "node:test";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { createStdioServerChannel } from "bowline/node";
-import type { Channel, Server, ToolTypes } from "bowline/server";
+import type { Channel, Server } from "bowline/server";
 import { createChannelPair, WireRecorder } from "bowline/testing";
 import type { HttpExchange } from "#src/http/exchange.js";
 import { createWebExchange } from "#src/http/web-exchange.js";
@@ -21,24 +21,24 @@ export interface World {
   readonly era: "modern" | "legacy";
   readonly transport: "memory" | "stdio" | "node" | "fetch";
   /** Connects a client to a server over this wire; both are closed when the test ends. */
-  connect<Tools extends ToolTypes>(server: Server<Tools>, options?: ClientOptions): Promise<RecordedClient>;
+  connect(server: Server, options?: ClientOptions): Promise<RecordedClient>;
   /** Serves over HTTP until the test ends, and returns the address. Transport `node` only. */
-  listen<Tools extends ToolTypes>(server: Server<Tools>): Promise<string>;
+  listen(server: Server): Promise<string>;
   /** The client's end of a channel to the server, for tests that speak raw frames. Memory and stdio only. */
-  channel<Tools extends ToolTypes>(server: Server<Tools>): Promise<Channel>;
+  channel(server: Server): Promise<Channel>;
 }
 
 type Era = World["era"];
 type Transport = World["transport"];
 
 function world(t: TestContext, era: Era, transport: Transport): World {
-  const channelTo = async (server: Server<ToolTypes>): Promise<Channel> => {
+  const channelTo = async (server: Server): Promise<Channel> => {
     const [ours, theirs] = transport === "stdio" ? createPipePair() : createChannelPair();
     await server.accept(theirs);
     t.after(() => server.close());
     return ours;
   };
-  const dial = async (server: Server<ToolTypes>, wire: WireRecorder, options: ClientOptions): Promise<Client> => {
+  const dial = async (server: Server, wire: WireRecorder, options: ClientOptions): Promise<Client> => {
     if (transport === "memory" || transport === "stdio") {
       return connect({ channel: wire.channel(await channelTo(server)) }, options);
     }
@@ -50,11 +50,11 @@ function world(t: TestContext, era: Era, transport: Transport): World {
     name: nameOf(era, transport),
     era,
     transport,
-    listen: (server) => listen(t, server as unknown as Server<ToolTypes>),
-    channel: (server) => channelTo(server as unknown as Server<ToolTypes>),
+    listen: (server) => listen(t, server as unknown as Server),
+    channel: (server) => channelTo(server as unknown as Server),
     async connect(server, options = {}) {
       const wire = new WireRecorder();
-      const client = await dial(server as unknown as Server<ToolTypes>, wire, { era, ...options });
+      const client = await dial(server as unknown as Server, wire, { era, ...options });
       t.after(() => client.close());
       // What a pipe was given last, here the end of a handshake, is on the other side in the next turn.
       if (transport === "stdio") await new Promise(setImmediate);
@@ -75,7 +75,7 @@ export function createPipePair(): [Channel, Channel] {
   return [createStdioServerChannel({ input: down, output: up }), createStdioServerChannel({ input: up, output: down })];
 }
 
-function fetchInto(server: Server<ToolTypes>, wire: WireRecorder): NonNullable<ClientOptions["fetch"]> {
+function fetchInto(server: Server, wire: WireRecorder): NonNullable<ClientOptions["fetch"]> {
   return (url, init) => {
     init.signal?.throwIfAborted();
     const { exchange, response } = createWebExchange(new Request(url, init));
@@ -87,7 +87,7 @@ function fetchInto(server: Server<ToolTypes>, wire: WireRecorder): NonNullable<C
   };
 }
 
-async function listen(t: TestContext, server: Server<ToolTypes>, wire?: WireRecorder): Promise<string> {
+async function listen(t: TestContext, server: Server, wire?: WireRecorder): Promise<string> {
   const through = (exchange: HttpExchange) => wire?.exchange(exchange) ?? exchange;
   if (ENGINE !== undefined) {
     const { serveNodes } = await import("./nodes/wire.js");

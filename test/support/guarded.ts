@@ -36,8 +36,7 @@ export interface RawInit {
 
 /** A protected server on one wire. */
 export interface Guarded {
-  // biome-ignore lint/suspicious/noExplicitAny: a server of whatever tools
-  readonly server: Server<any>;
+  readonly server: Server;
   readonly gate: Protection;
   /** Every token that the verifier was asked about. */
   readonly asked: string[];
@@ -63,8 +62,7 @@ export interface GuardOptions {
   readonly http?: ServerOptions["http"];
   readonly server?: ServerOptions;
   /** Defines more than the usual tools. */
-  // biome-ignore lint/suspicious/noExplicitAny: as above
-  readonly define?: (server: Server<any>) => void;
+  readonly define?: (server: Server) => void;
 }
 
 export interface GuardedWorld {

@@ -24,8 +24,7 @@ export interface HttpHost {
   serve(server: AnyServer): Promise<Send>;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a server of whatever shape
-export type AnyServer = Server<any>;
+export type AnyServer = Server;
 
 /** Two nodes behind nginx in place of each server, in a run on their wires. */
 const nodes = ENGINE === undefined ? undefined : await import("./nodes/server.js");

@@ -1,5 +1,5 @@
 import type { TestContext } from "node:test";
-import type { Channel, Server, ToolTypes } from "bowline/server";
+import type { Channel, Server } from "bowline/server";
 import type { RecordedMessage } from "bowline/testing";
 import type { World } from "./each-wire.js";
 
@@ -39,15 +39,11 @@ export function initialize(id: string | number, protocolVersion = "2025-11-25", 
   return { id, method: "initialize", params };
 }
 
-export async function rawClient<Tools extends ToolTypes>(
-  world: World,
-  server: Server<Tools>,
-  t: TestContext,
-): Promise<RawClient> {
+export async function rawClient(world: World, server: Server, t: TestContext): Promise<RawClient> {
   const client =
     world.transport === "memory" || world.transport === "stdio"
       ? new RawChannelClient(await world.channel(server), world.era)
-      : new RawHttpClient(await poster(world, server as unknown as Server<ToolTypes>, t), world.era);
+      : new RawHttpClient(await poster(world, server as unknown as Server, t), world.era);
   t.after(() => client.close());
   return client;
 }
@@ -120,7 +116,7 @@ class RawChannelClient extends Heard implements RawClient {
 
 type Post = (init: RequestInit) => Promise<Response>;
 
-async function poster(world: World, server: Server<ToolTypes>, t: TestContext): Promise<Post> {
+async function poster(world: World, server: Server, t: TestContext): Promise<Post> {
   t.after(() => server.close());
   if (world.transport === "fetch") return (init) => server.fetch(new Request("http://localhost/mcp", init));
   const url = await world.listen(server);
@@ -230,11 +226,7 @@ export class AskedClient {
   }
 
   /** Opens a channel to the server; in the era of handshakes, shakes hands. */
-  static async open<Tools extends ToolTypes>(
-    world: World,
-    server: Server<Tools>,
-    options: AskedClientOptions = {},
-  ): Promise<AskedClient> {
+  static async open(world: World, server: Server, options: AskedClientOptions = {}): Promise<AskedClient> {
     const client = new AskedClient(world, await world.channel(server), options);
     await client.#channel.open({
       onFrame: (text) => void client.#take(JSON.parse(text)),

@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import type { TestContext } from "node:test";
 import { type Channel, type ClientOptions, connect } from "bowline/client";
 import { createStdioServerChannel } from "bowline/node";
-import type { Server, ToolTypes } from "bowline/server";
+import type { Server } from "bowline/server";
 import { createChannelPair, type RecordedMessage, WireRecorder } from "bowline/testing";
 import { createPipePair, type RecordedClient, type World } from "./each-wire.js";
 import { modernRequest } from "./modern-request.js";
@@ -102,11 +102,7 @@ export class RawClient {
     readonly capabilities: object,
   ) {}
 
-  static async open<Tools extends ToolTypes>(
-    world: World,
-    server: Server<Tools>,
-    options: RawClientOptions = {},
-  ): Promise<RawClient> {
+  static async open(world: World, server: Server, options: RawClientOptions = {}): Promise<RawClient> {
     const peer = await RawPeer.open(await world.channel(server));
     const { version = LEGACY_VERSION, capabilities = {} } = options;
     const client = new RawClient(peer, world.era, capabilities);

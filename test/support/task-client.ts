@@ -1,6 +1,6 @@
 import { equal } from "node:assert/strict";
 import type { TestContext } from "node:test";
-import type { Server, ToolTypes } from "bowline/server";
+import type { Server } from "bowline/server";
 import type { RecordedMessage } from "bowline/testing";
 import { until } from "./census.js";
 import type { World } from "./each-wire.js";
@@ -94,9 +94,9 @@ export class TaskClient {
 }
 
 /** Client of tasks on a wire. */
-export async function taskClient<Tools extends ToolTypes>(
+export async function taskClient(
   world: World,
-  server: Server<Tools>,
+  server: Server,
   t: TestContext,
   capabilities?: Message,
 ): Promise<TaskClient & { readonly raw: RawClient }> {

@@ -6,7 +6,7 @@ import type { AnySchema } from "../../schema/compile.js";
 import type { ChangeBus } from "../../store/change-bus.js";
 import { assertCacheHints, type ServerOptions } from "../options.js";
 import { Catalogue, type Editable, editEntry, type Listed } from "./catalogue.js";
-import { CustomMethod, METHOD_OPTIONS, type MethodOptions, type OtherNotificationHandler } from "./custom-method.js";
+import { CustomMethod, METHOD_OPTIONS, type OtherNotificationHandler } from "./custom-method.js";
 import { PROMPT_OPTIONS, type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prompt.js";
 import { RESOURCE_OPTIONS, RegisteredResource, type ResourceHandler, type ResourceOptions } from "./resource.js";
 import {
@@ -17,14 +17,7 @@ import {
   TOOL_OPTIONS,
 } from "./tool.js";
 
-/** Options and handler of a definition of each kind. */
-interface Definitions {
-  readonly tools: { readonly options: AnyToolOptions; readonly handler: AnyToolHandler };
-  readonly prompts: { readonly options: PromptOptions<AnySchema>; readonly handler: PromptHandler<AnySchema> };
-  readonly resources: { readonly options: ResourceOptions; readonly handler: ResourceHandler };
-}
-
-export type Kind = keyof Definitions;
+export type Kind = "tools" | "prompts" | "resources";
 
 export type ToolChanges = Partial<AnyToolOptions> & { readonly name?: string; readonly handler?: AnyToolHandler };
 export type PromptChanges = Partial<PromptOptions<AnySchema>> & {
@@ -125,14 +118,9 @@ export class Registry {
   }
 
   /** Adds a definition. `key` is its name, URI or URI template. */
-  add<K extends Kind>(
-    kind: K,
-    key: string,
-    options: Definitions[K]["options"],
-    handler: Definitions[K]["handler"],
-  ): void {
+  add(kind: Kind, key: string, ...given: Definition): void {
     const { noun, methods } = KINDS[kind];
-    const item = this.#make(kind, key, options, handler);
+    const item = this.#make(kind, key, ...withOptions(given));
     const taken = methods.find((method) => this.methods.has(method));
     if (taken !== undefined) throw new DefinitionError(`${noun} "${key}": a custom method already handles ${taken}`);
     this.#catalogueOf(kind, item).add(key, item);
@@ -169,7 +157,8 @@ export class Registry {
   }
 
   /** Adds a custom method. Throws if definitions already serve the method. */
-  addMethod(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
+  addMethod(name: string, ...given: Definition): void {
+    const [options, handler] = withOptions(given);
     assertDefinition("method", name, options, handler, METHOD_OPTIONS);
     const taken = (Object.keys(KINDS) as Kind[]).find(
       (kind) => this.#defines(kind) && KINDS[kind].methods.includes(name),
@@ -178,7 +167,8 @@ export class Registry {
     this.methods.set(name, new CustomMethod(name, options, handler, this.#running.validator));
   }
 
-  addNotification(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
+  addNotification(name: string, ...given: Definition): void {
+    const [options, handler] = withOptions(given);
     assertDefinition("notification", name, options, handler, METHOD_OPTIONS);
     this.notifications.set(name, new CustomMethod(name, options, handler, this.#running.validator));
   }
@@ -262,6 +252,14 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   args: "arguments",
 };
 
+/** Handler of a definition, after its options if it has any. What is given is checked. */
+export type Definition = readonly [handler: unknown] | readonly [options: unknown, handler: unknown];
+
+/** Returns a definition with options, which are empty if only the handler is given. */
+function withOptions(given: Definition): readonly [options: never, handler: never] {
+  return (given.length === 1 && typeof given[0] === "function" ? [{}, given[0]] : given) as [never, never];
+}
+
 /** Throws for mistakes in a definition that TypeScript would find. */
 export function assertDefinition(
   noun: string,
@@ -272,9 +270,9 @@ export function assertDefinition(
 ): void {
   const where = `${noun} ${JSON.stringify(name)}`;
   if (typeof name !== "string") throw new DefinitionError(`${where}: the name must be a string`);
-  if (typeof options !== "object" || options === null || typeof handler !== "function")
-    throw new DefinitionError(
-      `${where}: requires options (or {}) and a handler, got ${typeof options} and ${typeof handler}`,
-    );
+  if (typeof options !== "object" || options === null || typeof handler !== "function") {
+    const required = noun === "resource" ? "options and a handler" : "a handler, after options if there are any";
+    throw new DefinitionError(`${where}: requires ${required}, got ${typeof options} and ${typeof handler}`);
+  }
   assertOptions(where, options, known, OTHER_NAMES);
 }

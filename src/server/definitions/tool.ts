@@ -152,7 +152,10 @@ type OneReturn<O> =
  * Return value of a tool handler: with an output schema a value that matches it, otherwise any JSON value or content.
  * Values that an async generator yields are sent as progress.
  */
-export type ToolReturn<O> = OneReturn<O> | AsyncGenerator<unknown, OneReturn<O>, void>;
+// Not distributive: while `O` is being inferred it is `never`, and the handler must then be free to return anything.
+export type ToolReturn<O> = [O] extends [undefined]
+  ? unknown
+  : OneReturn<O> | AsyncGenerator<unknown, OneReturn<O>, void>;
 
 export type ToolArguments<I> = I extends AnySchema ? OutputOf<I> : Record<string, never>;
 

@@ -19,8 +19,8 @@ import { assertExtensionIds } from "../../protocol/meta.js";
 import type { JsonObject } from "../../protocol/types/index.js";
 import { type AnySchema, type OutputOf, parseStandard, type StandardSchema } from "../../schema/standard-schema.js";
 import type { Admission } from "../admission.js";
-import type { CustomMethod, MethodHandler, MethodOptions, NotificationHandler } from "../definitions/custom-method.js";
-import type { Registry } from "../definitions/registry.js";
+import type { MethodHandler, MethodOptions, NotificationHandler } from "../definitions/custom-method.js";
+import type { Definition, Registry } from "../definitions/registry.js";
 import type { ResourceHandler, ResourceOptions } from "../definitions/resource.js";
 import type { ServerInterceptor } from "../options.js";
 import { claim, expectOwnType } from "./conflicts.js";
@@ -78,7 +78,6 @@ export interface ExtensionHost extends ServerRuntime {
 }
 
 type Settings<S> = S extends StandardSchema ? OutputOf<S> : JsonObject;
-type Definition = readonly [options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]];
 
 /**
  * Extension of the protocol, for `server.extend`: its settings, methods, notifications, result types, topics of
@@ -110,21 +109,25 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
    * Handles a method. Unless `serverOnly` is set, a client that did not declare the extension gets a missing capability
    * error.
    */
+  method(name: string, handler: MethodHandler<undefined>): this;
   method<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
     handler: MethodHandler<P>,
-  ): this {
-    return this.#define(this.#methods, name, options, handler);
+  ): this;
+  method(name: string, ...given: Definition): this {
+    return this.#define(this.#methods, name, given);
   }
 
   /** Handles a notification. */
+  onNotification(name: string, handler: NotificationHandler<undefined>): this;
   onNotification<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
     handler: NotificationHandler<P>,
-  ): this {
-    return this.#define(this.#notifications, name, options, handler);
+  ): this;
+  onNotification(name: string, ...given: Definition): this {
+    return this.#define(this.#notifications, name, given);
   }
 
   /** Defines a resource, or a family of resources at a URI template, for all clients. */
@@ -176,8 +179,8 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
       resources: this.#resources.map(([uri]) => uri),
     };
     claim(registry, this.id, wanted, (method) => runtime.isSpecified(method));
-    for (const [name, [options, handler]] of this.#methods) registry.addMethod(name, options, handler);
-    for (const [name, [options, handler]] of this.#notifications) registry.addNotification(name, options, handler);
+    for (const [name, given] of this.#methods) registry.addMethod(name, ...given);
+    for (const [name, given] of this.#notifications) registry.addNotification(name, ...given);
     for (const resource of this.#resources) registry.add("resources", ...resource);
     registry.extensions = { ...registry.extensions, [this.id]: this.options.settings ?? {} };
     // An interceptor makes all calls asynchronous, so it is added only if it is needed.
@@ -186,10 +189,10 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     for (const listener of this.#onInstall) listener(runtime);
   }
 
-  #define(into: Map<string, Definition>, name: string, options: object, handler: unknown): this {
+  #define(into: Map<string, Definition>, name: string, given: Definition): this {
     const noun = into === this.#methods ? "method" : "notification";
     if (into.has(name)) throw this.#invalid(`the ${noun} ${name} is already defined`);
-    into.set(name, [options as MethodOptions<AnySchema>, handler as CustomMethod["handler"]]);
+    into.set(name, given);
     return this;
   }
 

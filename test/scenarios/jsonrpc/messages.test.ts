@@ -4,7 +4,7 @@ import type { TestContext } from "node:test";
 import type { ProtocolVersion } from "bowline/client";
 import { connect } from "bowline/client";
 import { createStdioServerChannel, serveHttp } from "bowline/node";
-import { McpServer, type Server, type ToolTypes, toolResult } from "bowline/server";
+import { McpServer, type Server, toolResult } from "bowline/server";
 import { channelWires, eachWire, httpWires } from "../../support/each-wire.js";
 import { HttpScript } from "../../support/http-script.js";
 import { enveloped, initialize } from "../../support/raw-client.js";
@@ -102,7 +102,7 @@ verifies("protocol:jsonrpc:utf8", "a body whose characters are split between chu
 
 type Post = (headers: Record<string, string>, body: ReadableStream<Uint8Array>) => Promise<Response>;
 
-async function poster(transport: string, server: Server<ToolTypes>, t: TestContext): Promise<Post> {
+async function poster(transport: string, server: Server, t: TestContext): Promise<Post> {
   t.after(() => server.close());
   const init = (headers: Record<string, string>, body: ReadableStream<Uint8Array>) =>
     ({ method: "POST", headers, body, duplex: "half" }) as RequestInit;

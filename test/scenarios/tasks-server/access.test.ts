@@ -1,6 +1,6 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { authOf } from "bowline/auth/server";
-import { type Context, McpServer, type Server, type ToolTypes } from "bowline/server";
+import { type Context, McpServer, type Server } from "bowline/server";
 import { type TasksOptions, tasks } from "bowline/tasks/server";
 import { createMemoryState, FakeClock, type RecordedMessage } from "bowline/testing";
 import { until } from "../../support/census.js";
@@ -48,7 +48,7 @@ verifies("tasks-ext:auth:context-isolation", guardedModern, async (world, t) => 
   for (const subject of ["ada", "bob"]) world.tokens.set(subject, { subject });
   const state = createMemoryState();
   const seen: Context[] = [];
-  const define = (server: Server<ToolTypes>) =>
+  const define = (server: Server) =>
     void server
       .tool("blocks", { task: "optional" }, (_: unknown, ctx: Context) => {
         seen.push(ctx);
@@ -57,7 +57,7 @@ verifies("tasks-ext:auth:context-isolation", guardedModern, async (world, t) => 
       .extend(tasks({ cluster: state.node() }));
   const guarded = await world.guard({ define });
   const unguarded = new McpServer(me);
-  define(unguarded as unknown as Server<ToolTypes>);
+  define(unguarded as unknown as Server);
   t.after(() => unguarded.close());
   const ada = as(guarded, "ada");
   const nobody = over((init) => unguarded.fetch(new Request("http://localhost/mcp", init)));
@@ -109,7 +109,7 @@ verifies(
       }
       return JSON.stringify({ ...auth, ...(ctx.auth as Message), token, granted: ctx.grants(["sail"]) });
     };
-    const define = (server: Server<ToolTypes>) =>
+    const define = (server: Server) =>
       void server
         .tool("whoami", { task: "optional" }, (_: unknown, ctx: Context) => tell(ctx))
         .tool("slow", { task: { promoteAfterMs: 100 } }, async (_: unknown, ctx: Context) => {
@@ -207,7 +207,7 @@ verifies("tasks-ext:limits:concurrent", "per principal", guardedModern, async (w
   world.tokens.set("ada", { subject: "ada" });
   world.tokens.set("bob", { subject: "bob" });
   const limits = { maxTasksPerPrincipal: 1, maxKeptPerPrincipal: 2 };
-  const define = (server: Server<ToolTypes>) =>
+  const define = (server: Server) =>
     void server
       .tool("blocks", { task: "required" }, (_: unknown, ctx: Context) => aborted(ctx.signal))
       .extend(tasks({ limits }));
@@ -305,7 +305,7 @@ verifies("tasks-ext:limits:concurrent", "runs at a time, fair among principals",
   const open = gate();
   const running: string[] = [];
   const extension = tasks({ limits: { maxRunning: 4, maxRunningPerPrincipal: 2 } });
-  const define = (server: Server<ToolTypes>) =>
+  const define = (server: Server) =>
     void server
       .tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
         running.push((ctx.auth as { subject: string }).subject);
@@ -337,7 +337,7 @@ verifies(
     const open = gate();
     let running = 0;
     const extension = tasks({ limits: { maxRunning: 4, maxRunningPerPrincipal: 2 } });
-    const define = (server: Server<ToolTypes>) =>
+    const define = (server: Server) =>
       void server
         .tool("t", { task: { promoteAfterMs: 100 } }, async () => {
           running++;

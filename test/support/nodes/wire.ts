@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
 import { join } from "node:path";
 import { after, type TestContext } from "node:test";
-import type { Server, ToolTypes } from "bowline/server";
+import type { Server } from "bowline/server";
 import type { HttpExchange } from "#src/http/exchange.js";
 import { createNodeExchange } from "#src/node/http/exchange.js";
 import { disconnectAll } from "./engine.js";
@@ -12,15 +12,15 @@ import { McpServer } from "./server.js";
 /** Serves both nodes behind nginx, on the paths that `serveHttp` serves. Returns the origin. */
 export async function serveNodes(
   t: TestContext,
-  server: Server<ToolTypes>,
+  server: Server,
   through: (exchange: HttpExchange) => HttpExchange = (exchange) => exchange,
 ): Promise<string> {
   if (!(server instanceof McpServer)) throw new Error("the server has one node: it is no McpServer of bowline/server");
   await server.start();
-  const nodes: readonly Server<ToolTypes>[] = [server, server.second];
+  const nodes: readonly Server[] = [server, server.second];
   const paths = new Set(["/mcp", ...server.onListening("127.0.0.1")]);
   const listenerOf =
-    (node: Server<ToolTypes>): RequestListener =>
+    (node: Server): RequestListener =>
     (req, res) => {
       if (paths.has(new URL(req.url ?? "", "http://localhost").pathname))
         node.handle(through(createNodeExchange(req, res)));

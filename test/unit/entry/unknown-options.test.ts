@@ -279,10 +279,10 @@ describe("what is missing is named, and what to give is shown", () => {
 
   it("for methods, interceptors and extensions of a server", () => {
     const untyped = () => server() as unknown as Record<"method" | "onNotification" | "use" | "extend", Untyped>;
-    const order = "requires options (or {}) and a handler, got";
-    refuses(() => untyped().method("a/b", handler), `method "a/b": ${order} function and undefined`);
+    const order = "requires a handler, after options if there are any, got";
+    refuses(() => untyped().method("a/b", {}), `method "a/b": ${order} object and undefined`);
     refuses(() => untyped().method(), "method undefined: the name must be a string");
-    refuses(() => untyped().onNotification("a/b"), `notification "a/b": ${order} object and undefined`);
+    refuses(() => untyped().onNotification("a/b"), `notification "a/b": ${order} undefined and undefined`);
     refuses(() => untyped().onNotification(), "notification undefined: the name must be a string");
     refuses(() => untyped().use(), /^use: an interceptor must be a function/);
     refuses(() => untyped().extend(), /^extend requires a ServerExtension/);

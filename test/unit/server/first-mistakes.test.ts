@@ -25,11 +25,14 @@ function refuses(define: () => unknown, message: string): void {
 
 describe("a definition says what is wrong with it", () => {
   it("when arguments are left out or in another order", () => {
-    const order = "requires options (or {}) and a handler, got";
-    refuses(() => untyped().tool("a", handler), `tool "a": ${order} function and undefined`);
+    const order = "requires a handler, after options if there are any, got";
+    refuses(() => untyped().tool("a"), `tool "a": ${order} undefined and undefined`);
+    refuses(() => untyped().tool("a", handler, {}), `tool "a": ${order} function and object`);
+    const both = "requires options and a handler, got";
+    refuses(() => untyped().resource("a://b", handler), `resource "a://b": ${both} function and undefined`);
     refuses(() => untyped().tool("a", "what it does", handler), `tool "a": ${order} string and function`);
     refuses(() => untyped().prompt("a", {}), `prompt "a": ${order} object and undefined`);
-    refuses(() => untyped().resource("a://b", {}), `resource "a://b": ${order} object and undefined`);
+    refuses(() => untyped().resource("a://b", {}), `resource "a://b": ${both} object and undefined`);
     refuses(() => untyped().tool(3, {}, handler), "tool 3: the name must be a string");
   });
 
