@@ -24,7 +24,10 @@ export type {
 export type {
   FromServer,
   Group,
+  GroupServer,
+  GroupServerName,
   GroupToolName,
+  GroupToolNameOr,
   Named,
   ServerTypes,
 } from "../client/group/group.js";

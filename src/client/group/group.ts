@@ -22,7 +22,7 @@ import {
 } from "../options.js";
 import type { Pages } from "../pages.js";
 import type { ToolOutcome } from "../results.js";
-import type { AnyServer, CallArguments } from "../server-types.js";
+import type { AnyServer, CallArguments, ServerTools } from "../server-types.js";
 import type { WatchFilter } from "../subscriptions/watch.js";
 import { environment, mergeHeaders, planServers, type ServersConfig } from "./config.js";
 import { GroupListing } from "./listing.js";
@@ -31,25 +31,49 @@ import { assertNameRules, type NameRules, namesUnder, prefixesOf } from "./names
 import { GROUP_OPTIONS, type GroupOptions } from "./options.js";
 import { GroupWatch } from "./watch.js";
 
-/** Definitions of a group's servers as types. Without them, any name is allowed. */
+/** Definitions of a group's servers as types. Servers that are not in it are allowed, and not checked. */
 export interface ServerTypes {
   readonly [name: string]: AnyServer;
 }
 
-type ToolsOf<S extends AnyServer> = S["shape"]["tools"];
+/** Name of a server in a group: one with types, which editors suggest, or any other. */
+export type GroupServerName<M extends ServerTypes> = (keyof M & string) | (string & Record<never, never>);
+
+/** Server of a group by its name. */
+export type GroupServer<M extends ServerTypes, Name> = Name extends keyof M ? M[Name] : AnyServer;
 
 /** Names of tools in a group with the default separator. */
 export type GroupToolName<M extends ServerTypes> = {
-  [S in keyof M & string]: string extends S ? string : `${S}__${keyof ToolsOf<M[S]> & string}`;
+  [S in keyof M & string]: string extends S ? string : `${S}__${keyof ServerTools<M[S]> & string}`;
 }[keyof M & string];
 
-type GroupToolOf<M extends ServerTypes, Name> = string extends keyof M
-  ? { readonly input: Readonly<Record<string, unknown>>; readonly output: unknown }
-  : Name extends `${infer S}__${infer T}`
-    ? S extends keyof M
-      ? ToolsOf<M[S]>[T]
-      : never
-    : never;
+/** Servers of which all tools are known. */
+type CheckedServer<M extends ServerTypes> = {
+  [S in keyof M & string]: string extends keyof ServerTools<M[S]> ? never : S;
+}[keyof M & string];
+
+/** `Name`, or the known names if it is a literal that names no tool of a server whose tools are known. */
+export type GroupToolNameOr<M extends ServerTypes, Name extends string> =
+  Record<never, never> extends Record<Name, 1>
+    ? Name
+    : Name extends GroupToolName<M>
+      ? Name
+      : Name extends `${CheckedServer<M>}__${string}`
+        ? GroupToolName<M>
+        : Name;
+
+interface UntypedTool {
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly output: unknown;
+}
+
+type GroupToolOf<M extends ServerTypes, Name> = Name extends `${infer S}__${infer T}`
+  ? S extends CheckedServer<M>
+    ? T extends keyof ServerTools<M[S]>
+      ? ServerTools<M[S]>[T]
+      : UntypedTool
+    : UntypedTool
+  : UntypedTool;
 
 /** Server that an item of a listing comes from. */
 export interface FromServer {
@@ -96,12 +120,14 @@ export class Group<M extends ServerTypes = ServerTypes> {
   }
 
   /** Names of the servers in the order of the configuration. */
-  get servers(): readonly (keyof M & string)[] {
+  get servers(): readonly GroupServerName<M>[] {
     return [...this.#members.keys()];
   }
 
   /** Returns the state of each server. */
-  status(): { readonly [S in keyof M & string]: ServerStatus } {
+  status(): { readonly [S in keyof M & string]: ServerStatus } & {
+    readonly [server: string]: ServerStatus | undefined;
+  } {
     const all = [...this.#members].map(([name, member]) => [name, member.status] as const);
     return Object.fromEntries(all) as { readonly [S in keyof M & string]: ServerStatus };
   }
@@ -110,13 +136,13 @@ export class Group<M extends ServerTypes = ServerTypes> {
    * Returns the client of a server. Connects on first use. The group owns the client: closing it ends only the present
    * connection.
    */
-  async client<S extends keyof M & string>(server: S, options: CallOptions = {}): Promise<Client<M[S]>> {
-    return (await this.#connected(this.#member(server), options)) as Client<M[S]>;
+  async client<S extends GroupServerName<M>>(server: S, options: CallOptions = {}): Promise<Client<GroupServer<M, S>>> {
+    return (await this.#connected(this.#member(server), options)) as Client<GroupServer<M, S>>;
   }
 
   /** Calls a tool by its name in the group. */
-  async callTool<Name extends GroupToolName<M>>(
-    name: Name,
+  async callTool<const Name extends GroupToolName<M> | (string & Record<never, never>)>(
+    name: GroupToolNameOr<M, Name>,
     ...[args, options = {}]: CallArguments<GroupToolOf<M, Name>["input"], ToolCallOptions>
   ): Promise<ToolOutcome<GroupToolOf<M, Name>["output"]>> {
     const { member, original } = this.#find("tools", name);
@@ -159,7 +185,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
     );
   }
 
-  async readResource(server: keyof M & string, uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
+  async readResource(server: GroupServerName<M>, uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
     return this.#call(this.#member(server), options, (client, rest) => client.readResource(uri, rest));
   }
 
@@ -179,7 +205,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
   }
 
   /** Closes the connection to a server, if there is one, and clears its failures. The next use connects again. */
-  async reset(server: keyof M & string): Promise<void> {
+  async reset(server: GroupServerName<M>): Promise<void> {
     await this.#member(server).reset();
   }
 

@@ -1,5 +1,12 @@
 import type { Client } from "../../client/client.js";
-import type { Group, GroupToolName, ServerTypes } from "../../client/group/group.js";
+import type {
+  Group,
+  GroupServer,
+  GroupServerName,
+  GroupToolName,
+  GroupToolNameOr,
+  ServerTypes,
+} from "../../client/group/group.js";
 import type { CallOptions, ToolCallOptions, TypedCallOptions } from "../../client/options.js";
 import { Pages } from "../../client/pages.js";
 import { type ToolOutcome, toParsedOutcome } from "../../client/results.js";
@@ -107,13 +114,20 @@ export class GroupTasks<M extends ServerTypes = ServerTypes> {
   }
 
   /** Same as `startTool` of `TasksClient`, for a tool by its name in the group. */
-  startTool(name: GroupToolName<M>, args?: unknown, options: ToolCallOptions = {}): Promise<TaskHandle> {
+  startTool<const Name extends GroupToolName<M> | (string & Record<never, never>)>(
+    name: GroupToolNameOr<M, Name>,
+    args?: unknown,
+    options: ToolCallOptions = {},
+  ): Promise<TaskHandle> {
     const callTool = this.group.callTool.bind(this.group) as CallAnyTool;
     return TaskHandle.start((more) => callTool(name, args, { ...options, ...more }), options.signal);
   }
 
   /** Returns the tasks of one server, to take a task up or to list tasks. Connects on first use. */
-  async of<S extends keyof M & string>(server: S, options: CallOptions = {}): Promise<TasksClient<M[S]>> {
+  async of<S extends GroupServerName<M>>(
+    server: S,
+    options: CallOptions = {},
+  ): Promise<TasksClient<GroupServer<M, S>>> {
     return new TasksClient(await this.group.client(server, options));
   }
 }

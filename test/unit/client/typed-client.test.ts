@@ -122,10 +122,36 @@ test("a group of servers is checked too", async () => {
     await group.callTool("typed__zod", {});
     // @ts-expect-error the arguments are missing
     await group.callTool("typed__zod");
-    // @ts-expect-error no such server
-    await group.client("other");
     // @ts-expect-error no such member
     (await group.callTool("typed__zod", { city: "a" })).structured.kelvin;
+    // @ts-expect-error no such tool
+    await (await group.client("typed")).callTool("zot");
   };
   equal(typeof refused, "function");
+});
+
+test("a group calls servers without types, and names that are known at run time only", async () => {
+  const other = new McpServer({ name: "other", version: "1" });
+  other.tool("add", { input: z.object({ a: z.number() }) }, ({ a }) => ({ sum: a + 1 }));
+  type Servers = { typed: typeof server; loose: typeof other };
+  await using group = createGroup<Servers>({ mcpServers: { typed: server, loose: other, other } });
+  const loose = await group.callTool("loose__add", { a: 1 });
+  isExactly<typeof loose, ToolOutcome<unknown>>(true);
+  deepEqual(loose.structured, { sum: 2 });
+  deepEqual((await group.callTool("other__add", { a: 2 })).structured, { sum: 3 });
+  for await (const { name, server: from } of group.tools()) {
+    if (!name.endsWith("add")) continue;
+    deepEqual((await group.callTool(name, { a: 3 })).structured, { sum: 4 });
+    deepEqual((await group.callTool(`${from}__add`, { a: 4 })).structured, { sum: 5 });
+  }
+  const tool: string = "zod";
+  equal((await group.callTool(`typed__${tool}`, { city: "Oslo" })).isError, false);
+  const client = await group.client("other");
+  deepEqual((await client.callTool("add", { a: 5 })).structured, { sum: 6 });
+  isExactly<typeof client, Client>(true);
+  equal(group.status().typed.state, "ready");
+  equal(group.status().other?.state, "ready");
+  const [first = ""] = group.servers;
+  await group.reset(first);
+  await rejects(group.client("unknown"), { code: "unknown_server" });
 });
