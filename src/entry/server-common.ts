@@ -46,7 +46,7 @@ export type {
   NotificationHandler,
   OtherNotificationHandler,
 } from "../server/definitions/custom-method.js";
-export type { PromptArguments, PromptHandler, PromptOptions, PromptReturn } from "../server/definitions/prompt.js";
+export type { PromptArgumentName, PromptArguments, PromptHandler, PromptOptions, PromptReturn } from "../server/definitions/prompt.js";
 export type { PromptChanges, ResourceChanges, ToolChanges } from "../server/definitions/registry.js";
 export type {
   EnumeratedResource,
@@ -64,7 +64,7 @@ export type {
   ToolReturn,
 } from "../server/definitions/tool.js";
 export { type PlainToolResult, type ToolResult, toolResult } from "../server/definitions/tool-result.js";
-export type { UriVariables } from "../server/definitions/uri-template.js";
+export type { UriVariableName, UriVariables } from "../server/definitions/uri-template.js";
 export {
   type ExtensionOptions,
   type ExtensionServer,

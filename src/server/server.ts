@@ -21,6 +21,7 @@ import type { PromptHandler, PromptOptions } from "./definitions/prompt.js";
 import type { Definition } from "./definitions/registry.js";
 import type { ResourceHandler, ResourceOptions } from "./definitions/resource.js";
 import type { ToolHandler, ToolOptions } from "./definitions/tool.js";
+import type { UriVariableName } from "./definitions/uri-template.js";
 import type { ServerExtension } from "./extensions/extension.js";
 import type { HttpServerOptions, ServedConnection, ServerInterceptor, ServerOptions } from "./options.js";
 import { ServerCore } from "./runtime.js";
@@ -117,7 +118,7 @@ export class Server {
   resource<Self, const Uri extends string, V extends AnySchema | undefined = undefined>(
     this: Self,
     uri: Uri,
-    options: ResourceOptions<V>,
+    options: ResourceOptions<V, UriVariableName<Uri>>,
     handler: ResourceHandler<Uri, V>,
   ): Self & ResourceType<Uri>;
   resource(uri: string, options: ResourceOptions, handler: ResourceHandler): this {

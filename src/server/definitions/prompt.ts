@@ -11,12 +11,19 @@ import type {
   PromptArgument,
   PromptMessage,
 } from "../../protocol/types/index.js";
-import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../../schema/compile.js";
+import {
+  type AnySchema,
+  compileSchema,
+  type InputOf,
+  type OutputOf,
+  type StandardSchema,
+  type UsableSchema,
+} from "../../schema/compile.js";
 import type { SchemaCompiler } from "../../schema/json-schema/types.js";
 import { isStandardSchema } from "../../schema/standard-schema.js";
 import type { Context } from "../context.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
-import type { Completers } from "./completion.js";
+import { assertCompleters, type Completers } from "./completion.js";
 import { LISTED_OPTIONS } from "./listed.js";
 
 /** Options of a prompt. */
@@ -26,7 +33,7 @@ export interface PromptOptions<A extends AnySchema | undefined = undefined> exte
   /** Schema of the arguments: an object whose members are strings. */
   readonly arguments?: A;
   /** Completers of arguments, by name. */
-  readonly complete?: Completers;
+  readonly complete?: Completers<PromptArgumentName<A>>;
   readonly icons?: readonly Icon[];
   readonly meta?: JsonObject;
 }
@@ -38,6 +45,13 @@ export const PROMPT_OPTIONS: Known<PromptOptions<AnySchema>> = {
 };
 
 export type PromptArguments<A> = A extends AnySchema ? OutputOf<A, Record<string, string>> : Record<string, string>;
+
+/** Names of a prompt's arguments. Any name if a schema of a library does not tell them. */
+export type PromptArgumentName<A> = A extends StandardSchema
+  ? unknown extends InputOf<A>
+    ? string
+    : keyof InputOf<A> & string
+  : string;
 
 /** Result of a prompt handler. A string or content block becomes one message with the role `user`. */
 export type PromptReturn = string | ContentBlock | readonly PromptMessage[] | GetPromptResult | InputRequiredResult;
@@ -65,11 +79,17 @@ export class RegisteredPrompt {
     this.access = toAccess(options);
     this.complete = options.complete ?? {};
     this.listing = toListing(name, options, this.arguments);
+    if (this.arguments?.jsonSchema.properties !== undefined)
+      assertCompleters(`prompt "${name}"`, this.complete, this.#listed);
   }
 
-  /** Names of the arguments in the schema and in `complete`. */
+  /** Names of the arguments. A prompt without a schema takes any, and its completers name those that clients complete. */
   get names(): readonly string[] {
-    return [...(this.listing.arguments ?? []).map(({ name }) => name), ...Object.keys(this.complete)];
+    return [...this.#listed, ...Object.keys(this.complete)];
+  }
+
+  get #listed(): readonly string[] {
+    return (this.listing.arguments ?? []).map(({ name }) => name);
   }
 }
 

@@ -19,7 +19,7 @@ import type { SchemaCompiler } from "../../schema/json-schema/types.js";
 import type { Context } from "../context.js";
 import { assertCacheHints, CACHE_HINTS, type CacheHints, toWireHints } from "../options.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
-import type { Completers } from "./completion.js";
+import { assertCompleters, type Completers } from "./completion.js";
 import { LISTED_OPTIONS } from "./listed.js";
 import { parseUriTemplate, type UriTemplate, type UriVariables } from "./uri-template.js";
 
@@ -27,7 +27,8 @@ import { parseUriTemplate, type UriTemplate, type UriVariables } from "./uri-tem
 export type EnumeratedResource = Partial<Omit<Resource, "uri">> & { readonly uri: string };
 
 /** Options of a resource or resource template. */
-export interface ResourceOptions<V extends AnySchema | undefined = AnySchema | undefined> extends AccessOptions {
+export interface ResourceOptions<V extends AnySchema | undefined = AnySchema | undefined, Name extends string = string>
+  extends AccessOptions {
   readonly name: string;
   readonly title?: string;
   readonly description?: string;
@@ -45,7 +46,7 @@ export interface ResourceOptions<V extends AnySchema | undefined = AnySchema | u
    */
   readonly unsafePaths?: boolean | readonly string[];
   /** Completers of a template's variables, by name. */
-  readonly complete?: Completers;
+  readonly complete?: Completers<Name>;
   /** Cache hints for clients. */
   readonly cache?: CacheHints;
   /** Lists the members of a family. They follow all single resources in `resources/list`. */
@@ -120,6 +121,7 @@ export class RegisteredResource {
     const { variables } = options;
     this.variables = variables && compileSchema(variables, `resource "${uri}" variables`, "input", validator);
     this.complete = options.complete ?? {};
+    assertCompleters(`resource "${uri}"`, this.complete, this.names);
     this.access = toAccess(options);
     this.hints = toWireHints(this.access === undefined ? cache : { scope: "private", ...cache });
     this.listing = toListing(uri, options, this.template !== undefined);

@@ -9,6 +9,9 @@ export type UriVariables<Text extends string> = string extends Text
   ? Record<string, string | string[]>
   : Simplify<ExpressionsOf<Text>>;
 
+/** Names of the variables of a template. Any name if the text is not known to the compiler. */
+export type UriVariableName<Text extends string> = keyof UriVariables<Text> & string;
+
 type Simplify<T> = { [Key in keyof T]: T[Key] };
 type ExpressionsOf<Text extends string> = Text extends `${string}{${infer Body}}${infer Rest}`
   ? ExpressionOf<Body> & ExpressionsOf<Rest>

@@ -22,6 +22,7 @@ import type { Admission } from "../admission.js";
 import type { MethodHandler, MethodOptions, NotificationHandler } from "../definitions/custom-method.js";
 import type { Definition, Registry } from "../definitions/registry.js";
 import type { ResourceHandler, ResourceOptions } from "../definitions/resource.js";
+import type { UriVariableName } from "../definitions/uri-template.js";
 import type { ServerInterceptor } from "../options.js";
 import { claim, expectOwnType } from "./conflicts.js";
 
@@ -131,8 +132,12 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   }
 
   /** Defines a resource, or a family of resources at a URI template, for all clients. */
-  resource<const Uri extends string>(uri: Uri, options: ResourceOptions, handler: ResourceHandler<Uri>): this {
-    this.#resources.push([uri, options, handler as unknown as ResourceHandler]);
+  resource<const Uri extends string>(
+    uri: Uri,
+    options: ResourceOptions<AnySchema | undefined, UriVariableName<Uri>>,
+    handler: ResourceHandler<Uri>,
+  ): this {
+    this.#resources.push([uri, options as ResourceOptions, handler as unknown as ResourceHandler]);
     return this;
   }
 

@@ -19,7 +19,7 @@ interface Untyped {
 const untyped = () => new McpServer({ name: "weather", version: "1.0.0" }) as unknown as Untyped;
 const handler = () => "done";
 
-function refuses(define: () => unknown, message: string): void {
+function refuses(define: () => unknown, message: string | RegExp): void {
   assert.throws(define, { name: "DefinitionError", message });
 }
 
@@ -46,6 +46,29 @@ describe("a definition says what is wrong with it", () => {
       () => untyped().prompt("a", { argsSchema: input }, handler),
       'prompt "a": unknown option argsSchema; use arguments',
     );
+  });
+
+  it("when a completer is for an argument or variable that does not exist", () => {
+    const complete = { idd: () => [] };
+    const nowhere = "complete has no argument or variable idd";
+    refuses(
+      () => untyped().resource("note://{id}{?q}", { name: "n", complete }, handler),
+      `resource "note://{id}{?q}": ${nowhere}; use id, q`,
+    );
+    refuses(
+      () => untyped().resource("note://1", { name: "n", complete }, handler),
+      `resource "note://1": ${nowhere}; there is none`,
+    );
+    const schemas = [z.object({ id: z.string() }), { type: "object", properties: { id: { type: "string" } } }];
+    for (const schema of schemas)
+      refuses(() => untyped().prompt("p", { arguments: schema, complete }, handler), `prompt "p": ${nowhere}; use id`);
+    refuses(
+      () => untyped().prompt("p", { arguments: z.object({}), complete }, handler),
+      `prompt "p": ${nowhere}; there is none`,
+    );
+    const server = new McpServer({ name: "a", version: "1" });
+    server.prompt("any", { complete }, handler).resource("a:{idd}", { name: "n", complete }, handler);
+    refuses(() => server.edit.prompt("any").update({ arguments: z.object({ id: z.string() }) }), /no argument .* idd/);
   });
 
   it("when the schemas of members are not within an object schema", () => {

@@ -78,6 +78,26 @@ test("a handler with an output schema returns what matches it", () => {
   equal(typeof wrong, "function");
 });
 
+test("completers have the names of variables and arguments", () => {
+  const complete = { idd: () => ["1"] };
+  const wrong = () =>
+    create()
+      // @ts-expect-error the template has no variable idd
+      .resource("note://{id}{?q}", { name: "n", complete: { idd: () => ["1"] } }, () => "")
+      // @ts-expect-error the resource has no variables
+      .resource("note://1", { name: "n", complete: { id: () => ["1"] } }, () => "")
+      // @ts-expect-error the prompt has no argument idd
+      .prompt("p", { arguments: z.object({ id: z.string() }), complete: { idd: () => ["1"] } }, () => "");
+  equal(typeof wrong, "function");
+  const template: string = "late://{idd}";
+  create()
+    .resource("note://{id}{?q}", { name: "n", complete: { id: (typed) => [typed], q: () => [] } }, ({ id }) => id)
+    .resource(template, { name: "n", complete }, () => "")
+    .prompt("p", { arguments: z.object({ id: z.string() }), complete: { id: (typed) => [typed] } }, ({ id }) => id)
+    .prompt("json", { arguments: { type: "object", properties: { idd: { type: "string" } } }, complete }, () => "")
+    .prompt("any", { complete }, ({ idd = "" }) => idd);
+});
+
 /** Adds tools to the server that it is given, whatever the server has. */
 function addClock<S extends McpServer>(server: S) {
   return server.tool("clock", { output: z.object({ hour: z.number() }) }, () => ({ hour: 12 }));
