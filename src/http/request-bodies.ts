@@ -30,11 +30,24 @@ export class RequestBodies {
   /** Bodies that wait for bytes. */
   readonly #waiting: KeepAlive<IncomingBody>;
   #onNone: (() => void)[] = [];
+  /** Number of requests whose bodies are read at the end of this turn. */
+  #arriving = 0;
 
   constructor(limits = UNLIMITED, clock: Clock = systemClock) {
     this.limits = limits;
     this.clock = clock;
     this.#waiting = new KeepAlive(clock, limits.bodyTimeoutMs);
+  }
+
+  /** Records that the rest of a request is read at the end of this turn. */
+  arrive(): void {
+    this.#arriving++;
+  }
+
+  /** Records that it was read, or is awaited. */
+  arrived(): void {
+    this.#arriving--;
+    this.#tellIfNone();
   }
 
   /** Begins to wait for a body, also for its first bytes. */
@@ -57,11 +70,16 @@ export class RequestBodies {
 
   /** Resolves when no body is being received. Returns undefined if there is none now. */
   idle(): Promise<void> | undefined {
-    return this.open === 0 ? undefined : new Promise((resolve) => this.#onNone.push(resolve));
+    return this.open + this.#arriving === 0 ? undefined : new Promise((resolve) => this.#onNone.push(resolve));
+  }
+
+  #tellIfNone(): void {
+    if (this.open + this.#arriving === 0) for (const resolve of this.#onNone.splice(0)) resolve();
   }
 
   forget(body: IncomingBody): void {
-    if (--this.open === 0) for (const resolve of this.#onNone.splice(0)) resolve();
+    this.open--;
+    this.#tellIfNone();
     this.bytes -= body.counted;
     this.#waiting.delete(body);
     // Most bodies arrive at once. For them the timer is left to lapse, so that not each of them starts one.
@@ -110,11 +128,7 @@ export class IncomingBody implements Quiet {
 
   /** Returns the whole body, or undefined if it is not UTF-8. */
   text(): string | undefined {
-    try {
-      return this.#bytes === undefined ? "" : decoder.decode(this.#bytes.subarray(0, this.#size));
-    } catch {
-      return undefined;
-    }
+    return this.#bytes === undefined ? "" : decodeBody(this.#bytes.subarray(0, this.#size));
   }
 
   /** Releases the body. Returns false if it was already released. */
@@ -143,5 +157,14 @@ export class IncomingBody implements Quiet {
       this.#bytes?.set(piece, this.#size);
     }
     this.#size = size;
+  }
+}
+
+/** Returns a body as text, or undefined if it is not UTF-8. */
+export function decodeBody(bytes: Uint8Array): string | undefined {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return undefined;
   }
 }

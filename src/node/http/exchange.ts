@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { LONGEST_DELAY } from "../../call/clock.js";
 import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge } from "../../http/body-failure.js";
 import { BODILESS, type HttpExchange, type HttpHeaders, type HttpStream, toBodyText } from "../../http/exchange.js";
-import { IncomingBody, RequestBodies } from "../../http/request-bodies.js";
+import { decodeBody, IncomingBody, RequestBodies } from "../../http/request-bodies.js";
 import type { Known } from "../../protocol/known-options.js";
 import { networkOf } from "./network.js";
 
@@ -89,7 +89,42 @@ class NodeExchange implements HttpExchange {
       return onFailure(new BodyTooLarge(limit));
     }
     if (req.readableDidRead) return onFailure(new BodyTaken());
-    if (req.destroyed) return onFailure(new BodyIncomplete());
+    bodies.arrive();
+    setImmediate(readArrived, this, limit, declared, onText, onFailure, bodies);
+  }
+
+  /**
+   * Reads a body that has arrived as a whole, as nearly all have when the sockets of this turn were read. It needs no
+   * listeners and no timer. Any other body is awaited.
+   */
+  readArrived(
+    limit: number,
+    declared: number,
+    onText: (text: string) => void,
+    onFailure: (error: unknown) => void,
+    bodies: RequestBodies,
+  ): void {
+    const req = this.#req;
+    const isWhole = declared > 0 && req.complete && req.readableLength === declared;
+    if (!isWhole && !req.destroyed) this.#await(limit, declared, onText, onFailure, bodies);
+    bodies.arrived();
+    // The client may have left since, but it has sent everything.
+    const piece: Uint8Array | null = isWhole ? req.read() : null;
+    if (piece === null) return isWhole || req.destroyed ? onFailure(new BodyIncomplete()) : undefined;
+    const text = decodeBody(piece);
+    if (text === undefined) onFailure(new BodyNotText());
+    else onText(text);
+  }
+
+  /** Reads a body as it arrives. */
+  #await(
+    limit: number,
+    declared: number,
+    onText: (text: string) => void,
+    onFailure: (error: unknown) => void,
+    bodies: RequestBodies,
+  ): void {
+    const req = this.#req;
     const stop = (error: unknown) => {
       this.#closes = true;
       req.pause();
@@ -240,6 +275,10 @@ function end(res: ServerResponse, stallMs: number, body?: string): void {
  */
 function isComplete(res: ServerResponse): boolean {
   return res.writableEnded && res.writableFinished;
+}
+
+function readArrived(exchange: NodeExchange, ...read: Parameters<NodeExchange["readArrived"]>): void {
+  exchange.readArrived(...read);
 }
 
 function flush(res: ServerResponse): void {

@@ -2,9 +2,10 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { describe, it } from "node:test";
+import { describe, it, mock } from "node:test";
 import { BodyIncomplete, BodyTaken, BodyTooLarge } from "#src/http/body-failure.js";
 import type { HttpExchange } from "#src/http/exchange.js";
+import { RequestBodies } from "#src/http/request-bodies.js";
 import { createNodeExchange, type NodeExchangeOptions } from "#src/node/http/exchange.js";
 
 type Handler = (exchange: HttpExchange, res: ServerResponse) => void | Promise<void>;
@@ -104,6 +105,66 @@ describe("node exchange: request", () => {
     });
     return result;
   }
+
+  const small = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\nbody";
+
+  it("reads a body that came with its headers without a listener or a timer", async () => {
+    const seen = createGate<unknown[]>();
+    const onTimer = mock.method(globalThis, "setTimeout");
+    const handler = (req: IncomingMessage, res: ServerResponse) => {
+      const bodies = new RequestBodies({ maxBodiesBytes: 1, bodyTimeoutMs: 1000 });
+      const before = [req.listenerCount("end"), req.listenerCount("close"), onTimer.mock.callCount()];
+      const read = (result: unknown) => {
+        const after = [req.listenerCount("end"), req.listenerCount("close"), onTimer.mock.callCount()];
+        seen.open([result, req.listenerCount("data"), after.map((count, at) => count - (before[at] as number))]);
+        res.end();
+      };
+      createNodeExchange(req, res).read?.(10, read, read, bodies);
+    };
+    try {
+      await withRawServer(handler, async ({ port }) => {
+        const socket = await send(port, small);
+        deepEqual(await seen.opened, ["body", 0, [0, 0, 0]]);
+        socket.destroy();
+      });
+    } finally {
+      onTimer.mock.restore();
+    }
+  });
+
+  it("reads the whole body of a client that has left at once", async () => {
+    const seen = createGate<unknown>();
+    const handler: Handler = (exchange) => exchange.read?.(10, seen.open, seen.open, new RequestBodies());
+    await withServer(handler, async ({ port }) => {
+      const socket = connect(port, "127.0.0.1");
+      socket.on("error", () => {});
+      socket.end(small, () => socket.resetAndDestroy());
+      equal(await seen.opened, "body");
+    });
+  });
+
+  it("counts a body until it is read", async () => {
+    const bodies = new RequestBodies();
+    const order: string[] = [];
+    const done = createGate();
+    const handler: Handler = (exchange) => {
+      exchange.read?.(
+        10,
+        (text) => order.push(text),
+        (error) => order.push(String(error)),
+        bodies,
+      );
+      const idle = bodies.idle();
+      order.push(idle === undefined ? "idle" : "reading");
+      idle?.then(() => order.push("none")).then(() => done.open());
+    };
+    await withServer(handler, async ({ port }) => {
+      const socket = await send(port, small);
+      await done.opened;
+      deepEqual([order, bodies.idle()], [["reading", "body", "none"], undefined]);
+      socket.destroy();
+    });
+  });
 
   it("reads a body of exactly the limit, and none above", async () => {
     equal(await readWith(3, post("abc")), "abc");
