@@ -8,27 +8,38 @@ import type { HttpSession } from "./http-session.js";
 import { sessionClosed, sessionNotFound, tooManySessions } from "./refusals.js";
 import type { Sessions } from "./shared-sessions.js";
 
+/** Time for which a client is expected to complete its handshake. */
+const HANDSHAKE_MS = 5_000;
+/** Share of the places that handshakes in progress may keep from sessions in use, so that a flood of them gives way. */
+const HANDSHAKE_SHARE = 0.1;
+
 /**
  * Sessions of an endpoint, with their number, owners and idle times. If there is no place for a new session, an idle
  * one ends, of callers without a principal first: one whose client has sent nothing since its handshake, then the one
- * unused longest. A session with a
- * running call or an open stream is never ended for this.
+ * unused longest. A handshake in progress goes last, unless there are many. A session with a running call or an open
+ * stream is never ended for this.
  */
 export class SessionTable implements Sessions<HttpSession> {
   readonly #sessions = new Map<string, HttpSession>();
   /** Sessions whose clients have sent nothing since the handshake. */
   readonly #new: DeadlineQueue<HttpSession>;
   readonly #used: DeadlineQueue<HttpSession>;
+  /** Number of sessions in `#new`. */
+  #silent = 0;
   readonly #limits: ServerLimits;
+  readonly #clock: Clock;
+  readonly #setupMs: number;
   readonly #onEnd: (id: string) => void;
   #places = 0;
   readonly #placesOf = new Map<string, number>();
 
   constructor(limits: ServerLimits, clock: Clock, onEnd: (id: string) => void) {
     this.#limits = limits;
+    this.#clock = clock;
     this.#onEnd = onEnd;
+    this.#setupMs = Math.min(limits.sessionSetupMs, limits.sessionIdleMs);
     const onDue = (session: HttpSession) => this.#onDue(session);
-    this.#new = new DeadlineQueue(clock, Math.min(limits.sessionSetupMs, limits.sessionIdleMs), onDue);
+    this.#new = new DeadlineQueue(clock, this.#setupMs, onDue);
     this.#used = new DeadlineQueue(clock, limits.sessionIdleMs, onDue);
   }
 
@@ -58,6 +69,7 @@ export class SessionTable implements Sessions<HttpSession> {
   add(id: string, session: HttpSession): void {
     this.#sessions.set(id, session);
     session.idlePlace = this.#new.add(session);
+    this.#silent++;
   }
 
   find(id: string, principal: string | undefined): HttpSession | HttpRefusal {
@@ -73,15 +85,14 @@ export class SessionTable implements Sessions<HttpSession> {
     const place = session.idlePlace;
     if (place?.queue === this.#used) this.#used.touch(place);
     else if (place !== undefined) {
-      place.leave();
+      this.#leave(session);
       session.idlePlace = this.#used.add(session);
     }
   }
 
   end(session: HttpSession, why: HttpRefusal): void {
     const { id } = session;
-    session.idlePlace?.leave();
-    session.idlePlace = undefined;
+    this.#leave(session);
     session.end(why);
     session.forget();
     if (id === undefined || this.#sessions.get(id) !== session) return;
@@ -95,8 +106,16 @@ export class SessionTable implements Sessions<HttpSession> {
   }
 
   #onDue(session: HttpSession): void {
-    if (session.busy) session.idlePlace = this.#used.add(session);
-    else this.end(session, sessionClosed);
+    if (!session.busy) return this.end(session, sessionClosed);
+    this.#leave(session);
+    session.idlePlace = this.#used.add(session);
+  }
+
+  /** Removes a session from the queue in which it waits. */
+  #leave(session: HttpSession): void {
+    if (session.idlePlace?.queue === this.#new) this.#silent--;
+    session.idlePlace?.leave();
+    session.idlePlace = undefined;
   }
 
   /**
@@ -111,9 +130,17 @@ export class SessionTable implements Sessions<HttpSession> {
   /** Ends the first idle session that fits. Returns false if there is none. */
   #endIdle(fits: (session: HttpSession) => boolean): boolean {
     const isIdle = (session: HttpSession) => !session.busy && !session.opening && fits(session);
-    const session = this.#new.find(isIdle) ?? this.#used.find(isIdle);
+    const silent = this.#new.find(isIdle);
+    const isFirst = silent !== undefined && !this.#isInHandshake(silent);
+    const session = isFirst ? silent : (this.#used.find(isIdle) ?? silent);
     if (session !== undefined) this.end(session, sessionClosed);
     return session !== undefined;
+  }
+
+  /** True if the client of a new session is likely to complete its handshake now. */
+  #isInHandshake({ idlePlace }: HttpSession): boolean {
+    if (idlePlace === undefined || this.#silent > this.#limits.maxSessions * HANDSHAKE_SHARE) return false;
+    return this.#clock.now() - (idlePlace.dueAt - this.#setupMs) < HANDSHAKE_MS;
   }
 
   #count(principal: string | undefined, change: 1 | -1): void {

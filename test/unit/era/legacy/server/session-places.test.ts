@@ -141,6 +141,31 @@ test("a principal has a share: its own sessions go for its new ones", async (t) 
   await open("bob");
 });
 
+test("where all places are taken a handshake in progress goes after idle sessions, unless there are many", async (t) => {
+  const { ended, endpoint, open } = createWorld(t, { maxSessions: 20 });
+  const used = [];
+  for (let n = 0; n < 18; n++) used.push((await open()).id);
+  const first = await shakeHands(endpoint);
+  const second = await shakeHands(endpoint);
+  await shakeHands(endpoint);
+  deepEqual(ended, used.slice(0, 1), "two of twenty places are in a handshake");
+  const completing = endpoint.post({ jsonrpc: "2.0", method: "notifications/initialized" }, { session: second });
+  await status(completing, 202);
+  await shakeHands(endpoint);
+  deepEqual(ended, used.slice(0, 2));
+  await shakeHands(endpoint);
+  deepEqual(ended, [...used.slice(0, 2), first], "three are many");
+});
+
+test("a client that does not complete its handshake in time makes room", async (t) => {
+  const { clock, ended, endpoint, open } = createWorld(t, { maxSessions: 20 });
+  for (let n = 0; n < 19; n++) await open();
+  const silent = await shakeHands(endpoint);
+  clock.advance(5_000);
+  await open();
+  deepEqual(ended, [silent]);
+});
+
 test("10,000 handshakes lock nobody out", async (t) => {
   const { endpoint, open, alive } = createWorld(t, { maxSessions: 100 });
   const honest = await open();
