@@ -1,5 +1,6 @@
 import { connect } from "bowline/client";
 import { type Open, runSuite } from "../suite.js";
+import { checkConsole } from "./console.js";
 import { nodeWires } from "./node-wires.js";
 
 interface Options {
@@ -18,4 +19,5 @@ const http: Open = async (server, options) => {
   return { client, close: () => running.stop(true) };
 };
 
-console.log(JSON.stringify(await runSuite({ http, ...nodeWires(process.execPath) })));
+const outcomes = await runSuite({ http, ...nodeWires(process.execPath) });
+console.log(JSON.stringify([...outcomes, await checkConsole(process.execPath)]));

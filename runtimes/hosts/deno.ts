@@ -1,5 +1,6 @@
 import { connect } from "bowline/client";
 import { type Open, runSuite } from "../suite.js";
+import { checkConsole } from "./console.js";
 import { nodeWires } from "./node-wires.js";
 
 interface Options {
@@ -22,4 +23,5 @@ const http: Open = async (server, options) => {
   return { client, close: () => running.shutdown() };
 };
 
-console.log(JSON.stringify(await runSuite({ http, ...nodeWires(process.execPath, "run", "--allow-all") })));
+const outcomes = await runSuite({ http, ...nodeWires(process.execPath, "run", "--allow-all") });
+console.log(JSON.stringify([...outcomes, await checkConsole(process.execPath, "run", "--allow-all")]));

@@ -1,4 +1,6 @@
 import { runSuite } from "../suite.js";
+import { checkConsole } from "./console.js";
 import { nodeWires } from "./node-wires.js";
 
-console.log(JSON.stringify(await runSuite(nodeWires(process.execPath))));
+const outcomes = await runSuite(nodeWires(process.execPath));
+console.log(JSON.stringify([...outcomes, await checkConsole(process.execPath)]));

@@ -1,3 +1,4 @@
+import { Console } from "node:console";
 import type { WriteLine } from "./frame-writer.js";
 
 /** Guard of the standard output. */
@@ -21,6 +22,31 @@ interface Diversion {
 const MAX_REPORTED = 100;
 
 let diversion: Diversion | undefined;
+
+// The console of Node writes to `process.stdout`. That of Bun and Deno writes to the descriptor, where no guard can
+// reach it, so its methods are replaced: with this module, so that methods that a program binds before it serves are
+// diverted too.
+if (process.versions.bun !== undefined || process.versions.deno !== undefined) divertConsole();
+
+/** Replaces the methods of the console. While a guard is active they write to `process.stdout`, and so to the guard. */
+function divertConsole(): void {
+  type Methods = { [name: string]: (...args: unknown[]) => unknown };
+  const native = globalThis.console as unknown as Methods;
+  let guarded: Methods | undefined;
+  const replace = (name: string, diverted: (...args: unknown[]) => unknown) => {
+    const own = native[name];
+    if (own === undefined) return;
+    native[name] = (...args) => (diversion === undefined ? own.apply(native, args) : diverted(...args));
+  };
+  for (const name of Object.keys(Console.prototype)) {
+    replace(name, (...args) => {
+      guarded ??= new Console(process.stdout, process.stderr) as unknown as Methods;
+      return guarded[name]?.(...args);
+    });
+  }
+  // Only Bun has this method.
+  replace("write", (...texts) => process.stdout.write(texts.join("")));
+}
 
 /**
  * Reserves the standard output for frames. Until `restore`, text that other code writes to `process.stdout`, including
