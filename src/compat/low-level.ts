@@ -1,6 +1,7 @@
+import { systemClock } from "../call/clock.js";
 import type { Call, HandlerResult } from "../era/server-era.js";
+import { SERVER_LIMITS } from "../era/server-limits.js";
 import { currentCall, runInCall } from "../node/current-call.js";
-import { writeError } from "../node/stderr.js";
 import { serveStdio } from "../node/stdio/serve.js";
 import { isObject, isTextList } from "../protocol/json.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
@@ -15,6 +16,7 @@ import type {
 } from "../protocol/types/index.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import { type Context, handled } from "../server/context.js";
+import { ErrorPrinter } from "../server/error-printer.js";
 import { ServerExtension } from "../server/extensions/extension.js";
 import type { Server as BowlineServer } from "../server/server.js";
 import { addCapabilities, type CompatCapabilities, type DeclaredCapabilities } from "./capabilities.js";
@@ -76,6 +78,7 @@ export class CompatLowLevel {
   readonly #runner: HandlerRunner;
   readonly #observers = new Map<string, (message: CompatMessage, extra: HandlerExtra) => unknown>();
   readonly #declared: DeclaredCapabilities;
+  readonly #printer = new ErrorPrinter(SERVER_LIMITS, systemClock);
   #client: Context["client"] | undefined;
 
   constructor({ bowline, declared, maskErrors }: CompatParts) {
@@ -352,9 +355,9 @@ export class CompatLowLevel {
     }
   }
 
-  /** Reports an error that no caller gets to `onerror`, or else to standard error. */
+  /** Reports an error that no caller gets to `onerror`, or else prints it. */
   #report(where: string, error: unknown): void {
-    if (this.onerror === undefined) writeError(where, error);
+    if (this.onerror === undefined) this.#printer.print(error, { where });
     else this.onerror(error as Error);
   }
 }

@@ -7,7 +7,7 @@ import type { Cluster } from "../cluster/cluster.js";
 import type { GateAdmission, HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import type { RequestBodies } from "../http/request-bodies.js";
-import type { Deprecation } from "../protocol/deprecations.js";
+import type { DeprecatedFeature, Deprecation } from "../protocol/deprecations.js";
 import type { RpcError } from "../protocol/errors.js";
 import type { Check } from "../protocol/json.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
@@ -218,6 +218,7 @@ export interface UnnamedRequest {
 export interface RuntimeOptions {
   readonly http?: { readonly remoteOf?: ((request: UnnamedRequest) => string | undefined) | undefined } | undefined;
   readonly instructions?: string | undefined;
+  readonly capabilities?: { readonly logging?: boolean | undefined } | undefined;
   /** Ping settings. Without them clients are not pinged. */
   readonly pings?: PingOptions | undefined;
   readonly cluster?: Cluster | undefined;
@@ -289,15 +290,15 @@ export interface ServerRuntime {
    * of `notificationCall` belongs to no request, and sends messages as other calls do, as far as the era supports it.
    */
   receiver(notificationCall: (method: string) => Call): (notification: RpcNotification) => void;
-  /** Reports deprecated capabilities of a client. */
-  meet?(capabilities: ClientCapabilities): void;
+  /** Called when the server uses a capability that the era has deprecated. */
+  uses?(feature: DeprecatedFeature): void;
   /** Called when a feature is used that the protocol has deprecated. */
   deprecated?(deprecation: Deprecation): void;
   /** Reports an error to `onError` and the logger. With `warn`, for refused requests, the log gets no stack. */
   report(error: unknown, where: ReportContext, level?: "warn"): void;
   /** Warns the developer of a setup that works but should be changed. */
-  warn(message: string, fields?: Record<string, unknown>): void;
-  debug(message: string, fields: Record<string, unknown>): void;
+  warn(message: string, ...fields: readonly Record<string, unknown>[]): void;
+  debug(message: string, ...fields: readonly Record<string, unknown>[]): void;
   /** Calls the listener when a drain begins, which waits for its promise, and with true at the close. Returns its removal. */
   onClosing(listener: (isOver: boolean) => unknown): () => void;
   /** Called when a session has ended, here or elsewhere, with the id of an HTTP session or the session of a connection. */
@@ -323,6 +324,8 @@ export interface ReportContext {
   readonly where: string;
   readonly method?: string | undefined;
   readonly id?: string | number | undefined;
+  /** Name of the tool or prompt, or URI of the resource, that the handler belongs to. */
+  readonly name?: string | undefined;
 }
 
 /** State of an era for one connection. */

@@ -183,6 +183,11 @@ export interface ServerLimits {
    * @default 67_108_864
    */
   readonly maxOutcomeChars: number;
+  /**
+   * Maximum number of errors that a server without `logger` and `onError` prints in an hour. 0 prints none.
+   * @default 100
+   */
+  readonly maxPrintedErrors: number;
 }
 
 export const SERVER_LIMITS: ServerLimits = {
@@ -221,4 +226,5 @@ export const SERVER_LIMITS: ServerLimits = {
   maxUsedStates: 10_000,
   stateOutcomeMs: 60_000,
   maxOutcomeChars: 64 * 1024 * 1024,
+  maxPrintedErrors: 100,
 };

@@ -105,6 +105,8 @@ export interface GateRefusal {
   readonly body?: string;
   /** Cause of the refusal, for the server's own log. */
   readonly error?: unknown;
+  /** Reason that the client is told, for the server's log too. */
+  readonly reason?: string | undefined;
   /**
    * Extends the refusal by the scopes that these operations need, so that the client has to be authorized only once.
    */

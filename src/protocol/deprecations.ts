@@ -15,6 +15,8 @@ const CAPABILITIES = {
   logging: "write to stderr, or use OpenTelemetry",
 } as const;
 
+export type DeprecatedFeature = keyof typeof CAPABILITIES;
+
 const warned = new Set<string>();
 
 /** Warns once per feature and process. Does nothing if `warn` is undefined. */
@@ -25,15 +27,9 @@ export function warnOnce({ code, message }: Deprecation, warn: Warn | undefined)
 }
 
 /** Warns about one capability, as {@link warnOnce} does. */
-export function warnOfDeprecated(feature: keyof typeof CAPABILITIES, warn: Warn | undefined): void {
+export function warnOfDeprecated(feature: DeprecatedFeature, warn: Warn | undefined): void {
   const message = `${feature} is deprecated by MCP (SEP-2577): ${CAPABILITIES[feature]}`;
   warnOnce({ code: `deprecated_${feature}`, message }, warn);
-}
-
-/** Warns about each capability in `used`, as {@link warnOnce} does. */
-export function warnOfUsed(used: { readonly [feature in keyof typeof CAPABILITIES]?: unknown }, warn: Warn): void {
-  for (const feature of ["roots", "sampling", "logging"] as const)
-    if (used[feature] !== undefined) warnOfDeprecated(feature, warn);
 }
 
 /**

@@ -311,9 +311,22 @@ export class DefinitionError extends McpError {
   }
 }
 
-/** Wraps a thrown value that is not an error. */
-export function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
+/** Wraps a thrown value that is not an error. `who` is what threw it. */
+export function toError(thrown: unknown, who = "the code"): Error {
+  return thrown instanceof Error ? thrown : new Error(textOfThrown(thrown, who));
+}
+
+/** Returns a thrown text, the message of an error of another realm, or a description of the value. */
+function textOfThrown(thrown: unknown, who: string): string {
+  const text = (thrown as { message?: unknown } | null | undefined)?.message ?? thrown;
+  if (typeof text === "string") return text;
+  let shown = String(Object.prototype.toString.call(thrown));
+  try {
+    shown = JSON.stringify(thrown) ?? String(thrown);
+  } catch {
+    // A value that JSON cannot represent is named by its type.
+  }
+  return `${who} threw a value that is not an Error: ${oneLine(shown)}`;
 }
 
 /** Creates the error of a call on a closed connection. Its message contains `reason` if that is a `ConnectionError`. */

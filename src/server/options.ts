@@ -23,7 +23,10 @@ import type { EventLog } from "../store/event-log.js";
 import { RATE_LIMIT_OPTIONS, type RateLimitOptions } from "./rate-limit.js";
 import type { SealKey, StateCodec } from "./state/options.js";
 
-/** Destination of the SDK's log messages. Without a logger nothing is logged. The SDK never writes to stdout. */
+/**
+ * Destination of the SDK's log messages. Without `logger` and `onError`, unexpected errors are printed on stderr and
+ * nothing else is logged. The SDK never writes to stdout.
+ */
 export interface Logger {
   debug?(message: string, fields?: Record<string, unknown>): void;
   info?(message: string, fields?: Record<string, unknown>): void;
@@ -124,7 +127,10 @@ export interface ServerOptions {
    * @default true
    */
   readonly warnDeprecated?: boolean;
-  /** Called with each unexpected error of a handler, and with each error outside of a call. */
+  /**
+   * Called with each unexpected error of a handler, and with each error outside of a call. Without it and `logger`, these
+   * errors are printed on stderr, up to `limits.maxPrintedErrors` in an hour.
+   */
   readonly onError?: (error: unknown, context: ReportContext) => void;
   /** Interceptors of each call, outermost first. They wrap those of `use`. */
   readonly interceptors?: readonly ServerInterceptor[];

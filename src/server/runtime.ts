@@ -14,16 +14,24 @@ import { SERVER_LIMITS, type ServerLimits } from "../era/server-limits.js";
 import type { UrlElicitations } from "../era/url-elicitations.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { RequestBodies } from "../http/request-bodies.js";
-import { type Deprecation, warnByProcess, warnOfUsed, warnOnce } from "../protocol/deprecations.js";
+import {
+  type DeprecatedFeature,
+  type Deprecation,
+  warnByProcess,
+  warnOfDeprecated,
+  warnOnce,
+} from "../protocol/deprecations.js";
 import { DefinitionError, toError } from "../protocol/errors.js";
+import { defined } from "../protocol/json.js";
 import type { RpcNotification } from "../protocol/jsonrpc/message.js";
 import { assertOptions, withDefaults } from "../protocol/known-options.js";
 import { assertExtensionIds } from "../protocol/meta.js";
-import type { ClientCapabilities, Implementation, ServerCapabilities } from "../protocol/types/index.js";
+import type { Implementation, ServerCapabilities } from "../protocol/types/index.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { Admission } from "./admission.js";
 import { Registry } from "./definitions/registry.js";
+import { ErrorPrinter } from "./error-printer.js";
 import { createReceiver } from "./notifications.js";
 import { SERVER_OPTIONS, type ServerInterceptor, type ServerOptions } from "./options.js";
 import { createRateLimit } from "./rate-limit.js";
@@ -58,6 +66,7 @@ export class ServerCore implements ServerRuntime {
   /** True if new calls are refused. */
   draining = false;
   readonly #interceptors: ServerInterceptor[];
+  readonly #printer: ErrorPrinter;
   run: ServerRuntime["run"];
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
@@ -68,6 +77,7 @@ export class ServerCore implements ServerRuntime {
     this.limits = withDefaults(options.limits, SERVER_LIMITS);
     this.info = info;
     this.clock = options.clock ?? systemClock;
+    this.#printer = new ErrorPrinter(this.limits, this.clock);
     this.admission = new Admission(this);
     this.bodies = new RequestBodies(this.limits, this.clock);
     this.checkRate = options.rateLimit && createRateLimit(options.rateLimit, this);
@@ -88,7 +98,7 @@ export class ServerCore implements ServerRuntime {
       onParamHeaders: () => {
         this.mirrorsArguments = true;
       },
-      report: (error, tool) => this.report(error, { where: `tool ${tool}`, method: "tools/call" }),
+      report: (error, tool) => this.report(error, { where: `tool ${tool}`, method: "tools/call", name: tool }),
     });
     this.routes = createRoutes(this.registry);
     this.run = createServe(this, this.#interceptors);
@@ -150,7 +160,9 @@ export class ServerCore implements ServerRuntime {
     const { logger, onError } = this.options;
     const { message } = toError(error);
     const cause = level === "error" ? { error } : undefined;
-    ignoreErrors(() => logger?.[level]?.(message, { ...context, ...cause }));
+    const fields = { ...defined(context), ...cause };
+    if (logger === undefined && onError === undefined && level === "error") this.#printer.print(error, context);
+    ignoreErrors(() => logger?.[level]?.(message, fields));
     try {
       onError?.(error, context);
     } catch (thrown) {
@@ -158,12 +170,13 @@ export class ServerCore implements ServerRuntime {
     }
   }
 
-  warn(message: string, fields?: Record<string, unknown>): void {
-    ignoreErrors(() => this.options.logger?.warn?.(message, fields));
+  warn(message: string, ...fields: readonly Record<string, unknown>[]): void {
+    // A console prints a second argument even if it is undefined.
+    ignoreErrors(() => this.options.logger?.warn?.(message, ...fields));
   }
 
-  debug(message: string, fields: Record<string, unknown>): void {
-    ignoreErrors(() => this.options.logger?.debug?.(message, fields));
+  debug(message: string, ...fields: readonly Record<string, unknown>[]): void {
+    ignoreErrors(() => this.options.logger?.debug?.(message, ...fields));
   }
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
@@ -182,11 +195,10 @@ export class ServerCore implements ServerRuntime {
     return this.admission.refuse(status, limit, message);
   }
 
-  meet({ roots, sampling }: ClientCapabilities): void {
-    const { capabilities, logger, warnDeprecated } = this.options;
+  uses(feature: DeprecatedFeature): void {
+    const { logger, warnDeprecated } = this.options;
     if (logger?.warn === undefined || warnDeprecated === false) return;
-    const logging = capabilities?.logging === true ? true : undefined;
-    warnOfUsed({ roots, sampling, logging }, (text, fields) => this.warn(text, { ...fields }));
+    warnOfDeprecated(feature, (text, fields) => this.warn(text, { ...fields }));
   }
 
   cacheHints(method: string): ReturnType<ServerRuntime["cacheHints"]> {

@@ -7,6 +7,7 @@ import { RpcError } from "../protocol/errors.js";
 import { INTERNAL_ERROR, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
 import { isWritable } from "../protocol/jsonrpc/format.js";
 import { params } from "../protocol/shapes/common.js";
+import { oneLine } from "../protocol/text.js";
 import type { Admission } from "./admission.js";
 import { Context } from "./context.js";
 import { unknownItem } from "./definitions/catalogue.js";
@@ -140,7 +141,7 @@ function refuse(server: MethodTables, call: Call, error: unknown): Outcome {
  * the client gets "Internal error". Nothing is sent after the call was aborted.
  */
 export function toOutcome(runtime: ServerRuntime, call: Call, error: unknown): Outcome {
-  const context = { where: "handler", method: call.method, id: call.id };
+  const context = { where: "handler", method: call.method, id: call.id, ...namedBy(call.params) };
   if (call.end.aborted) {
     if (!(error instanceof RpcError) && !call.end.isEchoedBy(error)) runtime.report(error, context);
     return DROPPED;
@@ -156,6 +157,12 @@ export function toOutcome(runtime: ServerRuntime, call: Call, error: unknown): O
   if (isWritable(encoded.data)) return { kind: "error", error: encoded, refused: error instanceof Refusal };
   runtime.report(new Error(`The data of error ${error.rpcCode} is not JSON`, { cause: error }), context);
   return { kind: "error", error: INTERNAL, refused: false };
+}
+
+/** Returns the name or URI in the params of a call, for a report. */
+function namedBy({ name, uri }: Call["params"]): { readonly name?: string } {
+  const named = name ?? uri;
+  return typeof named === "string" ? { name: oneLine(named) } : {};
 }
 
 /** Serves a method of the specification. */

@@ -168,6 +168,7 @@ export class BearerGate {
         ...(nonce === undefined ? undefined : { "dpop-nonce": nonce }),
       },
       body: JSON.stringify(body),
+      reason: told,
     };
   }
 

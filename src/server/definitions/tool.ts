@@ -333,7 +333,7 @@ export class RegisteredTool {
     if (error instanceof ToolError) return failed(error.message);
     this.#running.report(error, this.listing.name);
     if (this.#running.maskErrors) return failed("The tool failed");
-    return failed(toError(error).message);
+    return failed(toError(error, "the tool").message);
   }
 }
 

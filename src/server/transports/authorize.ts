@@ -6,6 +6,7 @@ import type { GateVerdict, HttpGate } from "../../http/gate.js";
 import { ProtocolError } from "../../protocol/errors.js";
 import type { RpcRequest } from "../../protocol/jsonrpc/message.js";
 import { type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
+import { oneLine } from "../../protocol/text.js";
 import type { Admission } from "../admission.js";
 import { type AccessOptions, scopesOf } from "../definitions/access.js";
 import type { Registry } from "../definitions/registry.js";
@@ -91,11 +92,12 @@ export class RequestAuthorizer {
     this.#runtime.warn("the gate names no principal: nothing has an owner");
   }
 
-  #refuse(exchange: HttpExchange, { status, headers = {}, body, error }: GateRefusal): void {
+  #refuse(exchange: HttpExchange, { status, headers = {}, body, error, reason }: GateRefusal): void {
     exchange.reply(status, headers, body);
     const where = { where: "http" };
     if (error !== undefined) return this.#runtime.report(error, where);
-    const message = `${exchange.method} refused with ${status} by the gate`;
+    const told = reason === undefined ? "" : `: ${oneLine(reason)}`;
+    const message = `${exchange.method} refused with ${status} by the gate${told}`;
     // Clients send their first request without a token, to learn where to get one.
     if (status === 401 && exchange.header("authorization") === undefined) this.#runtime.debug(message, where);
     else this.#runtime.report(new ProtocolError(message), where, "warn");

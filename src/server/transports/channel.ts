@@ -167,7 +167,8 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
     const call = this.#served.find(params?.requestId);
     if (call === undefined || call.session?.cancellable(call) !== true) return;
     const reason = cancelledBy(params);
-    if (call.end.abort(reason)) {
+    // The end of a subscription is ordinary.
+    if (call.end.abort(reason) && call.method !== "subscriptions/listen") {
       this.#runtime.debug("call cancelled", { method: call.method, id: call.id, reason: reason.message });
     }
   }

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { connect } from "bowline/client";
-import { McpServer } from "bowline/server";
+import { inputRequired, McpServer } from "bowline/server";
 import { modernWires } from "../../support/each-wire.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -32,11 +32,23 @@ proves(
       roots: [],
       onSample: () => ({ model: "m", role: "assistant" as const, content: { type: "text" as const, text: "" } }),
     };
-    const run = async (options: object, serverOptions: object) => {
-      const server = new McpServer(me, { capabilities: { logging: true }, ...serverOptions }).tool("t", {}, () => "");
+    const run = async (options: object, serverOptions: object, used: readonly string[] = ["t", "t", "t"]) => {
+      const server = new McpServer(me, { capabilities: { logging: true }, ...serverOptions })
+        .tool("t", {}, () => "")
+        .tool("roots", {}, async (_, ctx) => JSON.stringify(await ctx.listRoots()))
+        .tool("sampling", {}, () =>
+          inputRequired({
+            inputRequests: {
+              model: {
+                method: "sampling/createMessage",
+                params: { messages: [{ role: "user", content: { type: "text", text: "?" } }], maxTokens: 1 },
+              },
+            },
+          }),
+        );
       const client = await connect(server, { ...features, ...options });
       t.after(() => client.close());
-      for (let n = 0; n < 3; n++) await client.callTool("t");
+      for (const tool of used) await client.callTool(tool).catch(() => undefined);
     };
     await run({ era: "legacy", logger }, { logger });
     await run({ era: "modern", logger, warnDeprecated: false }, { logger, warnDeprecated: false });
@@ -44,7 +56,13 @@ proves(
     deepEqual(warnings, []);
     await run({ era: "modern", roots: undefined, onSample: undefined }, { logger });
     deepEqual(warnings, ["deprecated_logging"]);
+    // A client that declares what the server does not use is no reason to warn the author of the server.
     await run({ era: "modern" }, { logger });
+    deepEqual(warnings, ["deprecated_logging"]);
+    await run({ era: "legacy" }, { logger }, ["roots"]);
+    deepEqual(warnings, ["deprecated_logging"]);
+    await run({ era: "modern" }, { logger }, ["roots", "sampling", "roots", "sampling"]);
+    deepEqual(warnings, ["deprecated_logging", "deprecated_roots", "deprecated_sampling"]);
     await run({ era: "modern", logger }, { logger });
     deepEqual(warnings, ["deprecated_logging", "deprecated_roots", "deprecated_sampling"]);
     const tagged = [

@@ -134,7 +134,10 @@ async function stderrOf(program: string, era: (typeof ERAS)[number]): Promise<st
 test("an error of oninitialized goes to stderr if nobody listens for errors", async () => {
   const fail = `server.server.oninitialized = async () => { await null; undefined.member; };`;
   for (const era of ERAS) {
-    match(await stderrOf(fail, era), /^oninitialized: TypeError: Cannot read properties of undefined.*\n +at /m);
+    match(
+      await stderrOf(fail, era),
+      /^bowline: oninitialized: TypeError: Cannot read properties of undefined.*\n +at /m,
+    );
     const heard = await stderrOf(`${fail} server.server.onerror = ({ name }) => console.error("heard", name);`, era);
     equal(heard, "heard TypeError");
   }

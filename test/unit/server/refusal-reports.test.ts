@@ -18,7 +18,7 @@ async function send(headers: Record<string, string>) {
   const gate = protect({
     verify: (token) => {
       if (token === "broken") throw new TypeError("no database");
-      throw new InvalidTokenError("The access token is not valid");
+      throw new InvalidTokenError(`no such token: ${token}`);
     },
   });
   const server = new McpServer(
@@ -49,10 +49,11 @@ test("a request without credentials is ordinary: a debug message, and no error",
   deepEqual(errors, []);
 });
 
-test("a refused token is a warning without a stack, and an error for onError", async () => {
+test("a refused token is a warning with the reason, without a stack and the token, and an error for onError", async () => {
   const { status, lines, errors } = await send({ authorization: "Bearer wrong" });
   equal(status, 401);
-  deepEqual(lines, [["warn", "POST refused with 401 by the gate", { where: "http" }]]);
+  const reason = "The access token is not valid";
+  deepEqual(lines, [["warn", `POST refused with 401 by the gate: ${reason}`, { where: "http" }]]);
   ok(errors.length === 1 && errors[0] instanceof ProtocolError);
 });
 
@@ -72,5 +73,5 @@ test("a verifier that fails is an error, with its cause", async () => {
   const { status, lines, errors } = await send({ authorization: "Bearer broken" });
   equal(status, 500);
   equal(errors.length, 1);
-  deepEqual(lines, [["error", "no database", { where: "http", id: undefined, error: errors[0] }]]);
+  deepEqual(lines, [["error", "no database", { where: "http", error: errors[0] }]]);
 });

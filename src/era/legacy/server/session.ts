@@ -345,10 +345,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     if (change.kind !== "resource") {
       const { kind } = change;
       if (!this.#promised.includes(kind) && this.#runtime.capabilities[kind]?.listChanged !== true)
-        return this.#runtime.debug(
-          `a change of ${kind} was not sent: the server does not declare ${kind}.listChanged`,
-          {},
-        );
+        return this.#runtime.debug(`a change of ${kind} was not sent: the server does not declare ${kind}.listChanged`);
     }
     this.subscriptions.send(change);
   }

@@ -2,9 +2,9 @@
 
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
 
-export function discover(call: Call, runtime: ServerRuntime): Result {
-  runtime.meet?.(call.client.capabilities);
+export function discover(_call: Call, runtime: ServerRuntime): Result {
   const { versions, capabilities } = runtime;
+  if (runtime.options.capabilities?.logging === true) runtime.uses?.("logging");
   const { instructions } = runtime.options;
   return {
     supportedVersions: versions,

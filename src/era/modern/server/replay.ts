@@ -60,6 +60,7 @@ export async function openRound(call: Call, runtime: ServerRuntime): Promise<Rep
 async function sealAuthored(call: Call, replay: Replay, given: HandlerResult): Promise<HandlerResult> {
   if (given instanceof PreparedResult || given.resultType !== "input_required") return given;
   const inputRequests = authoredQuestions(call, given);
+  replay.noteUses(Object.values(inputRequests));
   const result = given.inputRequests === undefined ? given : { ...given, inputRequests };
   if (!call.sealsState && !replay.hasProgress) {
     const { requestState } = result;
@@ -153,6 +154,14 @@ export class Replay implements RequestStrategy {
     return sealAuthored(this.#call, this, result as HandlerResult);
   }
 
+  /** Notes questions that need a deprecated capability of the client. */
+  noteUses(requests: readonly InputRequest[]): void {
+    for (const { method } of requests) {
+      if (method === "roots/list") this.#runtime.uses?.("roots");
+      else if (method === "sampling/createMessage") this.#runtime.uses?.("sampling");
+    }
+  }
+
   get suspended(): boolean {
     return this.#questions.size > 0;
   }
@@ -168,6 +177,7 @@ export class Replay implements RequestStrategy {
       throw this.#broken;
     }
     this.#used.add(key);
+    this.noteUses([request]);
     const isSame = this.#noteQuestion(key, request);
     const answer = isSame && Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
     if (answer !== undefined && this.#fits(request, key, answer)) {
