@@ -6,7 +6,7 @@ import type { ClientLimits } from "../era/client-limits.js";
 import { NO_RECEIVER, type TransportTarget } from "../era/transport.js";
 import { withSchemeAdvice } from "../http/client/failures.js";
 import { type Send, sendBy } from "../http/client/send.js";
-import { DefinitionError } from "../protocol/errors.js";
+import { ConnectionError, DefinitionError, endOf, TimeoutError, VersionError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import { assertOptions } from "../protocol/known-options.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -134,7 +134,7 @@ class Connector {
     } catch (error) {
       if (opened.kind === "http") throw withSchemeAdvice(error, opened.target.url);
       await opened.transport.close();
-      throw error;
+      throw withNoise(error, opened.transport.noise);
     }
   }
 
@@ -162,6 +162,18 @@ class Connector {
     this.#last = await openChannel(spawn, target, limits, this.#core, this.#last?.nextId ?? 0);
     return { kind: "channel", transport: this.#last };
   }
+}
+
+/** Adds what the server wrote beside messages to the error of a connection that failed. */
+function withNoise(error: unknown, noise: readonly string[]): unknown {
+  if (noise.length === 0) return error;
+  const said = `; instead of messages it wrote ${noise.join(", ")}: a stdio server must log to stderr`;
+  if (error instanceof TimeoutError)
+    return new TimeoutError(error.kind, error.afterMs, error.message.replace("nothing", "no message") + said);
+  if (error instanceof VersionError)
+    return new VersionError(error.message + said, error.supported, error.wanted, { cause: error.cause });
+  if (!(error instanceof ConnectionError)) return error;
+  return new ConnectionError(error.message + said, { ...endOf(error), delivery: error.delivery, cause: error.cause });
 }
 
 type Reached =

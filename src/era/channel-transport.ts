@@ -18,11 +18,15 @@ import {
 
 /** Maximum number of characters that an error quotes of a text that is not a message. */
 const MAX_QUOTED = 200;
+/** Maximum number of such texts that are kept. */
+const MAX_NOISE = 3;
 
 /** Client transport over a channel. It is created before negotiation. The connection that results sets `receiver`. */
 export class ChannelTransport implements ClientTransport {
   readonly kind = "channel";
   receiver: TransportReceiver = NO_RECEIVER;
+  /** First texts that were no messages, quoted. */
+  readonly noise: string[] = [];
   readonly #peer: Peer;
 
   /** Ids start at `firstId`, so that a new connection does not repeat the ids of the previous one. */
@@ -98,7 +102,9 @@ export class ChannelTransport implements ClientTransport {
    */
   #onInvalid({ code, message, answer, batch }: ParseFailure, text: string | undefined): void {
     const isNoise = text !== undefined && !answer;
-    const received = isNoise ? `: ${quoted(text, MAX_QUOTED)}; a stdio server must log to stderr` : "";
+    const shown = isNoise ? quoted(text, MAX_QUOTED) : "";
+    if (isNoise && this.noise.length < MAX_NOISE) this.noise.push(shown);
+    const received = isNoise ? `: ${shown}; a stdio server must log to stderr` : "";
     this.receiver.onProblem(new ProtocolError(`${message}${received}`));
     if (batch === true && !answer) this.#peer.respondError(undefined, { code, message });
   }

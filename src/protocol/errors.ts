@@ -200,6 +200,13 @@ export interface ConnectionErrorDetails extends ErrorOptions {
   readonly likelyCause?: string | undefined;
 }
 
+/** Returns the cause of an error, or that cause's own cause if it is the end of a process, which the message repeats. */
+function withoutEcho(message: string, cause: unknown): ErrorOptions {
+  const isEcho = cause instanceof ConnectionError && cause.command !== undefined && message.includes(cause.message);
+  const told = isEcho ? cause.cause : cause;
+  return told === undefined ? {} : { cause: told };
+}
+
 /** The peer closed the connection or could not be reached. */
 export class ConnectionError extends McpError {
   protected static override readonly bowline: string = "ConnectionError";
@@ -211,18 +218,19 @@ export class ConnectionError extends McpError {
   readonly retryAfterMs: number | undefined;
   readonly exitCode: number | null | undefined;
   readonly exitSignal: string | null | undefined;
-  readonly stderr: readonly string[];
+  /** Last lines of a process on stderr. Not enumerable, since the message quotes the line that matters. */
+  declare readonly stderr: readonly string[];
   readonly command: string | undefined;
   readonly likelyCause: string | undefined;
   constructor(message: string, details: ConnectionErrorDetails = {}) {
-    super("connection_error", message, details);
+    super("connection_error", message, withoutEcho(message, details.cause));
     this.delivery = details.delivery ?? "sent";
     this.retrySafe = isRetrySafe(this.delivery);
     this.status = details.status;
     this.retryAfterMs = details.retryAfterMs;
     this.exitCode = details.exitCode;
     this.exitSignal = details.exitSignal;
-    this.stderr = details.stderr ?? [];
+    Object.defineProperty(this, "stderr", { value: details.stderr ?? [] });
     this.command = details.command;
     this.likelyCause = details.likelyCause;
   }

@@ -1,7 +1,7 @@
 import type { Clock } from "../call/clock.js";
 import type { ReportContext } from "../era/server-era.js";
 import type { ServerLimits } from "../era/server-limits.js";
-import { ConnectionError, ProtocolError, toError } from "../protocol/errors.js";
+import { ConnectionError, McpError, ProtocolError, toError } from "../protocol/errors.js";
 import { oneLine } from "../protocol/text.js";
 
 const PERIOD_MS = 3_600_000;
@@ -43,6 +43,7 @@ export class ErrorPrinter {
 /** True for a mistake or an end of the peer, which concerns nobody who maintains this side. */
 function isOfPeer(error: unknown, { where }: ReportContext): boolean {
   if (where === "connection" || where === "ping") return true;
+  if (where === "requestState" && !(error instanceof McpError)) return true;
   const isPeers = error instanceof ProtocolError || error instanceof ConnectionError;
   return isPeers && /^(http|notification|progress)$/.test(where);
 }

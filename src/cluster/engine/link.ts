@@ -82,7 +82,7 @@ export class Link<C extends Closable> {
   /** Resolves if there is a connection, after the first attempt to connect. Rejects otherwise. `what` is in the error. */
   async tried(what: string): Promise<void> {
     await this.#first;
-    if (!this.isUp) throw this.#away(what);
+    if (!this.isUp) throw this.#away(what, "");
   }
 
   /** Runs an operation on the connection. `what` names it in errors. */
@@ -185,11 +185,11 @@ export class Link<C extends Closable> {
     this.reset();
   }
 
-  #away(what: string): ClusterError {
+  #away(what: string, outlook = "; it is tried again"): ClusterError {
     if (this.#closing.signal.aborted) return away(`${what}: the cluster is closed`);
     const { failure, message } = this.#failure ?? { failure: "unavailable", message: "the connection was lost" };
     if (failure === "refused" && this.#failure !== undefined) return this.#failure;
-    return away(`${what}: ${this.#options.engine} cannot be reached; it is tried again: ${message}`, this.#failure);
+    return away(`${what}: ${this.#options.engine} cannot be reached${outlook}: ${message}`, this.#failure);
   }
 }
 

@@ -54,7 +54,9 @@ export function withSchemeAdvice(error: unknown, { protocol }: URL): unknown {
   const [sign, other] = protocol === "http:" ? [ENDED_AT_ONCE, "https"] : [NO_TLS, "http"];
   if (!(error instanceof ConnectionError) || error.status !== undefined || !sign.test(error.message)) return error;
   const { message, delivery, cause } = error;
-  return new ConnectionError(`${message}; does the server use ${other}://?`, { delivery, cause });
+  // The reason of a TLS library is long, so the hint comes before it.
+  const advised = message.replace(/ \(|$/, (end) => `; does the server use ${other}://?${end}`);
+  return new ConnectionError(advised, { delivery, cause });
 }
 
 /** Response with an error status, with the JSON-RPC error of its body, if there is one. */

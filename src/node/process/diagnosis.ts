@@ -3,12 +3,21 @@ export interface ProcessEnd {
   readonly exitCode: number | null;
   readonly exitSignal: string | null;
   readonly stderr: readonly string[];
-  /** True if it ever wrote a line to its stdout. */
+  /** True if it ever wrote a line to its stdout that may be a message. */
   readonly spoke: boolean;
 }
 
-/** Messages of runtimes and launchers, with their meaning. The first match counts. */
+/** Messages of runtimes and launchers, with their meaning. The first match counts. A message may have several lines. */
 const KNOWN_MESSAGES: readonly (readonly [RegExp, string])[] = [
+  [
+    /ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX/,
+    "its TypeScript has a construct that Node does not compile (enum, namespace or parameter property): write it otherwise (tsc --erasableSyntaxOnly finds it), or use `node --import tsx`",
+  ],
+  [/ERR_INVALID_TYPESCRIPT_SYNTAX/, "its TypeScript has a syntax error"],
+  [
+    /Cannot find (module|package) ["']?tsx\b/,
+    "tsx was not found from its working directory: install tsx, or name its file (node_modules/tsx/dist/loader.mjs) by an absolute path",
+  ],
   [
     /ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|Cannot find (module|package)/,
     "a module is missing: not installed or not built",
@@ -28,6 +37,10 @@ const KNOWN_MESSAGES: readonly (readonly [RegExp, string])[] = [
   [/EADDRINUSE/, "an address it listens on is in use"],
   [/(command )?not found|No such file or directory/, "a program or file that it needs is missing"],
   [/[Pp]ermission denied|EACCES|EPERM/, "it lacks a permission"],
+  [
+    /\.[mc]?tsx?:\d+$[\s\S]*^SyntaxError/m,
+    "this Node cannot read the syntax of its TypeScript: use Node 24 or later, or `node --import tsx`",
+  ],
   [/SyntaxError|ERR_UNKNOWN_FILE_EXTENSION/, "the runtime cannot read its program: wrong version or not built"],
 ];
 
@@ -39,7 +52,8 @@ const SHELL_CODES: ReadonlyMap<number, string> = new Map([
 
 /** Returns the probable cause of an exit, worded to follow "probably". Returns undefined if there is no sign of one. */
 export function likelyCauseOf({ exitCode, exitSignal, stderr, spoke }: ProcessEnd): string | undefined {
-  for (const [message, meaning] of KNOWN_MESSAGES) if (stderr.some((line) => message.test(line))) return meaning;
+  const text = stderr.join("\n");
+  for (const [message, meaning] of KNOWN_MESSAGES) if (message.test(text)) return meaning;
   if (exitSignal === "SIGKILL") return SHELL_CODES.get(137);
   if (exitSignal === "SIGSEGV" || exitSignal === "SIGABRT") return "the program itself or a native library crashed";
   if (exitCode === 0 && !spoke) return "it does not serve over stdio: wrong program or arguments";

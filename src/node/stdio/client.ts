@@ -180,7 +180,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
     const decoder = new LineDecoder(
       {
         onLine: (line) => {
-          this.#spoke = true;
+          this.#spoke ||= line.startsWith("{");
           if (!link.told) events.onFrame(line);
         },
         onProblem: (problem) => {

@@ -1,12 +1,16 @@
 import { constants } from "node:os";
+import { basename, relative } from "node:path";
 import { DefinitionError } from "../../protocol/errors.js";
 import type { Channel } from "../../protocol/jsonrpc/channel.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
+import { oneLine } from "../../protocol/text.js";
 import { createStdioServerChannel, STDIO_LIMIT_OPTIONS, type StdioServerOptions } from "./server.js";
 import { guardStdout } from "./stdout-guard.js";
 
 /** Server, as far as a channel needs it. */
 export interface ChannelServer {
+  /** Name and version, for the line that a person sees who starts the server on a terminal. */
+  readonly info?: { readonly name: string; readonly version: string } | undefined;
   accept(channel: Channel): Promise<{ readonly closed: Promise<void>; close(): Promise<void> }>;
   close?(): Promise<void>;
 }
@@ -59,6 +63,7 @@ export async function serveStdio(server: ChannelServer, options: ServeStdioOptio
     guard === undefined ? channelOptions : { ...channelOptions, write: guard.write },
   );
   const stopListening: (() => void)[] = [];
+  if (process.stdin.isTTY) process.stderr.write(`${greeting(server.info)}\n`);
   try {
     const connection = await server.accept(channel);
     const end = () => void (server.close?.() ?? connection.close());
@@ -70,6 +75,19 @@ export async function serveStdio(server: ChannelServer, options: ServeStdioOptio
     for (const stop of stopListening) stop();
     guard?.restore();
   }
+}
+
+/** Returns a line for a person at the terminal, since the server waits for messages in silence. */
+function greeting({ name, version }: NonNullable<ChannelServer["info"]> = { name: "the server", version: "" }): string {
+  const [, script] = process.argv;
+  const flags = process.versions.deno === undefined ? process.execArgv : ["run", "--allow-all"];
+  const launch = [basename(process.execPath), ...flags, relative("", script ?? "")].map(quoteForShell);
+  const hint = script === undefined ? "" : `; try: npx @modelcontextprotocol/inspector ${launch.join(" ")}`;
+  return `${oneLine(`${name} ${version}`)} waits for an MCP client on stdin${hint}`;
+}
+
+function quoteForShell(word: string): string {
+  return /^[\w@%+=:,./\\-]+$/.test(word) ? word : JSON.stringify(word);
 }
 
 /**

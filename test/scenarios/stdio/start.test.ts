@@ -64,6 +64,31 @@ proves("transport:stdio:early-exit", {}, "the likely cause is told, where there 
     const line = `TypeError [ERR_UNKNOWN_FILE_EXTENSION]: Unknown file extension "${extension}" for a${extension}`;
     match(String(likelyCauseOf({ ...none, stderr: [line] })), /TypeScript: use Node 22\.18 .* `node --import tsx`/);
   }
+  for (const [stderr, cause] of [
+    [
+      [
+        "file:///srv/server.ts:1",
+        "enum A { B }",
+        "^^^^^^",
+        "SyntaxError [ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX]: TypeScript enum is not supported in strip-only mode",
+        "    at parseTypeScript (node:internal/modules/typescript:67:40) {",
+        "  code: 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX'",
+      ],
+      /enum, namespace or parameter property.* --erasableSyntaxOnly .* `node --import tsx`$/,
+    ],
+    [["SyntaxError [ERR_INVALID_TYPESCRIPT_SYNTAX]: Unexpected token `=`."], /^its TypeScript has a syntax error$/],
+    [
+      ["/srv/server.ts:1", "interface A {}", "SyntaxError: Unexpected identifier 'A'"],
+      /TypeScript: use Node 24 or later/,
+    ],
+    [
+      ["Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'tsx' imported from /"],
+      /^tsx was not found .* absolute path$/,
+    ],
+    [["Error: Cannot find module 'tsx/cli'", "  code: 'MODULE_NOT_FOUND'"], /^tsx was not found/],
+    [["Error: Cannot find module 'tsxy'", "  code: 'MODULE_NOT_FOUND'"], /^a module is missing/],
+  ] as const)
+    match(String(likelyCauseOf({ ...none, exitCode: 1, stderr })), cause);
   const broken = /cannot read its program: wrong version or not built/;
   match(String(likelyCauseOf({ ...none, stderr: ["SyntaxError: Unexpected token"] })), broken);
   match(String(likelyCauseOf({ ...none, exitCode: 127 })), /not found/);

@@ -72,7 +72,8 @@ test("a client tells of the other scheme where only one side speaks TLS", async 
     const url = `${used}://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
     for (const era of ["modern", "legacy"] as const) {
       for (const options of [{ era }, { era, fetch: (at: URL, init: RequestInit) => fetch(at, init) }]) {
-        const message = new RegExp(`does the server use ${spoken}://\\?$`);
+        // The hint comes before the reason, which may be long.
+        const message = new RegExp(`: no response from the server; does the server use ${spoken}://\\? \\(.+\\)$`);
         await rejects(connect(url, options), { name: "ConnectionError", delivery: "sent", message });
       }
     }
