@@ -46,7 +46,13 @@ export type {
   NotificationHandler,
   OtherNotificationHandler,
 } from "../server/definitions/custom-method.js";
-export type { PromptArgumentName, PromptArguments, PromptHandler, PromptOptions, PromptReturn } from "../server/definitions/prompt.js";
+export type {
+  PromptArgumentName,
+  PromptArguments,
+  PromptHandler,
+  PromptOptions,
+  PromptReturn,
+} from "../server/definitions/prompt.js";
 export type { PromptChanges, ResourceChanges, ToolChanges } from "../server/definitions/registry.js";
 export type {
   EnumeratedResource,

@@ -22,7 +22,9 @@ test("a tool, prompt, method or notification needs no options", async () => {
     })
     .prompt("greet", (args) => `hello ${args.name}`)
     .method("com.example/add", ({ a, b }) => ({ sum: Number(a) + Number(b) }))
-    .extend(new ServerExtension({ id: "com.example/e", serverOnly: true }).method("com.example/e/at", () => ({ at: 1 })))
+    .extend(
+      new ServerExtension({ id: "com.example/e", serverOnly: true }).method("com.example/e/at", () => ({ at: 1 })),
+    )
     .onNotification("notifications/com.example/seen", (params) => void seen.push(params));
   await using client = await connect<typeof server>(server, { info: { name: "ann", version: "1" } });
   equal((await client.callTool("now")).text, "noon");
