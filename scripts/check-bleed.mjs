@@ -227,7 +227,6 @@ const forbidden = {
 
 /** Packages that an entry may import: optional peers, which only its users install. */
 const peers = {
-  "./auth/client": ["oauth4webapi"],
   "./auth/server": ["jose"],
   "./auth/issuer": ["jose"],
   "./otel": ["@opentelemetry/api"],

@@ -3,6 +3,7 @@ import { AuthError } from "../protocol/auth-error.js";
 import type { Known } from "../protocol/known-options.js";
 import { oneLine, quoted } from "../protocol/text.js";
 import { formEncoded } from "./errors.js";
+import { loadOauth4webapi } from "./oauth4webapi.js";
 
 /** Private key that signs client assertions: a Web Crypto key, a JWK, or PKCS #8 as PEM. The last two need `jose`. */
 export type SigningKey = CryptoKey | JsonWebKey | string;
@@ -161,9 +162,7 @@ async function signing(
       `${metadata.issuer} accepts client assertions signed with ${oneLine(listed.join(", "))}, not with ${alg} (option alg)`,
     );
   }
-  // `oauth4webapi` is an optional peer dependency. It is loaded only here, because a server that introspects with a
-  // secret does not need it.
-  const { PrivateKeyJwt } = await import("oauth4webapi");
+  const { PrivateKeyJwt } = await loadOauth4webapi();
   try {
     const imported = await importKey(key, alg);
     return PrivateKeyJwt(keyId === undefined ? imported : { key: imported, kid: keyId });

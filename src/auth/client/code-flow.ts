@@ -1,13 +1,9 @@
-import {
-  type AuthorizationServer,
-  calculatePKCECodeChallenge,
-  generateRandomCodeVerifier,
-  generateRandomState,
-} from "oauth4webapi";
+import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { oneLine, quoted } from "../../protocol/text.js";
 import { isLoopback } from "../addresses.js";
 import { formatOAuthError } from "../errors.js";
+import { loadOauth4webapi } from "../oauth4webapi.js";
 import { scopesOf } from "../scopes.js";
 import type { Discovery } from "./discover.js";
 import type { Identity } from "./identify.js";
@@ -46,6 +42,7 @@ export async function startAttempt(
   const url = authorizationUrl(metadata.authorization_endpoint, discovery.issuer);
   const redirectUrl = identity.redirectUrl ?? commonRedirectUrl;
   assertRegistered(redirectUrl, identity, discovery.issuer);
+  const { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } = await loadOauth4webapi();
   const verifier = generateRandomCodeVerifier();
   const state = generateRandomState();
   const clientId = identity.clientId ?? "";

@@ -1,7 +1,8 @@
-import * as oauth from "oauth4webapi";
+import type * as oauth from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import type { Known } from "../../protocol/known-options.js";
 import { oneLine } from "../../protocol/text.js";
+import { loadOauth4webapi } from "../oauth4webapi.js";
 import type { Discovery } from "./discover.js";
 import type { AuthRecords } from "./store.js";
 
@@ -80,13 +81,15 @@ export class DpopKeys {
 
   async #create(issuer: string): Promise<oauth.DPoPHandle> {
     const textOnly = this.#records.store.textOnly === true;
-    const pair = await oauth.generateKeyPair(this.#alg, { extractable: textOnly });
+    const { generateKeyPair } = await loadOauth4webapi();
+    const pair = await generateKeyPair(this.#alg, { extractable: textOnly });
     await this.#records.write("dpop", issuer, textOnly ? await toText(pair) : pair);
     return this.#remember(issuer, pair);
   }
 
-  #remember(issuer: string, pair: oauth.CryptoKeyPair): oauth.DPoPHandle {
-    const handle = oauth.DPoP({}, pair);
+  async #remember(issuer: string, pair: oauth.CryptoKeyPair): Promise<oauth.DPoPHandle> {
+    const { DPoP } = await loadOauth4webapi();
+    const handle = this.#handles.get(issuer) ?? DPoP({}, pair);
     this.#handles.set(issuer, handle);
     return handle;
   }

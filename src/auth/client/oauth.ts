@@ -1,13 +1,8 @@
-import {
-  allowInsecureRequests,
-  customFetch,
-  protectedResourceRequest,
-  WWWAuthenticateChallengeError,
-} from "oauth4webapi";
 import { discard, type FetchInit } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import { oneLine, quoted } from "../../protocol/text.js";
 import { withoutSecrets } from "../errors.js";
+import { loadOauth4webapi } from "../oauth4webapi.js";
 import { NO_CHALLENGE, type TokenChallenge, tokenChallengeOf } from "./challenge.js";
 import { AttemptStore, type Callback, parseCallback } from "./code-flow.js";
 import type { OAuthOptions } from "./options.js";
@@ -211,6 +206,8 @@ async function send(settings: Settings, url: URL, init: FetchInit, tokens: Token
   if (dpop === undefined)
     throw new AuthError("unauthorized", `The store has no DPoP key for the token of ${tokens.issuer}`);
   headers.delete("authorization");
+  const { allowInsecureRequests, customFetch, protectedResourceRequest, WWWAuthenticateChallengeError } =
+    await loadOauth4webapi();
   try {
     return await protectedResourceRequest(
       tokens.accessToken,

@@ -1,9 +1,10 @@
-import * as oauth from "oauth4webapi";
+import type { DPoPHandle, TokenEndpointRequestOptions } from "oauth4webapi";
 import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
 import { oneLine, quoted } from "../../protocol/text.js";
 import { toClientAuth } from "../client-auth.js";
 import { formatOAuthError, readOAuthResponse, secretsOf } from "../errors.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
+import { loadOauth4webapi } from "../oauth4webapi.js";
 import { isHeaderSafe } from "./bearer.js";
 import { type Discovery, endpointOf } from "./discover.js";
 import type { Identity } from "./identify.js";
@@ -14,7 +15,7 @@ export interface TokenTarget {
   readonly http: OAuthHttp;
   readonly discovery: Discovery;
   readonly identity: Identity;
-  readonly dpop: oauth.DPoPHandle | undefined;
+  readonly dpop: DPoPHandle | undefined;
   /** True if a token that is not bound to the DPoP key is rejected. */
   readonly requiresDpop: boolean;
   /** Additional parameters from the options. */
@@ -61,10 +62,11 @@ async function send(
   body: URLSearchParams,
   step: AuthStep,
 ): Promise<{ response: Response; secrets: readonly string[] }> {
+  const oauth = await loadOauth4webapi();
   const secrets = identity.secret === undefined ? [] : [identity.secret];
   const authentication = await toClientAuth(identity, discovery.metadata, run.signal);
   const client = { client_id: identity.clientId ?? "none" };
-  const options: oauth.TokenEndpointRequestOptions = {
+  const options: TokenEndpointRequestOptions = {
     [oauth.allowInsecureRequests]: true,
     [oauth.customFetch]: (url: string, init: RequestInit) => {
       secrets.push(...secretsOf(init.body, init.headers));
@@ -123,6 +125,7 @@ export async function revokeTokens(
   run: AuthRun,
 ): Promise<void> {
   endpointOf(discovery, "revocation_endpoint", run);
+  const oauth = await loadOauth4webapi();
   const authentication = await toClientAuth(identity, discovery.metadata, run.signal);
   const hint = held.refreshToken === undefined ? "access_token" : "refresh_token";
   const response = await oauth.revocationRequest(

@@ -1,0 +1,16 @@
+import type * as library from "oauth4webapi";
+import { AuthError } from "../protocol/auth-error.js";
+
+let loaded: Promise<typeof library> | undefined;
+
+/**
+ * Loads `oauth4webapi`, an optional peer dependency. Programs that use tokens of their own, and servers that introspect
+ * with a secret, do not need it.
+ */
+export function loadOauth4webapi(): Promise<typeof library> {
+  loaded ??= import("oauth4webapi").catch((cause: unknown) => {
+    loaded = undefined;
+    throw new AuthError("configuration", "oauth needs the package oauth4webapi: npm install oauth4webapi", { cause });
+  });
+  return loaded;
+}
