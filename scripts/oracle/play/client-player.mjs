@@ -128,7 +128,9 @@ class Play {
       for await (const change of watch) this.#journal.saw(`${as} change`, change);
       return watch.ended;
     });
-    return watch.honoured;
+    const { resourceSubscriptions, ...honoured } = watch.honoured;
+    // The name in builds of 0.1.0.
+    return resourceSubscriptions === undefined ? honoured : { ...honoured, resources: resourceSubscriptions };
   }
 }
 

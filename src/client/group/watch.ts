@@ -5,7 +5,7 @@ import { toError } from "../../protocol/errors.js";
 import type { Change } from "../../store/change-bus.js";
 import type { Client } from "../client.js";
 import { changesOf, isFinal } from "../subscriptions/resilient.js";
-import type { Resync, WatchFilter } from "../subscriptions/watch.js";
+import { type Resync, toWire, type WatchFilter } from "../subscriptions/watch.js";
 
 /**
  * Change at a server of a group. `lost` means that no changes are reported until it is connected again, because the
@@ -103,7 +103,7 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
   /** Resolves when the server has ended the subscription, or at once if it agrees to report nothing. */
   async #listenOnce(server: string, client: Client, missed: boolean, onHeard: () => void): Promise<string> {
     const watch = await client.watch(this.#filter, { signal: this.#stop.signal });
-    const changes = changesOf(watch.honoured);
+    const changes = changesOf(toWire(watch.honoured));
     if (missed) this.#add({ kind: "resync", server, missed: changes, reason: undefined });
     if (changes.length === 0) {
       await watch.close();

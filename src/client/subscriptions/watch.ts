@@ -39,15 +39,16 @@ export interface WatchOptions extends CallOptions {
   readonly relisten?: false | ResubscribeOptions | undefined;
 }
 
+/** Returns the filter in the words of the protocol. */
+export function toWire({ resources, ...lists }: WatchFilter): SubscriptionFilter {
+  return { ...lists, ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }) };
+}
+
 /** Opens a subscription within the limits of a call. It lasts until the watch or the client is closed. */
 export async function openWatch(core: ClientCore, filter: WatchFilter, options: WatchOptions): Promise<Watch> {
   const { relisten = {}, ...limits } = options;
   if (relisten !== false) assertOptions("watch: relisten", relisten, RESUBSCRIBE_OPTIONS);
-  const { resources, ...lists } = filter;
-  const wire: SubscriptionFilter = {
-    ...lists,
-    ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }),
-  };
+  const wire = toWire(filter);
   const queue = new ChangeQueue((changes) => core.missed(changes));
   core.listening.add(queue);
   queue.onFinished(() => core.listening.delete(queue));
@@ -147,9 +148,10 @@ export class Watch implements AsyncIterable<Change | Resync> {
     queue.onFinished(followSignal(signal, () => void this.close()));
   }
 
-  /** Changes that the server agreed to report. */
-  get honoured(): SubscriptionFilter {
-    return this.#subscription.honoured;
+  /** Part of the filter that the server accepted. */
+  get honoured(): WatchFilter {
+    const { resourceSubscriptions: resources, ...lists } = this.#subscription.honoured;
+    return { ...lists, ...(resources === undefined ? undefined : { resources }) };
   }
 
   /** Kind of end, after it has ended. `lost` means that changes may have been missed. */

@@ -250,7 +250,7 @@ test("a watch hears of no resource that it did not ask for, whatever the server 
   });
   const client = await server.connect(t);
   const watch = await client.watch({ resources: ["note://1"] });
-  deepEqual(watch.honoured, { resourceSubscriptions: ["note://1"] });
+  deepEqual(watch.honoured, { resources: ["note://1"] });
   deepEqual((await watch[Symbol.asyncIterator]().next()).value, { kind: "resource", uri: "note://1" });
 });
 

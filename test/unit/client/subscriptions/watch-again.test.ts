@@ -140,7 +140,7 @@ for (const era of ["modern", "legacy"] as const) {
     await place.start();
     await client.callTool("t");
     const again = await client.watch(filter);
-    deepEqual(again.honoured, { toolsListChanged: true, resourceSubscriptions: ["note://1"] });
+    deepEqual(again.honoured, { toolsListChanged: true, resources: ["note://1"] });
   });
 
   test(`a watch outlasts an outage of any length, and listens again with the first call that succeeds [${era}]`, async (t) => {
