@@ -78,7 +78,7 @@ async function outlive(): Promise<void> {
   });
   try {
     const [url] = (await once(createInterface({ input: program.stdout }), "line")) as [string];
-    await using client = await connect(url, { extensions: [tasksClient({ minPollMs: 50 })] });
+    await using client = await connect(url, { extensions: [tasksClient({ minPollIntervalMs: 50 })] });
     const task = await new TasksClient(client).startTool("survey");
     say(`     the server answered at once with the id ${task.id}`);
     let killed = false;

@@ -7,7 +7,7 @@ const TIMEOUT_MS = 20_000;
 const RETRY_MS = 200;
 const UNKNOWN_TASK = -32602;
 /** Clients that watch poll so seldom that most ends are seen by a notification. */
-const WATCHING = { notifications: true, minPollMs: 6_000 };
+const WATCHING = { notifications: true, minPollIntervalMs: 6_000 };
 const POLLING = { notifications: false };
 
 /** Client of tasks that reaches a random worker with each request, or always the same one. */

@@ -112,7 +112,7 @@ export class TaskBench {
 
   /** Options of a client with tasks. */
   options(more: TasksClientOptions = {}): ClientOptions {
-    return { clock: this.clock, extensions: [tasksClient({ pollMs: 1111, notifications: false, ...more })] };
+    return { clock: this.clock, extensions: [tasksClient({ pollIntervalMs: 1111, notifications: false, ...more })] };
   }
 
   /** Resolves when the client waits for so many milliseconds for the nth time. */

@@ -38,7 +38,7 @@ export class TaskInput {
     const { maxInputRequests: most, taskId, taken, client, fail } = this.#host;
     const fresh = Object.entries(requests).filter(([key]) => !taken.has(key));
     if (taken.size + fresh.length > most) {
-      const message = `The task ${taskId} sent more than ${most} input requests (limits.maxInputRequests of tasks)`;
+      const message = `The task ${taskId} sent more than ${most} input requests (limits.maxInputRequests of tasksClient)`;
       return fail(new TaskError("task_input_limit", message, taskId));
     }
     const { maxQuestions } = client.limits;

@@ -7,12 +7,12 @@ export interface TasksClientOptions {
    * Time between two polls of a task, if the server suggests none.
    * @default 1000
    */
-  readonly pollMs?: number;
+  readonly pollIntervalMs?: number;
   /**
    * Minimum time between two polls of a task, even if the server suggests less.
    * @default 250
    */
-  readonly minPollMs?: number;
+  readonly minPollIntervalMs?: number;
   /**
    * Subscribes to notifications about tasks, so that calls end sooner. Tasks are polled nevertheless.
    * @default true
@@ -43,7 +43,7 @@ export interface TasksClientLimits {
    * Maximum time between two polls, if the server suggests or requests more.
    * @default 3_600_000
    */
-  readonly maxPollMs: number;
+  readonly maxPollIntervalMs: number;
   /**
    * Maximum number of consecutive failed polls of a task, such as lost connections, and of failed requests for its
    * result (2025-11-25 only). The time between them doubles, up to 30 seconds.
@@ -78,7 +78,7 @@ export interface TasksClientLimits {
 }
 
 export const TASKS_CLIENT_LIMITS: TasksClientLimits = {
-  maxPollMs: 3_600_000,
+  maxPollIntervalMs: 3_600_000,
   maxFailedPolls: 10,
   maxInputRequests: 1000,
   maxSubscriptions: 8,
@@ -91,8 +91,8 @@ export const TASKS_CLIENT_LIMITS: TasksClientLimits = {
 export type ResolvedOptions = Required<Omit<TasksClientOptions, "limits">> & { readonly limits: TasksClientLimits };
 
 const TASKS_CLIENT_OPTIONS: Known<TasksClientOptions> = {
-  pollMs: "ms",
-  minPollMs: "ms",
+  pollIntervalMs: "ms",
+  minPollIntervalMs: "ms",
   notifications: "boolean",
   experimental: "boolean",
   ttlMs: "ms",
@@ -106,8 +106,8 @@ export function resolveOptions(options: TasksClientOptions): ResolvedOptions {
   const limits = withDefaults(options.limits, TASKS_CLIENT_LIMITS);
   const { notifications = true, experimental = true, receive = false } = options;
   return {
-    pollMs: positive("pollMs", options.pollMs ?? 1000),
-    minPollMs: positive("minPollMs", options.minPollMs ?? 250),
+    pollIntervalMs: positive("pollIntervalMs", options.pollIntervalMs ?? 1000),
+    minPollIntervalMs: positive("minPollIntervalMs", options.minPollIntervalMs ?? 250),
     ttlMs: positive("ttlMs", options.ttlMs ?? 86_400_000),
     notifications,
     experimental,

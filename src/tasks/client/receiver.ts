@@ -103,7 +103,7 @@ class ReceivedTasks implements ReceivedRequests {
     if (this.#tasks.size < most) return;
     const oldest = [...this.#tasks.values()].find(({ status }) => isTerminal(status));
     if (oldest === undefined)
-      throw new RpcError(LIMIT_EXCEEDED, `This client runs at most ${most} tasks (limits.maxReceived of tasks)`);
+      throw new RpcError(LIMIT_EXCEEDED, `This client runs at most ${most} tasks (limits.maxReceived of tasksClient)`);
     this.#remove(oldest, undefined);
   }
 

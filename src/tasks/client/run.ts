@@ -160,27 +160,27 @@ export class TaskRun {
   /** Requests the state once. A failure that may pass is counted. Any other ends the run. */
   async #poll(): Promise<void> {
     const { wire, options } = this.#context;
-    const { maxFailedPolls, maxPollMs } = options.limits;
+    const { maxFailedPolls, maxPollIntervalMs } = options.limits;
     const known = this.#task;
     try {
       const task = await wire.poll(this.#over.signal);
       this.#failures = 0;
       // A state that was requested after the last one arrived is not older, even if the clocks of two servers differ.
       this.#take(task, known === this.#task);
-      this.#hold(Math.min(options.minPollMs, maxPollMs), this.#intervalMs());
+      this.#hold(Math.min(options.minPollIntervalMs, maxPollIntervalMs), this.#intervalMs());
     } catch (error) {
       if (this.#over.aborted) return;
       if (!isTransient(error)) return this.#fail(error);
       if (++this.#failures > maxFailedPolls) return this.#fail(unreachable(wire.id, maxFailedPolls, error));
-      this.#hold(retryMs(this.#intervalMs(), this.#failures, error, maxPollMs));
+      this.#hold(retryMs(this.#intervalMs(), this.#failures, error, maxPollIntervalMs));
     }
   }
 
   /** Requests nothing for a time, and polls after another, which is not shorter. */
-  #hold(ms: number, pollMs = ms): void {
+  #hold(ms: number, pollIntervalMs = ms): void {
     const now = this.#context.client.clock.now();
     this.#notBefore = Math.max(this.#notBefore, now + ms);
-    this.#dueAt = now + pollMs;
+    this.#dueAt = now + pollIntervalMs;
   }
 
   /** Uses a state from a poll or a notification. */
@@ -237,7 +237,7 @@ export class TaskRun {
    */
   #onNoResult(error: unknown, waitedMs: number): void {
     const { wire, options } = this.#context;
-    const { maxFailedPolls, maxPollMs } = options.limits;
+    const { maxFailedPolls, maxPollIntervalMs } = options.limits;
     const { status } = this.#task as Task;
     const isAnswer = error instanceof RpcError && error.status === undefined && !isProcessGone(error);
     const isOutcome = status === "failed" && isAnswer;
@@ -245,7 +245,7 @@ export class TaskRun {
     if (isTerminal(status) || waitedMs < this.#intervalMs()) this.#failedResults++;
     else this.#failedResults = 0;
     if (this.#failedResults > maxFailedPolls) return this.#fail(unreachable(wire.id, maxFailedPolls, error));
-    this.#hold(retryMs(this.#intervalMs(), Math.max(1, this.#failedResults), error, maxPollMs));
+    this.#hold(retryMs(this.#intervalMs(), Math.max(1, this.#failedResults), error, maxPollIntervalMs));
     this.#expire();
   }
 
@@ -262,13 +262,13 @@ export class TaskRun {
   /** Repeats a request after failures that may pass. */
   async #repeat(request: () => Promise<void>, end: AbortSwitch): Promise<void> {
     const { client, options } = this.#context;
-    const { maxFailedPolls, maxPollMs } = options.limits;
+    const { maxFailedPolls, maxPollIntervalMs } = options.limits;
     for (let failures = 1; ; failures++) {
       try {
         return await request();
       } catch (error) {
         if (!isTransient(error) || failures > maxFailedPolls) throw error;
-        await pause(client.clock, retryMs(this.#intervalMs(), failures, error, maxPollMs), end.signal);
+        await pause(client.clock, retryMs(this.#intervalMs(), failures, error, maxPollIntervalMs), end.signal);
         end.throwIfAborted();
       }
     }
@@ -291,8 +291,11 @@ export class TaskRun {
   }
 
   #intervalMs(): number {
-    const { pollMs, minPollMs, limits } = this.#context.options;
-    return Math.min(Math.max(this.#task?.pollIntervalMs ?? pollMs, minPollMs), limits.maxPollMs);
+    const { pollIntervalMs, minPollIntervalMs, limits } = this.#context.options;
+    return Math.min(
+      Math.max(this.#task?.pollIntervalMs ?? pollIntervalMs, minPollIntervalMs),
+      limits.maxPollIntervalMs,
+    );
   }
 
   /** Time after which the server may have deleted the task. */
@@ -323,6 +326,6 @@ function expired({ taskId, ttlMs }: Task): TaskError {
 }
 
 function unreachable(id: string, most: number, cause: unknown): TaskError {
-  const message = `The state of the task ${id} is unknown: more than ${most} polls failed (limits.maxFailedPolls of tasks); take it up later by its id`;
+  const message = `The state of the task ${id} is unknown: more than ${most} polls failed (limits.maxFailedPolls of tasksClient); take it up later by its id`;
   return new TaskError("task_unreachable", message, id, { cause });
 }

@@ -50,7 +50,7 @@ test("a process that is killed during tasks/result does not end the task, and it
   const client = await connect(url, {
     era: "legacy",
     fetch,
-    extensions: [tasksClient({ pollMs: 100, minPollMs: 50 })],
+    extensions: [tasksClient({ pollIntervalMs: 100, minPollIntervalMs: 50 })],
     onElicit: async (_, { signal }) => {
       if (++questions > 1) return { action: "accept", content: { name: "Ada" } };
       asked.open();

@@ -80,7 +80,7 @@ class Front {
       era: "legacy",
       clock: this.clock,
       fetch: this.fetch,
-      extensions: [tasksClient({ pollMs: 500 })],
+      extensions: [tasksClient({ pollIntervalMs: 500 })],
       ...options,
     });
     this.#t.after(() => client.close());

@@ -143,7 +143,7 @@ proves("tasks-ext:cancel:not-via-notification", { wire: "modern-http" }, "is rep
   );
   const problems: Error[] = [];
   const onError = (problem: Error) => void problems.push(problem);
-  const options = bench.options({ pollMs: 9999, limits: { maxFailedPolls: 2 } });
+  const options = bench.options({ pollIntervalMs: 9999, limits: { maxFailedPolls: 2 } });
   const client = await connectTo({ era: "modern", ...options, onError });
   const abort = async () => {
     const end = new AbortController();

@@ -188,7 +188,7 @@ proves(
         else received.result({ resultType: "complete" });
       }),
     );
-    const options = bench.options({ pollMs: 7777, limits: { maxFailedPolls: 2 } });
+    const options = bench.options({ pollIntervalMs: 7777, limits: { maxFailedPolls: 2 } });
     const client = await connectTo({ era: "modern", ...options, onElicit: () => ({ action: "decline" }) });
     const refused = rejects(client.callTool("work"), (error: ConnectionError) => error.status === 503);
     await bench.pass(7777);

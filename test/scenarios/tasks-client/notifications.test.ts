@@ -104,7 +104,7 @@ for (const restart of [false, true]) {
     `reach the task of a process, with restart ${restart}`,
     async (t) => {
       const clock = new FakeClock();
-      const options = { clock, extensions: [tasksClient({ minPollMs: 3_600_000 })] };
+      const options = { clock, extensions: [tasksClient({ minPollIntervalMs: 3_600_000 })] };
       const { client } = await connectChild(t, "modern", { ...child("task-server"), restart }, options);
       equal((await client.callTool("work")).text, "told");
     },

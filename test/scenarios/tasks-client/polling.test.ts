@@ -18,7 +18,7 @@ verifies("tasks-ext:client:poll-interval", "follows the server's interval", mode
   const script = new TaskScript();
   script.created.push(every(5000));
   script.states.set("t", [every(7000), every(), every(0), every(9e15), completed("t", "done")]);
-  const options = bench.options({ minPollMs: 333, limits: { maxPollMs: 77_777 } });
+  const options = bench.options({ minPollIntervalMs: 333, limits: { maxPollIntervalMs: 77_777 } });
   const client = await connect(script.server(), options);
   const polls = () => client.wire.requests("tasks/get").length;
   const called = client.callTool("work");
@@ -72,7 +72,10 @@ proves(
       t,
       answerAll(() => {}),
     );
-    const client = await connectTo({ era: "modern", ...bench.options({ minPollMs: 2222, pollMs: 10 }) });
+    const client = await connectTo({
+      era: "modern",
+      ...bench.options({ minPollIntervalMs: 2222, pollIntervalMs: 10 }),
+    });
     const start = async (taskId: string) => {
       const called = client.callTool("work");
       (await script.next("tools/call")).result({
@@ -233,7 +236,7 @@ proves(
       t,
       answerAll(() => {}),
     );
-    const extensions = [tasksClient({ pollMs: 1111, notifications: false })];
+    const extensions = [tasksClient({ pollIntervalMs: 1111, notifications: false })];
     const client = await connectTo({ era: "modern", clock, extensions });
     const waits = (ms: number, times: number) =>
       until(`wait ${times} of ${ms}`, () => clock.delays.filter((one) => one === ms).length >= times);
@@ -283,7 +286,7 @@ proves(
       t,
       answerAll(() => {}),
     );
-    const client = await connectTo({ era: "modern", ...bench.options({ pollMs: 10_000 }) });
+    const client = await connectTo({ era: "modern", ...bench.options({ pollIntervalMs: 10_000 }) });
     const refused = rejects(client.callTool("work", {}, { deadlineMs: 3000 }), TimeoutError);
     const creating = await script.next("tools/call");
     bench.clock.advance(2000);
@@ -345,7 +348,7 @@ verifies(
     const script = new TaskScript();
     script.created.push(every(2500));
     script.states.set("t", [every(4600), every(4700)]);
-    const client = await connect(script.server(), bench.options({ minPollMs: 2000 }));
+    const client = await connect(script.server(), bench.options({ minPollIntervalMs: 2000 }));
     const expired = rejects(client.callTool("work"), { code: "task_expired" });
     await bench.pass(2500);
     await bench.pass(2100);
@@ -394,7 +397,7 @@ proves(
 verifies("tasks-ext:client:timeouts", "the client's total limit cancels the task", modernWires, async ({ connect }) => {
   const bench = new TaskBench();
   const script = new TaskScript().task("t", state("t", "working"));
-  const client = await connect(script.server(), { ...bench.options({ pollMs: 10_000 }), deadlineMs: 1500 });
+  const client = await connect(script.server(), { ...bench.options({ pollIntervalMs: 10_000 }), deadlineMs: 1500 });
   const refused = rejects(client.callTool("work"), (error: TimeoutError) => error.kind === "deadline");
   await bench.waiting(10_000);
   bench.clock.advance(1500);

@@ -24,7 +24,9 @@ async function inEachForm(
         const server = new McpServer(INFO);
         if (isTask) server.bowline.extend(tasks());
         define(server);
-        const given = isTask ? { ...options, extensions: [tasksClient({ minPollMs: 1, pollMs: 1 })] } : options;
+        const given = isTask
+          ? { ...options, extensions: [tasksClient({ minPollIntervalMs: 1, pollIntervalMs: 1 })] }
+          : options;
         const client = await connect(server.bowline, { ...given, era });
         t.after(() => client.close());
         t.after(() => server.close());

@@ -16,7 +16,7 @@ async function start(t: TestContext) {
       headers: { ...Object.fromEntries(new Headers(init?.headers)), connection: "close" },
     });
   const client = await connect(url, {
-    extensions: [tasksClient({ pollMs: 50, minPollMs: 50, notifications: false })],
+    extensions: [tasksClient({ pollIntervalMs: 50, minPollIntervalMs: 50, notifications: false })],
     fetch,
   });
   t.after(() => client.close());
