@@ -38,7 +38,7 @@ const isStandIn = (specifier, name) =>
   specifier === "bowline/compat" || (specifier === "bowline/server/modern" && name === "McpServer");
 
 /** Returns the names that two entries declare differently. */
-function ambiguous(entries) {
+export function ambiguous(entries) {
   const declarations = new Declarations();
   const owners = new Map();
   const found = [];
