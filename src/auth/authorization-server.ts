@@ -87,11 +87,11 @@ function assertStated(stated: string, asked: string, options: ServerMetadataOpti
 
 export interface AuthorizationServerOptions {
   /** Replaces the global `fetch` for requests to the authorization server. */
-  readonly fetch?: typeof fetch;
+  readonly fetch?: typeof fetch | undefined;
   /** Allows plain HTTP to other machines, which anybody on the network can alter. For tests only. */
-  readonly allowInsecure?: boolean;
+  readonly allowInsecure?: boolean | undefined;
   /** Returns the current time in milliseconds since 1970. For tests. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
 }
 
 export const AUTHORIZATION_SERVER_OPTIONS: Known<AuthorizationServerOptions> = {

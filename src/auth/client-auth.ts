@@ -17,28 +17,28 @@ export type AssertionSource = (context: {
 /** Client that is registered at an authorization server in advance. */
 export interface KnownClient {
   readonly id: string;
-  readonly secret?: string;
+  readonly secret?: string | undefined;
   /** Authorization server at which the client is registered. */
-  readonly issuer?: string;
+  readonly issuer?: string | undefined;
   /**
    * Authentication method at the token endpoint. By default it follows from the credentials and the methods that the
    * server lists.
    */
-  readonly method?: "client_secret_basic" | "client_secret_post" | "private_key_jwt" | "none";
-  readonly key?: SigningKey;
-  readonly keyId?: string;
+  readonly method?: "client_secret_basic" | "client_secret_post" | "private_key_jwt" | "none" | undefined;
+  readonly key?: SigningKey | undefined;
+  readonly keyId?: string | undefined;
   /**
    * Signature algorithm of `key`.
    * @default "ES256"
    */
-  readonly alg?: string;
+  readonly alg?: string | undefined;
   /** Client assertion, or a function that creates one. Used in place of `key`. */
-  readonly assertion?: string | AssertionSource;
+  readonly assertion?: string | AssertionSource | undefined;
   /**
    * Redirect URIs with which the client is registered. Checked before the user is redirected, if given. With clients at
    * several authorization servers, one whose responses do not name it needs a redirect URI of its own here.
    */
-  readonly redirectUris?: readonly string[];
+  readonly redirectUris?: readonly string[] | undefined;
 }
 
 /** Description of the options that sign or contain a client assertion. */

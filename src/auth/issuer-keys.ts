@@ -157,14 +157,14 @@ export interface IssuerKeyOptions extends AuthorizationServerOptions {
   /** Expected `iss` of tokens. Unless `jwksUri` or `keys` is given, its metadata must name the URL of its keys. */
   readonly issuer: string;
   /** URL of the keys, for an issuer whose metadata does not name it. */
-  readonly jwksUri?: string;
+  readonly jwksUri?: string | undefined;
   /** Keys of the issuer. With this option nothing is fetched. */
-  readonly keys?: JSONWebKeySet;
+  readonly keys?: JSONWebKeySet | undefined;
   /**
    * Accepted signature algorithms. Only algorithms with a key pair are possible.
    * @default all supported algorithms with a key pair
    */
-  readonly algorithms?: readonly string[];
+  readonly algorithms?: readonly string[] | undefined;
 }
 
 export const ISSUER_KEY_OPTIONS: Known<IssuerKeyOptions> = {

@@ -29,8 +29,8 @@ export interface MemoryBucketsOptions {
    * Maximum number of buckets in memory, one per key. At the limit, a bucket is evicted for each new key.
    * @default 100_000
    */
-  readonly maxKeys?: number;
-  readonly clock?: Clock;
+  readonly maxKeys?: number | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 const OPTIONS: Known<MemoryBucketsOptions> = { maxKeys: "positive limit", clock: "object" };

@@ -9,20 +9,20 @@ export interface IconOptions {
   /** URL of the server that the icon belongs to. Icons of its origin may be fetched. */
   readonly server?: string | URL | undefined;
   /** Other origins from which icons may be fetched. */
-  readonly allowOrigins?: readonly string[];
+  readonly allowOrigins?: readonly string[] | undefined;
   /**
    * Accepts SVG, which can contain scripts. Display it only where scripts cannot run.
    * @default false
    */
-  readonly allowSvg?: boolean;
+  readonly allowSvg?: boolean | undefined;
   /**
    * Maximum size of an icon in bytes.
    * @default 256 KiB
    */
-  readonly maxBytes?: number;
-  readonly signal?: AbortSignal;
+  readonly maxBytes?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Replacement for `fetch`. It gets no credentials and must add none. */
-  readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
+  readonly fetch?: ((url: URL, init: RequestInit) => Promise<Response>) | undefined;
 }
 
 const OPTIONS: Known<IconOptions> = {

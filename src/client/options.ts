@@ -231,12 +231,12 @@ export interface SamplingOptions {
 /** Options of a client. */
 export interface ClientOptions {
   /** Name and version of this client. */
-  readonly info?: Implementation;
+  readonly info?: Implementation | undefined;
   /**
    * Sends name and version of the client in each call, if they are optional in the protocol version.
    * @default true
    */
-  readonly identify?: boolean;
+  readonly identify?: boolean | undefined;
   /**
    * Protocol era. `"legacy"` connects with a handshake, `"modern"` without one, `"auto"` probes the server.
    * @default "auto"
@@ -248,40 +248,40 @@ export interface ClientOptions {
    */
   readonly versions?: readonly ProtocolVersion[] | undefined;
   /** Knowledge about this server from an earlier client (`client.prior`), which saves the probe. */
-  readonly prior?: PriorKnowledge | null;
+  readonly prior?: PriorKnowledge | null | undefined;
   /** Session to continue (`client.session`, or that of a `ResumeToken`) instead of opening one. HTTP only. */
   readonly session?: SavedSession | undefined;
   /** Aborts connecting. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /**
    * Default of `timeoutMs` in the options of a call.
    * @default 60_000
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * Default of `deadlineMs` in the options of a call.
    * @default 3_600_000
    */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
   /**
    * Pings the server while connected: legacy only, or with `restart.maxMissedPings`. Pings without a response are
    * reported to `onError`.
    */
-  readonly pings?: PingOptions;
+  readonly pings?: PingOptions | undefined;
   /**
    * Time without a response on a channel after which another era is tried in parallel. The first response decides.
    * @default 10_000
    */
-  readonly probeTimeoutMs?: number;
+  readonly probeTimeoutMs?: number | undefined;
   /** Handles form elicitation. */
-  readonly onElicit?: ServerRequestHandler<ElicitFormParams, ElicitResult>;
+  readonly onElicit?: ServerRequestHandler<ElicitFormParams, ElicitResult> | undefined;
   /** Handles URL elicitation. */
-  readonly onElicitUrl?: ServerRequestHandler<ElicitUrlParams, ElicitResult>;
+  readonly onElicitUrl?: ServerRequestHandler<ElicitUrlParams, ElicitResult> | undefined;
   /**
    * Handles sampling requests.
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
-  readonly onSample?: ServerRequestHandler<CreateMessageParams, CreateMessageResult>;
+  readonly onSample?: ServerRequestHandler<CreateMessageParams, CreateMessageResult> | undefined;
   /**
    * What `onSample` supports.
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
@@ -291,96 +291,101 @@ export interface ClientOptions {
    * Fills in the defaults of a form for fields that `onElicit` omits.
    * @default true
    */
-  readonly applyDefaults?: boolean;
+  readonly applyDefaults?: boolean | undefined;
   /**
    * Announces changes of the roots (legacy only).
    * @default true
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
-  readonly rootsListChanged?: boolean;
+  readonly rootsListChanged?: boolean | undefined;
   /**
    * Roots: folders that the server may use.
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
-  readonly roots?: readonly Root[] | ((ctx: AnswerContext) => readonly Root[] | Promise<readonly Root[]>);
+  readonly roots?: (readonly Root[] | ((ctx: AnswerContext) => readonly Root[] | Promise<readonly Root[]>)) | undefined;
   /** Handlers of custom requests of the server (legacy only). */
-  readonly methods?: {
-    readonly [method: string]: ServerRequestHandler<Params | undefined, { readonly [key: string]: unknown }>;
-  };
+  readonly methods?:
+    | {
+        readonly [method: string]: ServerRequestHandler<Params | undefined, { readonly [key: string]: unknown }>;
+      }
+    | undefined;
   /** Handlers of notifications by method. `withParams` creates a handler that checks params. */
-  readonly notifications?: {
-    readonly [method: string]: (params: Params | undefined) => void | Promise<void>;
-  };
+  readonly notifications?:
+    | {
+        readonly [method: string]: (params: Params | undefined) => void | Promise<void>;
+      }
+    | undefined;
   /** Handles all notifications without a handler in `notifications`, including those of subscriptions. */
-  readonly onNotification?: (notification: {
-    readonly method: string;
-    readonly params?: Params;
-  }) => void | Promise<void>;
-  readonly capabilities?: {
-    readonly experimental?: { readonly [key: string]: JsonObject };
-    readonly extensions?: { readonly [key: string]: JsonObject };
-  };
+  readonly onNotification?:
+    | ((notification: { readonly method: string; readonly params?: Params }) => void | Promise<void>)
+    | undefined;
+  readonly capabilities?:
+    | {
+        readonly experimental?: { readonly [key: string]: JsonObject } | undefined;
+        readonly extensions?: { readonly [key: string]: JsonObject } | undefined;
+      }
+    | undefined;
   /** Enabled extensions: `tasksClient()`, or your own. */
-  readonly extensions?: readonly ClientExtension[];
+  readonly extensions?: readonly ClientExtension[] | undefined;
   /**
    * Refuses calls for which the server announced no capability, without sending them.
    * @default false
    */
-  readonly strictCapabilities?: boolean;
+  readonly strictCapabilities?: boolean | undefined;
   /**
    * Minimum level of log messages to request from the server.
    * @default none are requested
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
-  readonly logLevel?: LoggingLevel;
+  readonly logLevel?: LoggingLevel | undefined;
   /**
    * If a call fails because the user must visit URLs first, passes them to `onElicitUrl` before the call rejects.
    * @default false
    */
-  readonly showRequiredUrls?: boolean;
+  readonly showRequiredUrls?: boolean | undefined;
   /** Options of the cache for listings and resources. `false` disables the cache. */
-  readonly cache?: false | ClientCacheOptions;
+  readonly cache?: false | ClientCacheOptions | undefined;
   /** Callbacks for changes of the server's lists. */
-  readonly onListChanged?: ListListeners;
+  readonly onListChanged?: ListListeners | undefined;
   /** Compiles the output schemas of tools. */
-  readonly validator?: JsonSchemaValidator;
-  readonly interceptors?: readonly ClientInterceptor[];
-  readonly logger?: ClientLogger;
+  readonly validator?: JsonSchemaValidator | undefined;
+  readonly interceptors?: readonly ClientInterceptor[] | undefined;
+  readonly logger?: ClientLogger | undefined;
   /**
    * Warns of deprecated features of the protocol, once per process, through the logger or `process.emitWarning`.
    * @default true
    */
-  readonly warnDeprecated?: boolean;
-  readonly onError?: (error: Error) => void;
+  readonly warnDeprecated?: boolean | undefined;
+  readonly onError?: ((error: Error) => void) | undefined;
   /** Called after the client has connected. */
-  readonly onOpen?: (server: ServerDescription) => void;
-  readonly onClose?: (reason: Error | undefined) => void;
+  readonly onOpen?: ((server: ServerDescription) => void) | undefined;
+  readonly onClose?: ((reason: Error | undefined) => void) | undefined;
   /**
    * `"auto"` answers requests for input by the handlers of this client. `"manual"` returns them as results.
    * @default "auto"
    */
-  readonly input?: "auto" | "manual";
+  readonly input?: "auto" | "manual" | undefined;
   /** HTTP headers to send with each request. */
-  readonly headers?: HeadersInit;
+  readonly headers?: HeadersInit | undefined;
   /** Replacement for the runtime's `fetch`. */
-  readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
+  readonly fetch?: ((url: URL, init: RequestInit) => Promise<Response>) | undefined;
   /** Limits on the resources that a server can make this client hold. */
-  readonly limits?: Partial<ClientLimits>;
+  readonly limits?: Optional<ClientLimits> | undefined;
   /** Reconnection of interrupted streams (legacy HTTP only). */
-  readonly reconnect?: Partial<ReconnectOptions>;
+  readonly reconnect?: Optional<ReconnectOptions> | undefined;
   /**
    * Refuses requests of the server, except pings, while no call of this client is in progress.
    * @default false
    */
-  readonly answerDuringCallsOnly?: boolean;
+  readonly answerDuringCallsOnly?: boolean | undefined;
   /**
    * Tries the HTTP+SSE transport of 2024-11-05 if the first POST is refused with 400, 404 or 405. `"any-4xx"` tries it
    * after any status 4xx except 401 and 403.
    * @default true
    * @deprecated by SEP-2596; may be removed three months after SEP-2596 is final.
    */
-  readonly sse?: boolean | "any-4xx";
-  readonly clock?: Clock;
+  readonly sse?: boolean | "any-4xx" | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 export const ANSWER_OPTIONS: Known<AnswerOptions> = {
@@ -460,31 +465,33 @@ export function assertCallOptions(method: string, options: object): void {
 /** Server process to start. */
 export interface CommandTarget {
   readonly command: string;
-  readonly args?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
-  readonly cwd?: string;
-  readonly stderr?: "inherit" | "pipe" | "ignore" | ((line: string) => void);
+  readonly args?: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly cwd?: string | undefined;
+  readonly stderr?: ("inherit" | "pipe" | "ignore" | ((line: string) => void)) | undefined;
   /** Limits on what the process can make this client hold. Each limit has a default. */
   readonly limits?: Optional<CommandLimits> | undefined;
   /** Times that closing waits for the process to exit. */
-  readonly shutdown?: {
-    /**
-     * Time after the end of its input, before SIGTERM.
-     * @default 2000
-     */
-    readonly stdinMs?: number;
-    /**
-     * Time after SIGTERM, before SIGKILL.
-     * @default 2000
-     */
-    readonly termMs?: number;
-  };
+  readonly shutdown?:
+    | {
+        /**
+         * Time after the end of its input, before SIGTERM.
+         * @default 2000
+         */
+        readonly stdinMs?: number | undefined;
+        /**
+         * Time after SIGTERM, before SIGKILL.
+         * @default 2000
+         */
+        readonly termMs?: number | undefined;
+      }
+    | undefined;
   /**
    * Restarts a process that exits unexpectedly. Calls without a response are lost. Later calls and open watches use the
    * new process. With `maxMissedPings`, a process that hangs is restarted too.
    * @default false
    */
-  readonly restart?: boolean | RestartLimits;
+  readonly restart?: boolean | RestartLimits | undefined;
 }
 
 export const PROCESS_OPTIONS: Known<Omit<CommandTarget, "command" | "args" | "env" | "cwd">> = {

@@ -13,18 +13,18 @@ export interface RetryOptions {
    * Maximum number of attempts, including the first.
    * @default 3
    */
-  readonly attempts?: number;
+  readonly attempts?: number | undefined;
   /**
    * Wait before the second attempt. It doubles with each further attempt.
    * @default 200
    */
-  readonly delayMs?: number;
+  readonly delayMs?: number | undefined;
   /**
    * Maximum wait that a server may request with `Retry-After`. A call that would have to wait longer is not repeated.
    * @default 30_000
    */
-  readonly maxRetryAfterMs?: number;
-  readonly clock?: Clock;
+  readonly maxRetryAfterMs?: number | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 const OPTIONS: Known<RetryOptions> = {

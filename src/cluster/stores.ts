@@ -43,8 +43,8 @@ export interface AuthStoreOptions {
    * Time after which tokens and registrations that were not written again are gone.
    * @default 90 days
    */
-  readonly keepMs?: number;
-  readonly clock?: Clock;
+  readonly keepMs?: number | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 const AUTH_STORE_OPTIONS: Known<AuthStoreOptions> = { user: "string", keepMs: "ms", clock: "object" };
@@ -94,7 +94,10 @@ export function authStore({ records, leases }: Pick<Cluster, "records" | "leases
 }
 
 /** Store of the client's cache: `connect(url, { cache: { store: cacheStore(cluster), partition } })`. */
-export function cacheStore({ records }: Pick<Cluster, "records">, options: { readonly keepMs?: number } = {}) {
+export function cacheStore(
+  { records }: Pick<Cluster, "records">,
+  options: { readonly keepMs?: number | undefined } = {},
+) {
   assertOptions("cacheStore", options, { keepMs: "ms" });
   const { keepMs = DAY_MS } = options;
   const keyOf = (key: string) => `cache/${key}`;

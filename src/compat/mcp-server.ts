@@ -46,13 +46,13 @@ export type ReadTemplateCallback = (
 
 /** Options of `registerTool`. */
 export interface CompatToolOptions<I extends SchemaOrShape | undefined, O extends SchemaOrShape | undefined> {
-  readonly title?: string;
-  readonly description?: string;
-  readonly inputSchema?: I;
-  readonly outputSchema?: O;
-  readonly annotations?: ToolAnnotations;
-  readonly icons?: readonly Icon[];
-  readonly _meta?: JsonObject;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly inputSchema?: I | undefined;
+  readonly outputSchema?: O | undefined;
+  readonly annotations?: ToolAnnotations | undefined;
+  readonly icons?: readonly Icon[] | undefined;
+  readonly _meta?: JsonObject | undefined;
 }
 
 /** Options of `registerToolTask`. */
@@ -64,11 +64,11 @@ export interface CompatTaskOptions<I extends SchemaOrShape | undefined, O extend
 
 /** Options of `registerPrompt`. */
 export interface CompatPromptOptions<A extends SchemaOrShape | undefined> {
-  readonly title?: string;
-  readonly description?: string;
-  readonly argsSchema?: A;
-  readonly icons?: readonly Icon[];
-  readonly _meta?: JsonObject;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly argsSchema?: A | undefined;
+  readonly icons?: readonly Icon[] | undefined;
+  readonly _meta?: JsonObject | undefined;
 }
 
 /** Options of `registerResource`. */

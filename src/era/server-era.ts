@@ -23,6 +23,7 @@ import type {
   RpcResponse,
 } from "../protocol/jsonrpc/message.js";
 import type { Parsed } from "../protocol/jsonrpc/parse.js";
+import type { Optional } from "../protocol/known-options.js";
 import type {
   CacheScope,
   ClientCapabilities,
@@ -362,7 +363,7 @@ export interface HttpBinding {
 }
 
 /** Session options of the author. `false` disables sessions. */
-export type SessionOptions = false | Partial<Omit<SessionSettings, "enabled">>;
+export type SessionOptions = false | Optional<Omit<SessionSettings, "enabled">>;
 
 /** Options of an HTTP endpoint that concern eras. */
 export interface HttpBindingOptions {

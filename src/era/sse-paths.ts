@@ -2,9 +2,9 @@ import type { Known } from "../protocol/known-options.js";
 
 export interface SsePaths {
   /** Path of the stream. @default "/sse" */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** Path to which messages are posted. It may have a query. @default "/messages" */
-  readonly messagesPath?: string;
+  readonly messagesPath?: string | undefined;
 }
 
 export const SSE_PATHS: Known<SsePaths> = { path: "string", messagesPath: "string" };

@@ -13,7 +13,7 @@ import type {
   RpcRequest,
   RpcResponse,
 } from "../protocol/jsonrpc/message.js";
-import type { Known } from "../protocol/known-options.js";
+import type { Known, Optional } from "../protocol/known-options.js";
 import type { ClientLimits } from "./client-limits.js";
 
 /** Request of a client to a transport. */
@@ -125,7 +125,7 @@ export interface ReconnectOptions {
     | undefined;
 }
 
-export const RECONNECT_OPTIONS: Known<Partial<ReconnectOptions>> = {
+export const RECONNECT_OPTIONS: Known<Optional<ReconnectOptions>> = {
   maxFruitless: "limit",
   minDelayMs: "ms",
   firstDelayMs: "ms",
@@ -150,7 +150,7 @@ export interface HttpTarget {
   nameFrom?(method: string): string | undefined;
   readonly limits: ClientLimits;
   /** Options for resuming lost streams. Legacy only. */
-  readonly reconnect?: Partial<ReconnectOptions> | undefined;
+  readonly reconnect?: Optional<ReconnectOptions> | undefined;
   /**
    * True to try the HTTP+SSE transport of 2024-11-05 when the first POST is refused with a status that servers of that
    * version send. `any-4xx` tries it on any 4xx status but 401 and 403.

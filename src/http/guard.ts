@@ -17,14 +17,14 @@ export interface GuardOptions {
    * `[::1]`. `"*"` or false disables the check.
    * @default ["localhost", "*.localhost", "127.0.0.1", "[::1]"]
    */
-  readonly allowedHosts?: readonly string[] | "*" | false;
+  readonly allowedHosts?: readonly string[] | "*" | false | undefined;
   /**
    * Web origins that may send requests. `https://app.example.com` is exactly that origin. A host as in `allowedHosts`
    * is that host over http and https, on any port unless it names one. `null` is the opaque origin. Requests without an
    * Origin header do not come from a web page and are accepted. `"*"` or false disables the check.
    * @default ["localhost", "*.localhost", "127.0.0.1", "[::1]"]
    */
-  readonly allowedOrigins?: readonly string[] | "*" | false;
+  readonly allowedOrigins?: readonly string[] | "*" | false | undefined;
 }
 
 export const GUARD_OPTIONS: Known<GuardOptions> = { allowedHosts: "any", allowedOrigins: "any" };

@@ -27,25 +27,25 @@ export interface NatsClusterOptions {
    * Begin of the names of streams and subjects. Clusters with different prefixes share nothing.
    * @default "bowline"
    */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /**
    * Number of servers that store the streams, for streams that do not exist yet.
    * @default 1
    */
-  readonly replicas?: number;
+  readonly replicas?: number | undefined;
   /**
    * Maximum time of an operation, in milliseconds. The connection is replaced when it has passed.
    * @default 2_000
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * Time between two checks that no message was lost and that the server answers, in milliseconds.
    * @default 2_000
    */
-  readonly heartbeatMs?: number;
+  readonly heartbeatMs?: number | undefined;
   /** Receives warnings about the streams of the server. */
-  readonly logger?: { warn?(message: string): void };
-  readonly clock?: Clock;
+  readonly logger?: { warn?(message: string): void } | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 /** State that processes share in NATS. */

@@ -18,12 +18,12 @@ export interface GuardedFetchOptions {
    * Resolves host names.
    * @default the system's resolver
    */
-  readonly lookup?: LookupAll;
+  readonly lookup?: LookupAll | undefined;
   /**
    * Allows loopback addresses, for development.
    * @default false
    */
-  readonly allowLoopback?: boolean;
+  readonly allowLoopback?: boolean | undefined;
 }
 
 const OPTIONS: Known<GuardedFetchOptions> = { lookup: "function", allowLoopback: "boolean" };

@@ -9,22 +9,22 @@ export interface LoopbackOptions {
    * Port to listen on. 0 selects a free port.
    * @default 0
    */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /**
    * Path of the redirect URL.
    * @default "/callback"
    */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /**
    * Shows the authorization URL to the user.
    * @default opens the system's browser
    */
-  readonly open?: (url: URL) => void | Promise<void>;
+  readonly open?: ((url: URL) => void | Promise<void>) | undefined;
   /**
    * HTML page that the browser shows after the authorization. It can run no script and load no resource. If the
    * authorization fails, the browser shows a page that says so instead.
    */
-  readonly page?: string;
+  readonly page?: string | undefined;
 }
 
 const OPTIONS: Known<LoopbackOptions> = { port: "count", path: "string", open: "function", page: "string" };

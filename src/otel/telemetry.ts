@@ -14,9 +14,9 @@ import { assertOptions, type Known } from "../protocol/known-options.js";
 
 /** Providers to use in place of the globally registered ones. */
 export interface TelemetryOptions {
-  readonly tracerProvider?: TracerProvider;
-  readonly meterProvider?: MeterProvider;
-  readonly propagator?: TextMapPropagator;
+  readonly tracerProvider?: TracerProvider | undefined;
+  readonly meterProvider?: MeterProvider | undefined;
+  readonly propagator?: TextMapPropagator | undefined;
 }
 
 const OPTIONS: Known<TelemetryOptions> = { tracerProvider: "object", meterProvider: "object", propagator: "object" };

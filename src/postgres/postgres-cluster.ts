@@ -32,28 +32,28 @@ export interface PostgresClusterOptions {
    * Client that listens to notifications. Required if `client` connects by a pooler in transaction or statement mode.
    * @default client
    */
-  readonly listener?: PostgresClient;
+  readonly listener?: PostgresClient | undefined;
   /**
    * Schema of the tables. It is created if it does not exist.
    * @default "bowline"
    */
-  readonly schema?: string;
+  readonly schema?: string | undefined;
   /**
    * Prefix of the names of tables. Clusters with different prefixes share nothing.
    * @default ""
    */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /**
    * Maximum duration of a statement. A statement that takes longer fails.
    * @default 5000
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * Interval of the notifications by which processes find out that they missed some.
    * @default 3000
    */
-  readonly heartbeatMs?: number;
-  readonly clock?: Clock;
+  readonly heartbeatMs?: number | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 const OPTIONS: Known<PostgresClusterOptions> = {

@@ -89,6 +89,9 @@ export type Known<T> = { readonly [K in keyof Required<T>]: Kind<Exclude<T[K], u
 /** Options of which each may be missing or undefined. */
 export type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
+/** Options with the defaults of those that are not given. */
+export type Resolved<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
+
 /** Description at run time. */
 type AnyKind = "any" | string | number | AnyForms | Description;
 type AnyForms = readonly [forms: { readonly [type: string]: AnyKind | readonly unknown[] }, required?: string];

@@ -22,20 +22,20 @@ export interface RedisClusterOptions {
    * Begin of all keys and channels. Clusters with different prefixes share nothing.
    * @default "bowline"
    */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /**
    * Maximum time of an operation, in milliseconds. The connection is replaced when it has passed.
    * @default 2_000
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * Time between two checks that no message was lost, in milliseconds.
    * @default 2_000
    */
-  readonly heartbeatMs?: number;
+  readonly heartbeatMs?: number | undefined;
   /** Receives warnings about the settings of the server. */
-  readonly logger?: { warn?(message: string): void };
-  readonly clock?: Clock;
+  readonly logger?: { warn?(message: string): void } | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 export interface RedisCluster extends Cluster {

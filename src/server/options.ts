@@ -16,7 +16,7 @@ import type { ProtocolVersion } from "../era/versions.js";
 import type { HttpGate } from "../http/gate.js";
 import { GUARD_OPTIONS, type GuardOptions } from "../http/guard.js";
 import { defined } from "../protocol/json.js";
-import type { Known } from "../protocol/known-options.js";
+import type { Known, Optional } from "../protocol/known-options.js";
 import type { CacheScope, JsonObject, LoggingLevel } from "../protocol/types/index.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { EventLog } from "../store/event-log.js";
@@ -43,9 +43,9 @@ export interface HttpServerOptions extends GuardOptions {
    * Allows browser scripts of the allowed origins to call the server (CORS).
    * @default false
    */
-  readonly cors?: boolean;
+  readonly cors?: boolean | undefined;
   /** Authenticates each request. Without a gate callers have no identity, whatever their headers say. */
-  readonly gate?: HttpGate;
+  readonly gate?: HttpGate | undefined;
   /**
    * Returns the address by which callers without a principal are told apart in limits, for example from a header that
    * your proxy sets. Undefined if it is unknown.
@@ -53,7 +53,7 @@ export interface HttpServerOptions extends GuardOptions {
    */
   readonly remoteOf?: (request: UnnamedRequest) => string | undefined;
   /** Options of sessions (legacy only). `false` disables sessions, so that each request stands alone. */
-  readonly sessions?: SessionOptions;
+  readonly sessions?: SessionOptions | undefined;
   /**
    * Form of responses. `"auto"` opens a stream only for messages before the response and for keep-alive comments.
    * `"sse"` always opens one. `"prefer-json"` opens none for keep-alive comments. `"json"` opens one for subscriptions
@@ -66,17 +66,17 @@ export interface HttpServerOptions extends GuardOptions {
    * Idle time of a stream after which a comment is written.
    * @default 15_000
    */
-  readonly keepAliveMs?: number;
+  readonly keepAliveMs?: number | undefined;
   /** Makes interrupted streams resumable (legacy only). `true` keeps a bounded event log in memory. */
-  readonly resumable?: boolean | EventLog;
+  readonly resumable?: boolean | EventLog | undefined;
   /** Time that clients wait before they reconnect, sent as `retry` on streams. */
-  readonly retryMs?: number;
+  readonly retryMs?: number | undefined;
   /**
    * Serves the HTTP+SSE transport of 2024-11-05 too: a stream at `/sse`, messages at `/messages`.
    * @default false
    * @deprecated by SEP-2596; may be removed three months after SEP-2596 is final.
    */
-  readonly sse?: boolean | SsePaths;
+  readonly sse?: boolean | SsePaths | undefined;
 }
 
 const HTTP_OPTIONS: Known<HttpServerOptions> = {
@@ -120,128 +120,135 @@ export interface ServedConnection {
 /** Options of a server. */
 export interface ServerOptions {
   /** Instructions for the model on how to use this server. */
-  readonly instructions?: string;
-  readonly logger?: Logger;
+  readonly instructions?: string | undefined;
+  readonly logger?: Logger | undefined;
   /**
    * Warns of deprecated features of the protocol, once per process, through the logger or `process.emitWarning`.
    * @default true
    */
-  readonly warnDeprecated?: boolean;
+  readonly warnDeprecated?: boolean | undefined;
   /**
    * Called with each unexpected error of a handler, and with each error outside of a call. Without it and `logger`, these
    * errors are printed on stderr, up to `limits.maxPrintedErrors` in an hour.
    */
-  readonly onError?: (error: unknown, context: ReportContext) => void;
+  readonly onError?: ((error: unknown, context: ReportContext) => void) | undefined;
   /** Interceptors of each call, outermost first. They wrap those of `use`. */
-  readonly interceptors?: readonly ServerInterceptor[];
+  readonly interceptors?: readonly ServerInterceptor[] | undefined;
   /** Called with each channel that is served, after it has opened. */
-  readonly onConnection?: (connection: ServedConnection) => void;
+  readonly onConnection?: ((connection: ServedConnection) => void) | undefined;
   /**
    * Hides messages of unexpected tool errors from the model.
    * @default false
    */
-  readonly maskErrors?: boolean;
+  readonly maskErrors?: boolean | undefined;
   /**
    * Maximum number of entries on a page of a listing.
    * @default all entries
    */
-  readonly pageSize?: number;
+  readonly pageSize?: number | undefined;
   /**
    * Supported protocol versions.
    * @default all versions
    */
   readonly versions?: readonly ProtocolVersion[] | undefined;
   /** Cache hints for clients, on listings and resources. */
-  readonly cache?: ServerCacheOptions;
-  readonly capabilities?: {
-    /** Offers the feature even if nothing is defined. `listChanged: false` disables the notifications of changes. */
-    readonly tools?: boolean | { readonly listChanged?: boolean };
-    readonly prompts?: boolean | { readonly listChanged?: boolean };
-    readonly resources?: boolean | { readonly listChanged?: boolean; readonly subscribe?: boolean };
-    readonly experimental?: { readonly [key: string]: JsonObject };
-    readonly extensions?: { readonly [key: string]: JsonObject };
-    /**
-     * Offers log messages to clients.
-     * @default true if a tool, prompt or resource is offered
-     * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
-     */
-    readonly logging?: boolean;
-  };
-  readonly resources?: {
-    /**
-     * Called when the first client subscribes to a resource. `onUnsubscribe` is called when the last one unsubscribes.
-     */
-    readonly onSubscribe?: (uri: string) => void;
-    readonly onUnsubscribe?: (uri: string) => void;
-    /**
-     * Allows `..`, absolute paths and NUL in the variables of all templates.
-     * @default false
-     */
-    readonly unsafePaths?: boolean;
-  };
+  readonly cache?: ServerCacheOptions | undefined;
+  readonly capabilities?:
+    | {
+        /** Offers the feature even if nothing is defined. `listChanged: false` disables the notifications of changes. */
+        readonly tools?: boolean | { readonly listChanged?: boolean | undefined } | undefined;
+        readonly prompts?: boolean | { readonly listChanged?: boolean | undefined } | undefined;
+        readonly resources?:
+          | boolean
+          | { readonly listChanged?: boolean | undefined; readonly subscribe?: boolean | undefined }
+          | undefined;
+        readonly experimental?: { readonly [key: string]: JsonObject } | undefined;
+        readonly extensions?: { readonly [key: string]: JsonObject } | undefined;
+        /**
+         * Offers log messages to clients.
+         * @default true if a tool, prompt or resource is offered
+         * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
+         */
+        readonly logging?: boolean | undefined;
+      }
+    | undefined;
+  readonly resources?:
+    | {
+        /**
+         * Called when the first client subscribes to a resource. `onUnsubscribe` is called when the last one unsubscribes.
+         */
+        readonly onSubscribe?: (uri: string) => void;
+        readonly onUnsubscribe?: (uri: string) => void;
+        /**
+         * Allows `..`, absolute paths and NUL in the variables of all templates.
+         * @default false
+         */
+        readonly unsafePaths?: boolean;
+      }
+    | undefined;
   /**
    * State that the processes of a deployment share, such as `redisCluster(...)`. Each process serves the sessions of
    * all, and changes reach the clients of all. Requires `stateKeys` or `stateCodec`.
    */
-  readonly cluster?: Cluster;
+  readonly cluster?: Cluster | undefined;
   /**
    * Keys that seal the state of calls with input requests. The first key seals, all keys open.
    * @default a random key of this process
    */
-  readonly stateKeys?: readonly SealKey[];
+  readonly stateKeys?: readonly SealKey[] | undefined;
   /** Replaces the encryption of sealed state. The server still checks expiry, caller and request. */
-  readonly stateCodec?: StateCodec;
+  readonly stateCodec?: StateCodec | undefined;
   /**
    * Audience of sealed state. Servers accept each other's state if they have the same audience and keys. Servers that
    * share a cluster share values of `ctx.state`, rates and tasks only if they have the same audience.
    * @default the name of the server
    */
-  readonly stateAudience?: string;
+  readonly stateAudience?: string | undefined;
   /**
    * Decides whether a sealed state is accepted, by its id and expiry time (Unix time in milliseconds). Replaces the
    * in-memory record of used states, for servers with several processes.
    */
-  readonly acceptState?: (id: string, untilMs: number) => boolean | Promise<boolean>;
+  readonly acceptState?: ((id: string, untilMs: number) => boolean | Promise<boolean>) | undefined;
   /**
    * Minimum level of log messages for clients that set no level (legacy only).
    * @default "debug"
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
-  readonly logLevel?: LoggingLevel;
+  readonly logLevel?: LoggingLevel | undefined;
   /** Limits on the resources that clients can make the server hold. Each limit has a default. */
-  readonly limits?: Partial<ServerLimits>;
+  readonly limits?: Optional<ServerLimits> | undefined;
   /**
    * Rate limit of calls per caller.
    * @default no limit
    */
-  readonly rateLimit?: RateLimitOptions;
+  readonly rateLimit?: RateLimitOptions | undefined;
   /** Pings each connected client (legacy only). Pings without a response are reported to `onError`. */
-  readonly pings?: PingOptions;
+  readonly pings?: PingOptions | undefined;
   /** Minimum time between two progress notifications of a call. Of the reports in between, only the latest is sent. */
-  readonly progressIntervalMs?: number;
+  readonly progressIntervalMs?: number | undefined;
   /**
    * Includes the server's name and version in results (`_meta`).
    * @default true
    */
-  readonly identify?: boolean;
-  readonly http?: HttpServerOptions;
+  readonly identify?: boolean | undefined;
+  readonly http?: HttpServerOptions | undefined;
   /** Compiles JSON Schemas of definitions. */
-  readonly validator?: JsonSchemaValidator;
-  readonly clock?: Clock;
+  readonly validator?: JsonSchemaValidator | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 /** Cache hints of a result. */
 export interface CacheHints {
   /** Time that the result stays fresh, a whole number of milliseconds. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
   /** `public` if the result is the same for every caller. */
-  readonly scope?: CacheScope;
+  readonly scope?: CacheScope | undefined;
 }
 
 /** Cache hints of results. Each definition may have its own. */
 export interface ServerCacheOptions extends CacheHints {
   /** Cache hints per method: `{ "tools/list": { ttlMs: 60_000 } }`. */
-  readonly methods?: { readonly [method: string]: CacheHints };
+  readonly methods?: { readonly [method: string]: CacheHints } | undefined;
 }
 
 export const CACHE_HINTS: Known<CacheHints> = { ttlMs: "any", scope: "any" };

@@ -11,7 +11,7 @@ export interface RateLimitOptions extends BucketLimit {
    * Store of the buckets.
    * @default the buckets of the cluster, or without one buckets in memory, which count for one process
    */
-  readonly buckets?: Buckets;
+  readonly buckets?: Buckets | undefined;
   /**
    * Returns the name of the bucket of a call, or undefined for a call without a limit.
    * @default the principal from the gate
@@ -28,7 +28,7 @@ export const RATE_LIMIT_OPTIONS: Known<RateLimitOptions> = {
 
 type RateLimitRuntime = Pick<ServerRuntime, "audience" | "clock" | "report"> & {
   readonly admission: Admission;
-  readonly options: { readonly cluster?: { readonly buckets: Buckets } };
+  readonly options: { readonly cluster?: { readonly buckets: Buckets } | undefined };
 };
 
 /**

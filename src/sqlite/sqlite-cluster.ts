@@ -28,30 +28,30 @@ export interface SqliteClusterOptions {
    * Prefix of the names of tables. Clusters with different prefixes share nothing.
    * @default ""
    */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /**
    * Moment at which an operation counts as stored. With `normal`, it survives the end of any process, and a crash of the
    * machine can lose the last operations. With `full`, it is on the disk.
    * @default "normal"
    */
-  readonly synchronous?: "normal" | "full";
+  readonly synchronous?: "normal" | "full" | undefined;
   /**
    * Maximum time for which an operation waits for the writer of another process.
    * @default 5000
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * Interval in which changes of other processes are looked for, while this process waits for some. It is eight times as
    * long after 200 looks without a change.
    * @default 5
    */
-  readonly pollMs?: number;
+  readonly pollMs?: number | undefined;
   /**
    * Interval in which the process finds out that it was stopped, or that the file was moved or deleted.
    * @default 3000
    */
-  readonly heartbeatMs?: number;
-  readonly clock?: Clock;
+  readonly heartbeatMs?: number | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 /** State that the processes of a machine share in a file. */

@@ -10,23 +10,23 @@ import { CallerState, deleteStateOf, type StateOwner } from "./caller-state.js";
 /** Options of {@link defineState}. */
 export interface StateOptions<S extends StandardSchema = StandardSchema> {
   /** Schema of the value. Values are checked when they are set and when they are read. */
-  readonly schema?: S;
+  readonly schema?: S | undefined;
   /**
    * Owner of the value: the caller that the authorization gate names, or the session. Without a gate, a caller is its
    * session or connection.
    * @default "principal"
    */
-  readonly per?: "principal" | "session";
+  readonly per?: "principal" | "session" | undefined;
   /**
    * Time after which a value that was not set again is gone.
    * @default 86_400_000
    */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
   /**
    * Maximum number of characters of a value as JSON.
    * @default 16_384
    */
-  readonly maxChars?: number;
+  readonly maxChars?: number | undefined;
 }
 
 /** Value that a server keeps for each caller. Handlers open it by `ctx.state(definition)`. */

@@ -4,10 +4,10 @@ import { assertOptions, type Known } from "../protocol/known-options.js";
 
 /** Request of an exchange in memory. */
 export interface ArrayExchangeInit {
-  readonly method?: string;
-  readonly url?: string;
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
   /** Headers by lower-case name. `host` defaults to `localhost`; `host: undefined` leaves it out. */
-  readonly headers?: { readonly [name: string]: string | undefined };
+  readonly headers?: { readonly [name: string]: string | undefined } | undefined;
   /** String, or a value to be sent as JSON. */
   readonly body?: unknown;
   readonly auth?: unknown;

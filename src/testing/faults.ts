@@ -15,9 +15,9 @@ export interface Faults {
    * Number of bytes after which the channel is cut, each frame counted with its line end. A frame that is cut in two is
    * lost.
    */
-  readonly cutAt?: number;
+  readonly cutAt?: number | undefined;
   /** Chooses the treatment of each frame by its text and its index. Without it every frame passes. */
-  readonly fate?: (frame: string, index: number) => Fate;
+  readonly fate?: ((frame: string, index: number) => Fate) | undefined;
 }
 
 /** Channel with faults. It can be cut and stalled at any time. */
@@ -34,11 +34,11 @@ export type Direction = "send" | "receive";
 
 export interface FaultOptions {
   /** Faults of the frames that the owner of the channel sends. */
-  readonly send?: Faults;
+  readonly send?: Faults | undefined;
   /** Faults of the frames that the owner of the channel receives. */
-  readonly receive?: Faults;
+  readonly receive?: Faults | undefined;
   /** Clock for `delayMs`. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 const FAULTS: Known<Faults> = { cutAt: "limit", fate: "function" };

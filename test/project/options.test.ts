@@ -60,10 +60,20 @@ function split(text: string, separator: string): readonly string[] {
   return parts.map((part) => part.trim()).filter((part) => part !== "");
 }
 
-/** Member of options: its path, and a value with a misspelt option in it. */
+/** Object of options: its path, and a value in which it has a misspelt option. */
 interface Probe {
   readonly path: string;
   readonly value: unknown;
+  /** Members of its own by name, with their types. */
+  readonly members: readonly Member[];
+}
+
+interface Member {
+  readonly name: string;
+  /** Type that declares it. */
+  readonly of: string;
+  readonly isOptional: boolean;
+  readonly type: string;
 }
 
 /** Option that nothing has. */
@@ -78,6 +88,15 @@ const DATA: ReadonlySet<string> = new Set([
   ...["PriorKnowledge", "SavedSession", "SealKey", "RingKey"],
 ]);
 
+/** Entities of the protocol among the options. They have the members that are sent, and no others. */
+const PROTOCOL: ReadonlySet<string> = new Set([
+  "Tool",
+  "ToolAnnotations",
+  "ToolExecution",
+  "BaseMetadata",
+  "ClientCapabilities",
+]);
+
 /**
  * Returns a probe for each object of options that a type has, at any depth. Types with methods are not options, and
  * objects with free names have no misspelt ones.
@@ -89,20 +108,31 @@ function probesOf(type: string, all: Declarations, seen: readonly string[] = [])
   if (others.length > 0) return [first, ...others].flatMap((one) => probesOf(one, all, seen));
   const elements = /^(.*)\[\]$/s.exec(text)?.[1];
   if (elements !== undefined)
-    return probesOf(elements.replace(/^\((.*)\)$/s, "$1"), all, seen).map(({ path, value }) => ({
-      path: `[0]${path && `.${path}`}`,
-      value: [value],
+    return probesOf(elements.replace(/^\((.*)\)$/s, "$1"), all, seen).map((probe) => ({
+      ...probe,
+      path: `[0]${probe.path && `.${probe.path}`}`,
+      value: [probe.value],
     }));
   const parts = split(text, "&");
   if (parts.length > 1) return parts.flatMap((one) => probesOf(one, all, seen));
   if (text.startsWith("{")) return membersOf(text.slice(1, -1), all, seen);
   const [, name = "", given = ""] = /^([\w$]+)(?:<(.*)>)?$/s.exec(text) ?? [];
   const [inner = "", keys = ""] = split(given, ",");
-  if (name === "Partial") return probesOf(inner, all, seen);
-  if (name === "Omit" || name === "Pick")
-    return probesOf(inner, all, seen).filter(
-      ({ path }) => path === "" || keys.includes(`"${path.split(/[.[]/, 1)}"`) === (name === "Pick"),
-    );
+  if (name === "Partial" || name === "Optional") {
+    const suffix = name === "Optional" ? " | undefined" : "";
+    const optional = (each: Member) => ({ ...each, isOptional: true, type: each.type + suffix });
+    const toOptional = (probe: Probe) =>
+      probe.path === "" ? { ...probe, members: probe.members.map(optional) } : probe;
+    return probesOf(inner, all, seen).map(toOptional);
+  }
+  if (name === "Omit" || name === "Pick") {
+    const isIn = (member: string) => keys.includes(`"${member}"`) === (name === "Pick");
+    return probesOf(inner, all, seen)
+      .filter(({ path }) => path === "" || isIn(path.split(/[.[]/, 1)[0] as string))
+      .map((probe) =>
+        probe.path === "" ? { ...probe, members: probe.members.filter((member) => isIn(member.name)) } : probe,
+      );
+  }
   const body = all.get(name);
   if (body === undefined || DATA.has(name) || seen.includes(name)) return [];
   const alias = /^type [^=]*= (.*);$/s.exec(body)?.[1];
@@ -113,17 +143,24 @@ function probesOf(type: string, all: Declarations, seen: readonly string[] = [])
   const own = membersOf(members, all, [...seen, name]);
   const inherited = split(heritage, ",").map((parent) => probesOf(parent, all, [...seen, name]));
   const isOptions = own.length > 0 && inherited.every((probes) => probes.length > 0);
-  return isOptions ? [...own, ...inherited.flat().filter(({ path }) => path !== "")] : [];
+  if (!isOptions) return [];
+  const itself = [own, ...inherited].flatMap((probes) => probes[0]?.members ?? []);
+  const within = [...own, ...inherited.flat()].filter(({ path }) => path !== "");
+  return [{ path: "", value: MISSPELT, members: itself }, ...within];
 }
 
 /** Returns the probes of an object with these members, none if one is a method or an index. */
 function membersOf(text: string, all: Declarations, seen: readonly string[]): readonly Probe[] {
-  const probes: Probe[] = [{ path: "", value: MISSPELT }];
+  const members: Member[] = [];
+  const probes: Probe[] = [{ path: "", value: MISSPELT, members }];
   for (const member of split(text, ";")) {
-    const [, name, type] = /^(?:readonly )?([\w$]+)\??: (.*)$/s.exec(member) ?? [];
+    const [, name, mark, type] = /^(?:readonly )?([\w$]+)(\??): (.*)$/s.exec(member) ?? [];
     if (name === undefined || type === undefined) return [];
-    for (const { path, value } of probesOf(type, all, seen))
-      probes.push({ path: name + (path === "" || path.startsWith("[") ? path : `.${path}`), value: { [name]: value } });
+    members.push({ name, of: seen.at(-1) ?? "", isOptional: mark === "?", type });
+    for (const { path, value, members: own } of probesOf(type, all, seen)) {
+      const place = name + (path === "" || path.startsWith("[") ? path : `.${path}`);
+      probes.push({ path: place, value: { [name]: value }, members: own });
+    }
   }
   return probes;
 }
@@ -154,7 +191,7 @@ const CHECKED: { readonly [where: string]: Attempt } = {
   "auth-client identityAssertion": (options) => identityAssertion(nothing, options),
   "auth-client oauth": (options) => oauth(options),
   "auth-issuer createIssuer": (options: object) =>
-    createIssuer({ issuer: "https://b.example", resources: [resource], user: nothing, ...options }),
+    createIssuer({ issuer: "https://b.example", resources: [resource], ...options, user: nothing }),
   "auth-issuer memoryIssuerStore": (options) => memoryIssuerStore(options),
   "auth-issuer rateLimiter": (options) => rateLimiter(options),
   "auth-server introspectionVerifier": (options) => introspectionVerifier(options),
@@ -239,8 +276,11 @@ interface Taker {
   readonly all: Declarations;
 }
 
-/** Everything in the entries that takes options: functions, constructors and methods. */
-function takers(): readonly Taker[] {
+/** What takes options and checks them when it is created. */
+const takers = () => allTakers(CALLS).filter(({ where }) => !OTHERS.some(([other]) => other.test(where)));
+
+/** Everything in the entries that takes options of other types: functions, constructors and methods. */
+function allTakers(others: RegExp): readonly Taker[] {
   const found: Taker[] = [];
   const seen = new Set<string>();
   const entries = readdirSync(join(root, "api")).map((file) => file.replace(/\.md$/, ""));
@@ -256,13 +296,13 @@ function takers(): readonly Taker[] {
         const method = /^(?:static )?(\w+)(?=[<(])/.exec(signature)?.[1];
         const where = isClass && method !== "constructor" ? `${entry} ${name}.${method}` : `${entry} ${name}`;
         for (const type of optionsOf(signature)) {
-          if (CALLS.test(type) || found.some((taker) => taker.where === where)) continue;
+          if (others.test(type) || found.some((taker) => taker.where === where)) continue;
           found.push({ where, type, all });
         }
       }
     }
   }
-  return found.filter(({ where }) => !OTHERS.some(([other]) => other.test(where)));
+  return found;
 }
 
 /** Returns the types of the parameters of a signature that are options. */
@@ -304,7 +344,7 @@ describe("a misspelt option is refused at every depth", () => {
   it("in what is no parameter of its own: a target, a skill, the rules of a skill", async () => {
     const { all } = read("client");
     const probes = probesOf("CommandTarget", all);
-    equal(probes.length, 3);
+    equal(probes.length, 4);
     for (const { path, value } of probes)
       await refuses((options: object) => connect({ command: "none", ...options }), value, path);
     await using client = await connect(server().tool("a", {}, nothing));
@@ -314,6 +354,64 @@ describe("a misspelt option is refused at every depth", () => {
     for (const { path, value } of probesOf("AccessOptions", read("server").all))
       await refuses((options: object) => skills([{ ...skill, ...options }]), value, path);
   });
+});
+
+/** Options that are no parameter of their own. */
+const ELSEWHERE = [
+  ["client", "CommandTarget"],
+  ["client", "WatchOptions"],
+  ["client", "TypedCallOptions"],
+  ["server", "AskOptions"],
+  ["server", "AccessOptions"],
+] as const;
+
+/** What serves the input of this process, or a browser, until it ends. */
+const LASTING = /^node (serveStdio|serveNodeRequest|createStdioServerChannel|openLoopback)$/;
+
+/** Replaces the object with the misspelt option. */
+function replaced(value: unknown, options: object): unknown {
+  if (value === MISSPELT) return options;
+  if (Array.isArray(value)) return value.map((each) => replaced(each, options));
+  return Object.fromEntries(Object.entries(value as object).map(([name, each]) => [name, replaced(each, options)]));
+}
+
+/** Returns what a call ends with, and closes what it creates. */
+async function outcomeOf(attempt: Attempt, options: unknown): Promise<string> {
+  try {
+    const created = (await attempt(options as never)) as { readonly close?: () => unknown } | undefined;
+    await created?.close?.();
+    return "created";
+  } catch (error) {
+    return String(error);
+  }
+}
+
+describe("an option may be undefined instead of absent", () => {
+  it("in its type, for users with exactOptionalPropertyTypes", () => {
+    const strict = new Set<string>();
+    const isStrict = ({ of, isOptional, type }: Member) =>
+      isOptional && !PROTOCOL.has(of) && type !== "unknown" && !split(type, "|").includes("undefined");
+    const isError = ({ where }: Taker) => /(Error|Problem|Denied)$/.test(where);
+    for (const { type, all } of allTakers(/^$/).filter((taker) => !isError(taker)))
+      for (const { members } of probesOf(type, all))
+        for (const member of members) if (isStrict(member)) strict.add(`${member.of}.${member.name}?: ${member.type}`);
+    for (const [entry, type] of ELSEWHERE)
+      for (const { members } of probesOf(type, read(entry).all))
+        for (const member of members) if (isStrict(member)) strict.add(`${member.of}.${member.name}?: ${member.type}`);
+    deepEqual([...strict], [], "add | undefined, and use Optional<...> instead of Partial<...>");
+  });
+
+  for (const { where, type, all } of takers().filter((taker) => !LASTING.test(taker.where)))
+    it(`at run time, in ${where}`, async () => {
+      for (const { path, value, members } of probesOf(type, all)) {
+        const absent = Object.fromEntries(
+          members.filter((each) => each.isOptional).map(({ name }) => [name, undefined]),
+        );
+        const [without, withUndefined] = [{}, absent].map((options) => replaced(value, options));
+        const attempt = CHECKED[where] as Attempt;
+        equal(await outcomeOf(attempt, withUndefined), await outcomeOf(attempt, without), path);
+      }
+    });
 });
 
 async function refuses(attempt: Attempt, options: unknown, path: string): Promise<void> {

@@ -28,7 +28,7 @@ export interface Sender {
   readonly principal?: string | undefined;
   /** Address of the caller. */
   readonly remote?: string | undefined;
-  readonly headers?: Record<string, string | undefined>;
+  readonly headers?: Record<string, string | undefined> | undefined;
 }
 
 const BOTH = "application/json, text/event-stream";

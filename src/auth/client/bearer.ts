@@ -8,8 +8,8 @@ export interface BearerOptions {
   /** Returns the token for the next request; undefined for none. */
   readonly token: () => string | undefined | Promise<string | undefined>;
   /** Called when the server answers with status 401. The request is sent once more afterwards. */
-  readonly onUnauthorized?: (response: Response) => void | Promise<void>;
-  readonly fetch?: Fetch;
+  readonly onUnauthorized?: ((response: Response) => void | Promise<void>) | undefined;
+  readonly fetch?: Fetch | undefined;
 }
 
 const OPTIONS: Known<BearerOptions> = { token: "any", onUnauthorized: "function", fetch: "function" };

@@ -12,12 +12,12 @@ export interface ClientDpopOptions {
    * Signature algorithm of the proofs.
    * @default "ES256"
    */
-  readonly alg?: string;
+  readonly alg?: string | undefined;
   /**
    * Requires bound tokens, even if the authorization server does not announce DPoP.
    * @default false
    */
-  readonly required?: boolean;
+  readonly required?: boolean | undefined;
 }
 
 export const DPOP_OPTIONS: Known<ClientDpopOptions> = { alg: "string", required: "boolean" };

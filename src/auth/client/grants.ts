@@ -57,7 +57,7 @@ export interface IdentityAssertionOptions {
    * Rejects authorization servers that do not announce the ID-JAG profile, before the identity provider is contacted.
    * @default false
    */
-  readonly requireProfile?: boolean;
+  readonly requireProfile?: boolean | undefined;
 }
 
 const ASSERTION_OPTIONS: Known<IdentityAssertionOptions> = { requireProfile: "boolean" };
@@ -88,15 +88,15 @@ export function identityAssertion(assertion: Assert, options: IdentityAssertionO
 /** Identity provider that issues identity assertions by token exchange (RFC 8693). */
 export interface IdentityProvider {
   readonly tokenEndpoint: string | URL;
-  readonly clientId?: string;
-  readonly clientSecret?: string;
+  readonly clientId?: string | undefined;
+  readonly clientSecret?: string | undefined;
   /** ID token, SAML assertion or refresh token of the user at the identity provider. */
   readonly subjectToken: string | (() => string | Promise<string>);
   /**
    * Type of `subjectToken`.
    * @default "urn:ietf:params:oauth:token-type:id_token"
    */
-  readonly subjectTokenType?: string;
+  readonly subjectTokenType?: string | undefined;
 }
 
 const PROVIDER: Known<IdentityProvider> = {

@@ -22,70 +22,70 @@ export interface CommonOAuthOptions extends Omit<DiscoverOptions, "issuer"> {
    */
   readonly authorize?: (url: URL, context: AuthorizeContext) => Callback | undefined | Promise<Callback | undefined>;
   /** Redirect URI of the client. */
-  readonly redirectUrl?: string;
+  readonly redirectUrl?: string | undefined;
   /** HTTPS URL of the client's metadata document. */
-  readonly clientMetadataUrl?: string;
+  readonly clientMetadataUrl?: string | undefined;
   /**
    * Private key that matches a public key in the metadata document, or an assertion in its place. Set it if the client
    * authenticates with `private_key_jwt`.
    */
-  readonly clientKey?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion">;
+  readonly clientKey?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion"> | undefined;
   /** Client name that users see on the consent page, if the client registers itself. */
-  readonly clientName?: string;
+  readonly clientName?: string | undefined;
   /**
    * Client metadata for dynamic registration, in addition to the members that are filled in.
    * @deprecated by PR 2858 of the protocol; may be removed in the first protocol revision released on or after 28 July
    * 2027. Use a metadata document (`clientMetadataUrl`) instead.
    */
-  readonly registration?: ClientMetadata;
+  readonly registration?: ClientMetadata | undefined;
   /**
    * Warns, once per process, of features that the protocol has deprecated.
    * @default true
    */
-  readonly warnDeprecated?: boolean;
+  readonly warnDeprecated?: boolean | undefined;
   /** Scope to request if the server names none. */
-  readonly scope?: string;
+  readonly scope?: string | undefined;
   /**
    * Additional parameters of authorization and token requests, such as `audience` for servers that ignore `resource`.
    */
-  readonly parameters?: Readonly<Record<string, string>>;
+  readonly parameters?: Readonly<Record<string, string>> | undefined;
   /**
    * Store of tokens, clients and attempts.
    * @default a store in memory
    */
-  readonly store?: AuthStore;
+  readonly store?: AuthStore | undefined;
   /**
    * Binds tokens to a key (DPoP).
    * @default false
    */
-  readonly dpop?: boolean | ClientDpopOptions;
+  readonly dpop?: boolean | ClientDpopOptions | undefined;
   /**
    * Maximum number of times that one message may request more scope; at most 2. After that, or with `"throw"`, the
    * message is rejected with an error.
    * @default 1
    */
-  readonly stepUp?: number | "throw";
+  readonly stepUp?: number | "throw" | undefined;
   /**
    * Maximum duration of an authorization in milliseconds, including the time the user takes.
    * @default 300_000
    */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
   /** Sends all requests, including those to the MCP server. */
-  readonly fetch?: Fetch;
+  readonly fetch?: Fetch | undefined;
   /**
    * Allows plain HTTP to MCP servers, metadata and endpoints on other machines. Weakens security.
    * @default false
    */
-  readonly allowInsecure?: boolean;
+  readonly allowInsecure?: boolean | undefined;
   /**
    * Allows metadata and endpoints at private addresses even if the MCP server is at a public address.
    * @default false
    */
-  readonly allowPrivateAddresses?: boolean;
+  readonly allowPrivateAddresses?: boolean | undefined;
   /** Resolves host names, so that names of private addresses are rejected too. */
-  readonly resolve?: (hostname: string) => Promise<readonly string[]>;
+  readonly resolve?: ((hostname: string) => Promise<readonly string[]>) | undefined;
   /** Returns the current time in milliseconds since 1970. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
 }
 
 /** Options with a fixed authorization server. Credentials are sent only there. */
@@ -96,9 +96,9 @@ export interface PinnedOAuthOptions extends CommonOAuthOptions {
    */
   readonly issuer: string;
   /** Grant without a user: `clientCredentials()`, `workloadIdentity()` or `identityAssertion()`. */
-  readonly grant?: Grant;
+  readonly grant?: Grant | undefined;
   /** Client, or clients, registered in advance at the issuer. */
-  readonly client?: KnownClient | readonly KnownClient[];
+  readonly client?: KnownClient | readonly KnownClient[] | undefined;
 }
 
 /** Options without a fixed authorization server: the MCP server names it. Each client in `client` names its issuer. */
@@ -107,7 +107,7 @@ export interface OpenOAuthOptions extends CommonOAuthOptions {
   /** Requires `issuer`, because a grant sends a credential. */
   readonly grant?: undefined;
   /** Clients registered in advance, each with its issuer. */
-  readonly client?: BoundClient | readonly BoundClient[];
+  readonly client?: BoundClient | readonly BoundClient[] | undefined;
 }
 
 export type OAuthOptions = PinnedOAuthOptions | OpenOAuthOptions;

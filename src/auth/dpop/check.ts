@@ -19,23 +19,23 @@ export interface DpopOptions {
    * Accepts only bound tokens.
    * @default false
    */
-  readonly required?: boolean;
+  readonly required?: boolean | undefined;
   /**
    * Accepted signature algorithms of proofs.
    * @default ["ES256", "PS256", "RS256", "EdDSA", "Ed25519"]
    */
-  readonly algorithms?: readonly string[];
+  readonly algorithms?: readonly string[] | undefined;
   /** Demands a nonce of this server in each proof. Servers that share a key accept each other's nonces. */
-  readonly nonce?: true | { readonly key?: NonceKey; readonly ttlSeconds?: number };
+  readonly nonce?: true | { readonly key?: NonceKey | undefined; readonly ttlSeconds?: number | undefined } | undefined;
   /**
    * Called with the id of a proof and its expiry in milliseconds since 1970. Returns true for the first use. Servers
    * that share a load use it to detect replays together; by default each server remembers the proofs in memory.
    */
-  readonly acceptProof?: (name: string, untilMs: number) => boolean | Promise<boolean>;
+  readonly acceptProof?: ((name: string, untilMs: number) => boolean | Promise<boolean>) | undefined;
   /**
    * Returns the URL to which the client sent a request. Needed if it does not follow from the path and the resource.
    */
-  readonly url?: (request: GatedRequest) => string;
+  readonly url?: ((request: GatedRequest) => string) | undefined;
 }
 
 export const DPOP_OPTIONS: Known<DpopOptions> = {

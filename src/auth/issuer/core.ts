@@ -1,3 +1,4 @@
+import type { Resolved } from "../../protocol/known-options.js";
 import type { IssuerClient } from "./clients/client.js";
 import type { Clients } from "./clients/clients.js";
 import type { ClientKeys } from "./clients/fetch.js";
@@ -115,7 +116,7 @@ export interface IssuerCore {
   readonly options: IssuerOptions;
   readonly rateLimit: RateLimit | undefined;
   readonly limits: IssuerLimits;
-  readonly lifetimes: Required<NonNullable<IssuerOptions["lifetimes"]>>;
+  readonly lifetimes: Resolved<NonNullable<IssuerOptions["lifetimes"]>>;
   readonly rules: MetadataRules;
   readonly store: IssuerStore;
   readonly seal: Seal;

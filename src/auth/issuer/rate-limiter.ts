@@ -20,13 +20,13 @@ export interface RateLimiterOptions {
    * Returns the key whose allowance a request uses, such as the client address from a proxy's header. By default all
    * requests share one allowance.
    */
-  readonly key?: (request: Request) => string;
+  readonly key?: ((request: Request) => string) | undefined;
   /**
    * Maximum number of keys kept. The least recently used one is evicted.
    * @default 10_000
    */
-  readonly maxKeys?: number;
-  readonly now?: () => number;
+  readonly maxKeys?: number | undefined;
+  readonly now?: (() => number) | undefined;
 }
 
 const ALLOWANCE: Known<Allowance> = { requests: [{ number: "limit" }, "required"], periodMs: "period" };

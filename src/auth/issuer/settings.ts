@@ -1,6 +1,6 @@
 import type { Fetch } from "../../http/client/send.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { assertOptions, withDefaults } from "../../protocol/known-options.js";
+import { assertOptions, type Resolved, withDefaults } from "../../protocol/known-options.js";
 import { normalizeResource } from "../resource.js";
 import { isScope } from "../scopes.js";
 import { parseWebAddress } from "../web-address.js";
@@ -108,7 +108,8 @@ function createClients(
   now: () => number,
   guardedFetch: Fetch,
 ): Pick<IssuerCore, "clients" | "clientKeys"> {
-  const options = { fetch: guardedFetch, ...(typeof clientDocuments === "object" ? clientDocuments : {}) };
+  const given = typeof clientDocuments === "object" ? clientDocuments : {};
+  const options = { ...given, fetch: given.fetch ?? guardedFetch };
   const fetcher = new DocumentFetcher(options, limits, now);
   const documents = clientDocuments === false ? undefined : new DocumentClients(options, fetcher, rules, limits, now);
   const known = new Clients(clients, documents, fetcher, store, limits, now);
@@ -127,7 +128,7 @@ function assertIssuer(issuer: string): void {
   );
 }
 
-function toLifetimes(given: Lifetimes = {}): Required<Lifetimes> {
+function toLifetimes(given: Lifetimes = {}): Resolved<Lifetimes> {
   const { codeMs = MINUTE, accessTokenMs = 15 * MINUTE, grantMs = 30 * DAY, consentMs = 30 * DAY } = given;
   if (codeMs > 10 * MINUTE)
     throw new DefinitionError(`createIssuer: lifetimes.codeMs must be at most ${10 * MINUTE}, got ${codeMs}`);

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
+import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import {
   AUTHORIZATION_SERVER_OPTIONS,
   AuthorizationServerClient,
@@ -15,13 +15,13 @@ import { TokenCache, toAuthInfo } from "./verified-tokens.js";
 /** Options of `introspectionVerifier`. Either `issuer` or `endpoint` is required. */
 export interface IntrospectionVerifierOptions extends AuthorizationServerOptions {
   /** Issuer of the authorization server. The introspection endpoint is looked up in its metadata. */
-  readonly issuer?: string;
+  readonly issuer?: string | undefined;
   /** Introspection endpoint, for a server whose metadata does not name it. */
-  readonly endpoint?: string;
+  readonly endpoint?: string | undefined;
   /** Credentials of this server at the authorization server. */
   readonly client: Pick<KnownClient, "id" | "secret" | "method" | "key" | "keyId" | "alg" | "assertion">;
   /** Limits of the verifier, each with a default. */
-  readonly limits?: Partial<GateLimits>;
+  readonly limits?: Optional<GateLimits> | undefined;
 }
 
 const OPTIONS: Known<IntrospectionVerifierOptions> = {

@@ -1,5 +1,5 @@
 import { errors, type JWTPayload } from "jose";
-import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
+import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import { ISSUER_KEY_OPTIONS, type IssuerKeyOptions, IssuerKeys, toJwtType } from "../issuer-keys.js";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
 import { GATE_LIMITS, type GateLimits, MOVED_LIMITS } from "./limits.js";
@@ -12,25 +12,25 @@ export interface JwtVerifierOptions extends IssuerKeyOptions {
    * tokens without a type or with the type JWT.
    * @default ["", "jwt", "at+jwt"]
    */
-  readonly types?: readonly string[];
+  readonly types?: readonly string[] | undefined;
   /**
    * Audience of the tokens, for issuers that cannot name the resource. The verifier checks it and leaves it out of
    * `AuthInfo`, so the gate needs `verifierChecksAudience`.
    */
-  readonly audience?: string | readonly string[];
+  readonly audience?: string | readonly string[] | undefined;
   /**
    * Accepts tokens without expiry. Such a token is valid until the issuer's keys change.
    * @default false
    */
-  readonly allowNoExpiry?: boolean;
+  readonly allowNoExpiry?: boolean | undefined;
   /**
    * Accepts ID tokens too, if their audience matches. By default a token whose type is not `at+jwt` is rejected if its
    * claims are those of an ID token or a logout token.
    * @default false
    */
-  readonly allowIdTokens?: boolean;
+  readonly allowIdTokens?: boolean | undefined;
   /** Limits of the verifier, each with a default. */
-  readonly limits?: Partial<GateLimits>;
+  readonly limits?: Optional<GateLimits> | undefined;
 }
 
 const OPTIONS: Known<JwtVerifierOptions> = {

@@ -1,7 +1,7 @@
 import type { GateAdmission, GateRefusal, HttpExchange } from "../../http/exchange.js";
 import type { HttpGate } from "../../http/gate.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
+import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import { AuthorizationServerClient, type AuthorizationServerOptions } from "../authorization-server.js";
 import { DPOP_OPTIONS, DpopCheck, type DpopOptions } from "../dpop/check.js";
 import { assertResource, resourceMetadataUrl } from "../resource.js";
@@ -20,49 +20,49 @@ export interface ProtectOptions extends ScopeOptions, Pick<AuthorizationServerOp
    * metadata, and it determines the URL of the metadata in challenges. Without it the gate accepts tokens with any
    * audience, with a warning unless `verifierChecksAudience` is set.
    */
-  readonly resource?: string;
+  readonly resource?: string | undefined;
   /**
    * Issuers that the metadata names to clients, spelt exactly as they name themselves. With `resource`, at least one is
    * required. `verify` decides whose tokens are accepted.
    */
-  readonly authorizationServers?: readonly string[];
+  readonly authorizationServers?: readonly string[] | undefined;
   /**
    * Accepts tokens without an audience, because the verifier checks it. A token with another audience is still
    * rejected.
    * @default false
    */
-  readonly verifierChecksAudience?: boolean;
+  readonly verifierChecksAudience?: boolean | undefined;
   /**
    * Rejects tokens without expiry.
    * @default false
    */
-  readonly requireExpiry?: boolean;
+  readonly requireExpiry?: boolean | undefined;
   /**
    * Returns the principal, a string that identifies the caller.
    * @default issuer, client id and subject
    */
   readonly principal?: (info: AuthInfo) => string | undefined;
   /** Accepts access tokens that are bound to a key of the client (RFC 9449). Off by default. */
-  readonly dpop?: DpopOptions | true;
+  readonly dpop?: DpopOptions | true | undefined;
   /**
    * Scopes that the metadata lists. Clients request them if a challenge names no scope.
    * @default `scopes`
    */
-  readonly scopesSupported?: readonly string[];
+  readonly scopesSupported?: readonly string[] | undefined;
   /** Name of this server for users. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** URL of documentation for developers. */
-  readonly documentation?: string;
+  readonly documentation?: string | undefined;
   /** Additional members of the metadata. */
-  readonly metadata?: { readonly [member: string]: unknown };
+  readonly metadata?: { readonly [member: string]: unknown } | undefined;
   /**
    * Serves the metadata of the first authorization server at this origin too, for clients of revision 2025-03-26, which
    * do not know resource metadata.
    * @default false
    */
-  readonly mirrorMetadata?: boolean;
+  readonly mirrorMetadata?: boolean | undefined;
   /** Limits of the gate, each with a default. */
-  readonly limits?: Partial<GateLimits>;
+  readonly limits?: Optional<GateLimits> | undefined;
 }
 
 const OPTIONS: Known<ProtectOptions> = {

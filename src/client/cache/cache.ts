@@ -21,29 +21,29 @@ export interface ClientCacheOptions {
    * Store of results, which several clients may share. Requires `partition`.
    * @default a store in memory
    */
-  readonly store?: CacheStore;
+  readonly store?: CacheStore | undefined;
   /** Identifies the authorization of the results, such as the user. Other partitions do not get them. */
-  readonly partition?: string | (() => string);
+  readonly partition?: (string | (() => string)) | undefined;
   /**
    * Shares results that servers mark as public between partitions.
    * @default false
    */
-  readonly sharePublic?: boolean;
+  readonly sharePublic?: boolean | undefined;
   /**
    * Time that results stay fresh if the server does not say.
    * @default 0
    */
-  readonly defaultTtlMs?: number;
+  readonly defaultTtlMs?: number | undefined;
   /**
    * Maximum time that a result stays fresh.
    * @default 86_400_000
    */
-  readonly maxTtlMs?: number;
+  readonly maxTtlMs?: number | undefined;
   /**
    * Returns an outdated result, marked by `bowline/stale` in `_meta`, if fetching fails.
    * @default false
    */
-  readonly staleOnError?: boolean;
+  readonly staleOnError?: boolean | undefined;
 }
 
 export const CACHE_OPTIONS: Known<ClientCacheOptions> = {

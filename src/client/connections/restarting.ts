@@ -14,7 +14,7 @@ import type {
 import { CLIENT_TIMES } from "../../era/client-limits.js";
 import { ConnectionError, notConnected, toError } from "../../protocol/errors.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
-import type { Known } from "../../protocol/known-options.js";
+import { type Known, type Resolved, withDefaults } from "../../protocol/known-options.js";
 import type { LoggingLevel, SubscriptionFilter } from "../../protocol/types/index.js";
 import { innerRuntime, WrappedConnection } from "./wrapped.js";
 
@@ -24,23 +24,23 @@ export interface RestartLimits {
    * Maximum number of consecutive restarts. A process that lived for a minute resets the counter.
    * @default 5
    */
-  readonly attempts?: number;
+  readonly attempts?: number | undefined;
   /**
    * Wait before the first attempt. It doubles with each further attempt.
    * @default 250
    */
-  readonly delayMs?: number;
+  readonly delayMs?: number | undefined;
   /**
    * Number of consecutive pings without a response after which a process is killed and restarted. Requires the option
    * `pings`. Works in every protocol version.
    * @default Infinity
    */
-  readonly maxMissedPings?: number;
+  readonly maxMissedPings?: number | undefined;
   /**
    * Maximum wait.
    * @default 30_000
    */
-  readonly maxDelayMs?: number;
+  readonly maxDelayMs?: number | undefined;
 }
 
 export const RESTART_LIMITS: Known<RestartLimits> = {
@@ -78,7 +78,7 @@ interface RestoredWatch {
  */
 export class RestartingConnection extends WrappedConnection implements Connection {
   readonly #runtime: ClientRuntime;
-  readonly #limits: Required<RestartLimits>;
+  readonly #limits: Resolved<RestartLimits>;
   readonly #reopen: Reopen;
   readonly #watches = new Set<RestoredWatch>();
   readonly #stop = new AbortController();
@@ -95,7 +95,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   private constructor(runtime: ClientRuntime, limits: RestartLimits, reopen: Reopen) {
     super();
     this.#runtime = runtime;
-    this.#limits = { ...CLIENT_TIMES.restart, ...limits };
+    this.#limits = withDefaults<Resolved<RestartLimits>>(limits, CLIENT_TIMES.restart);
     this.#reopen = reopen;
   }
 

@@ -19,19 +19,19 @@ export interface ListListener<T> {
    * Reads the list after each change.
    * @default true
    */
-  readonly refetch?: boolean;
+  readonly refetch?: boolean | undefined;
   /**
    * Time to wait for further changes, which are reported together.
    * @default 0
    */
-  readonly debounceMs?: number;
+  readonly debounceMs?: number | undefined;
 }
 
 /** Callbacks for changes of the server's lists. */
 export interface ListListeners {
-  readonly tools?: ListListener<Tool>;
-  readonly prompts?: ListListener<Prompt>;
-  readonly resources?: ListListener<Resource>;
+  readonly tools?: ListListener<Tool> | undefined;
+  readonly prompts?: ListListener<Prompt> | undefined;
+  readonly resources?: ListListener<Resource> | undefined;
 }
 
 const LISTENER: Known<ListListener<unknown>> = { onChange: "function", refetch: "boolean", debounceMs: "ms" };

@@ -1,9 +1,9 @@
 import type { Clock } from "../../call/clock.js";
-import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
+import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 
 export interface MemoryClusterOptions {
-  readonly limits?: Partial<MemoryClusterLimits>;
-  readonly clock?: Clock;
+  readonly limits?: Optional<MemoryClusterLimits> | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 /** Limits of a cluster in memory, for all of its nodes together. */

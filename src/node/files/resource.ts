@@ -9,12 +9,12 @@ export interface FileResourceOptions {
    * Template variable that contains the path of the file.
    * @default "path"
    */
-  readonly variable?: string;
+  readonly variable?: string | undefined;
   /**
    * Extensions of files that are sent as text. Other files are sent as bytes.
    * @default [".txt", ".md", ".json", ".yaml", ".yml", ".csv", ".html", ".css", ".js", ".ts", ".xml"]
    */
-  readonly text?: readonly string[];
+  readonly text?: readonly string[] | undefined;
 }
 
 const OPTIONS: Known<FileResourceOptions> = { variable: "string", text: [{ array: "string" }] };

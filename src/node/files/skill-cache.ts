@@ -2,14 +2,14 @@ import { constants, realpathSync } from "node:fs";
 import { mkdir, open, readdir, rename, rm, stat, unlink, writeFile } from "node:fs/promises";
 import nodePath from "node:path";
 import { DefinitionError } from "../../protocol/errors.js";
-import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
+import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import type { SkillCache, SkillCacheKey } from "../../skills/client/cache.js";
 
 /** Options of {@link skillCache}. */
 export interface SkillCacheOptions {
   /** All folders in which the host looks for its own skills. Nothing in the cache may be taken for one of them. */
   readonly localSkills: readonly string[];
-  readonly limits?: Partial<SkillCacheLimits>;
+  readonly limits?: Optional<SkillCacheLimits> | undefined;
 }
 
 /** Limits of a cache of skills on disk. */

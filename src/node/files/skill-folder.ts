@@ -3,7 +3,7 @@ import { type FileHandle, lstat, open, readdir, realpath } from "node:fs/promise
 import nodePath from "node:path";
 import { fileURLToPath } from "node:url";
 import { McpError, toError } from "../../protocol/errors.js";
-import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
+import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import type { SkillFiles, SkillProblem, SkillTree } from "../../skills/server/source.js";
 
 /** Options of {@link skillFolder}. */
@@ -12,13 +12,13 @@ export interface SkillFolderOptions {
    * Loads the skills again when a file changes.
    * @default true
    */
-  readonly watch?: boolean;
+  readonly watch?: boolean | undefined;
   /**
    * Returns true for a file or directory that is not part of a skill. The path is relative to the folder.
    * @default names that begin with a dot, and node_modules
    */
-  readonly ignore?: (path: string) => boolean;
-  readonly limits?: Partial<SkillFolderLimits>;
+  readonly ignore?: ((path: string) => boolean) | undefined;
+  readonly limits?: Optional<SkillFolderLimits> | undefined;
 }
 
 /** Limits of a folder of skills. */

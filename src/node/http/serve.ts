@@ -31,47 +31,47 @@ export interface ServeHttpOptions {
    * Port to listen on. 0 selects a free port.
    * @default 0
    */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /**
    * Host to listen on. By default the server is reachable from this machine only.
    * @default "127.0.0.1"
    */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /**
    * Path that is served.
    * @default "/mcp"
    */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /**
    * Paths for probes. `live` responds with 200 while the process serves. `ready` responds with 503 as soon as draining
    * begins. `false` disables both.
    * @default { live: "/livez", ready: "/readyz" }
    */
-  readonly health?: false | HealthPaths;
+  readonly health?: false | HealthPaths | undefined;
   /**
    * Time that a draining server continues to serve before it stops listening, so that load balancers can switch to
    * other servers.
    * @default 5_000
    */
-  readonly lameDuckMs?: number;
+  readonly lameDuckMs?: number | undefined;
   /**
    * Time that a connection is kept open without a request. It is longer than the idle time of load balancers, so that
    * none sends a request on a connection that is being closed.
    * @default 75_000
    */
-  readonly connectionIdleMs?: number;
+  readonly connectionIdleMs?: number | undefined;
   /**
    * Number of processes that serve, or `"cores"` for one on each core. The program is started again for each of them, and
    * all share their state. Without it, this process serves.
    */
   readonly workers?: number | "cores" | undefined;
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /** Paths for probes. */
 export interface HealthPaths {
-  readonly live?: string;
-  readonly ready?: string;
+  readonly live?: string | undefined;
+  readonly ready?: string | undefined;
 }
 
 /** Server that is listening. */
@@ -182,7 +182,7 @@ export async function serveHttp(
     throw new DefinitionError(`serveHttp: path must begin with /, got ${JSON.stringify(path)}`);
   if (workers === undefined) return serveHere(server, options);
   const { serveByWorkers } = await import("../workers/serve.js");
-  const { lameDuckMs } = { ...SERVE_HTTP_LIMITS, ...options };
+  const { lameDuckMs = SERVE_HTTP_LIMITS.lameDuckMs } = options;
   const serve = (port: number) => serveHere(server, { ...options, port });
   return serveByWorkers(server, { workers, port, lameDuckMs, serve });
 }
@@ -190,7 +190,8 @@ export async function serveHttp(
 /** Listens in this process. */
 async function serveHere(server: HttpServerLike, options: ServeHttpOptions): Promise<RunningHttpServer> {
   const { port = 0, host = "127.0.0.1", path = "/mcp", clock = systemClock } = options;
-  const { lameDuckMs, connectionIdleMs } = { ...SERVE_HTTP_LIMITS, ...options };
+  const { lameDuckMs = SERVE_HTTP_LIMITS.lameDuckMs } = options;
+  const { connectionIdleMs = SERVE_HTTP_LIMITS.connectionIdleMs } = options;
   const { createServer } = await import("node:http");
   const listener = toNodeListener(server);
   const paths = new Set([path, ...(server.onListening?.(host) ?? [])]);

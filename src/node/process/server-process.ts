@@ -12,14 +12,14 @@ export interface ServerProcessOptions {
   /** Name of a program on the path, or path of a program. */
   readonly command: string;
   /** Arguments, passed unchanged. No shell interprets them. */
-  readonly args?: readonly string[];
+  readonly args?: readonly string[] | undefined;
   /** Variables to add to `defaultEnvironment()`. `undefined` removes a variable. */
-  readonly env?: Environment;
+  readonly env?: Environment | undefined;
   /**
    * Working directory.
    * @default the working directory of this process
    */
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
 }
 
 /** Times of the steps that stop a process. */

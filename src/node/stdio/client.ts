@@ -21,14 +21,14 @@ export interface StdioClientOptions extends ServerProcessOptions {
    * channel. A function receives each line. `ignore` discards it unread.
    * @default "inherit"
    */
-  readonly stderr?: "inherit" | "pipe" | "ignore" | ((line: string) => void);
+  readonly stderr?: ("inherit" | "pipe" | "ignore" | ((line: string) => void)) | undefined;
   /** Limits on what the server can make this process hold. Each limit has a default. */
   readonly limits?: Optional<CommandLimits> | undefined;
   /**
    * Times that `close` waits after the end of the server's input, and after SIGTERM.
    * @default 2000 each
    */
-  readonly shutdown?: Partial<StopTimes>;
+  readonly shutdown?: Optional<StopTimes> | undefined;
 }
 
 const OPTIONS: Known<StdioClientOptions> = {

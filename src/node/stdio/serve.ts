@@ -21,18 +21,18 @@ export interface ServeStdioOptions extends Pick<StdioServerOptions, "limits" | "
    * True to reserve stdout for the protocol. Text that other code writes there goes to stderr.
    * @default true
    */
-  readonly guardStdout?: boolean;
+  readonly guardStdout?: boolean | undefined;
   /**
    * True to end the server in order on SIGINT and SIGTERM. The process then exits with the signal's status, unless
    * other listeners of the signal decide otherwise.
    * @default true
    */
-  readonly signals?: boolean;
+  readonly signals?: boolean | undefined;
   /**
    * True to end the server when its parent process dies, even if its input is still open.
    * @default true
    */
-  readonly watchParent?: boolean;
+  readonly watchParent?: boolean | undefined;
 }
 
 const OPTIONS: Known<ServeStdioOptions> = {

@@ -13,21 +13,21 @@ export interface StdioServerOptions {
    * Source of frames. A given stream is destroyed when the channel closes.
    * @default process.stdin
    */
-  readonly input?: Readable;
+  readonly input?: Readable | undefined;
   /**
    * Destination of frames. A given stream is ended when the channel closes.
    * @default process.stdout
    */
-  readonly output?: Writable;
+  readonly output?: Writable | undefined;
   /** Writes to `output` instead of its own `write`. `guardStdout` returns such a function. */
-  readonly write?: WriteLine;
+  readonly write?: WriteLine | undefined;
   /** Limits on what the client can make this process hold. Each limit has a default. */
   readonly limits?: Optional<StdioServerLimits> | undefined;
   /**
    * Time that closing waits for the peer to read the data that was sent.
    * @default 2000
    */
-  readonly drainMs?: number;
+  readonly drainMs?: number | undefined;
 }
 
 /** Limits of a server's end of stdio. */

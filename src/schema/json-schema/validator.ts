@@ -1,4 +1,4 @@
-import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
+import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import { quoted } from "../../protocol/text.js";
 import { type CheckedSchema, checkSchema } from "./check-schema.js";
 import { Compiler } from "./compiler.js";
@@ -19,7 +19,7 @@ export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } fro
 /** Options of {@link jsonSchemaValidator}. */
 export interface JsonSchemaValidatorOptions {
   /** Limits that differ from the defaults. */
-  readonly limits?: Partial<SchemaLimits>;
+  readonly limits?: Optional<SchemaLimits> | undefined;
 }
 
 const OPTIONS: Known<JsonSchemaValidatorOptions> = { limits: SCHEMA_LIMITS };

@@ -10,13 +10,13 @@ export interface AccessOptions {
    * Returns false if the definition does not exist for this caller. `uri` is the URI of a member of a resource family or
    * of a skill, or empty if the question is about the whole family.
    */
-  readonly visible?: (ctx: Context, uri: string) => boolean | Promise<boolean>;
+  readonly visible?: ((ctx: Context, uri: string) => boolean | Promise<boolean>) | undefined;
   /**
    * Scopes that the caller's authorization must grant. If the gate supports step-up authorization, as `protect` does, a
    * caller without them sees the definition and learns on use which scopes it needs. Otherwise the definition does not
    * exist for the caller. A resource family may return the scopes of each of its URIs.
    */
-  readonly requires?: { readonly scopes: readonly string[] | ((uri: string) => readonly string[]) };
+  readonly requires?: { readonly scopes: readonly string[] | ((uri: string) => readonly string[]) } | undefined;
 }
 
 export const ACCESS_OPTIONS: Known<AccessOptions> = {

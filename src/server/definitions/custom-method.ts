@@ -7,18 +7,18 @@ import type { Context } from "../context.js";
 /** Options of a custom method or notification. */
 export interface MethodOptions<P extends AnySchema | undefined = undefined> {
   /** Schema of the params. */
-  readonly params?: P;
+  readonly params?: P | undefined;
   /** Capabilities that the client must have declared. Other calls fail with an error that names the missing ones. */
-  readonly requires?: ClientCapabilities;
+  readonly requires?: ClientCapabilities | undefined;
   /**
    * Seals the state that the handler returns in an `input_required` result, as for tools. Without it, the state must be
    * a string, is sent unprotected, and `ctx.requestState` is whatever the client sends back. Responses and steps of
    * `ctx.elicit` and similar methods are always sealed.
    * @default false
    */
-  readonly sealState?: boolean;
+  readonly sealState?: boolean | undefined;
   /** Member of params that names the target of a request. HTTP clients also send it in the header `Mcp-Name`. */
-  readonly nameFrom?: string;
+  readonly nameFrom?: string | undefined;
 }
 
 export const METHOD_OPTIONS: Known<MethodOptions<AnySchema>> = {

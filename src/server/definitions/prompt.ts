@@ -28,14 +28,14 @@ import { LISTED_OPTIONS } from "./listed.js";
 
 /** Options of a prompt. */
 export interface PromptOptions<A extends AnySchema | undefined = undefined> extends AccessOptions {
-  readonly title?: string;
-  readonly description?: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
   /** Schema of the arguments: an object whose members are strings. */
-  readonly arguments?: A;
+  readonly arguments?: A | undefined;
   /** Completers of arguments, by name. */
-  readonly complete?: Completers<PromptArgumentName<A>>;
-  readonly icons?: readonly Icon[];
-  readonly meta?: JsonObject;
+  readonly complete?: Completers<PromptArgumentName<A>> | undefined;
+  readonly icons?: readonly Icon[] | undefined;
+  readonly meta?: JsonObject | undefined;
 }
 
 export const PROMPT_OPTIONS: Known<PromptOptions<AnySchema>> = {

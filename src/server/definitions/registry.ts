@@ -1,6 +1,6 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { defined } from "../../protocol/json.js";
-import { assertOptions } from "../../protocol/known-options.js";
+import { assertOptions, withDefaults } from "../../protocol/known-options.js";
 import type { CacheScope, ServerCapabilities } from "../../protocol/types/index.js";
 import type { AnySchema } from "../../schema/compile.js";
 import type { ChangeBus } from "../../store/change-bus.js";
@@ -217,8 +217,8 @@ export class Registry {
 
   #announced(kind: Kind): { listChanged: boolean } | undefined {
     const declared = this.#options.capabilities?.[kind];
-    if (this.offers(kind)) return { listChanged: true, ...(typeof declared === "object" ? declared : undefined) };
-    return undefined;
+    if (!this.offers(kind)) return undefined;
+    return withDefaults({ ...(typeof declared === "object" ? declared : undefined) }, { listChanged: true });
   }
 
   /** True if the server offers the methods of a kind. */

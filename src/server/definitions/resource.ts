@@ -30,27 +30,29 @@ export type EnumeratedResource = Partial<Omit<Resource, "uri">> & { readonly uri
 export interface ResourceOptions<V extends AnySchema | undefined = AnySchema | undefined, Name extends string = string>
   extends AccessOptions {
   readonly name: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly mimeType?: string;
-  readonly size?: number;
-  readonly annotations?: Annotations;
-  readonly icons?: readonly Icon[];
-  readonly meta?: JsonObject;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly mimeType?: string | undefined;
+  readonly size?: number | undefined;
+  readonly annotations?: Annotations | undefined;
+  readonly icons?: readonly Icon[] | undefined;
+  readonly meta?: JsonObject | undefined;
   /** Schema of a template's variables, which arrive as strings. A URI whose variables do not match is refused. */
-  readonly variables?: V;
+  readonly variables?: V | undefined;
   /**
    * Variables that may contain absolute paths, NUL, and paths that leave their start folder by `..`. `true` allows
    * them in all variables.
    * @default false
    */
-  readonly unsafePaths?: boolean | readonly string[];
+  readonly unsafePaths?: boolean | readonly string[] | undefined;
   /** Completers of a template's variables, by name. */
-  readonly complete?: Completers<Name>;
+  readonly complete?: Completers<Name> | undefined;
   /** Cache hints for clients. */
-  readonly cache?: CacheHints;
+  readonly cache?: CacheHints | undefined;
   /** Lists the members of a family. They follow all single resources in `resources/list`. */
-  readonly list?: (ctx: Context) => readonly EnumeratedResource[] | Promise<readonly EnumeratedResource[]>;
+  readonly list?:
+    | ((ctx: Context) => readonly EnumeratedResource[] | Promise<readonly EnumeratedResource[]>)
+    | undefined;
 }
 
 export const RESOURCE_OPTIONS: Known<ResourceOptions> = {

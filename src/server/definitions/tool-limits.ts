@@ -6,9 +6,9 @@ import type { Context } from "../context.js";
 
 /** Limits of a tool. */
 export interface ToolLimits {
-  readonly timeoutMs?: number;
-  readonly concurrency?: number;
-  readonly maxWaiting?: number;
+  readonly timeoutMs?: number | undefined;
+  readonly concurrency?: number | undefined;
+  readonly maxWaiting?: number | undefined;
 }
 
 /** Runs a handler within the limits of its tool. */

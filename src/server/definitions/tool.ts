@@ -48,37 +48,37 @@ import {
 /** Options of a tool. */
 export interface ToolOptions<I extends AnySchema | undefined = undefined, O extends AnySchema | undefined = undefined>
   extends AccessOptions {
-  readonly title?: string;
-  readonly description?: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
   /**
    * Schema of the arguments: a Standard Schema, or a JSON Schema of an object. Without it the tool accepts no
    * arguments.
    */
-  readonly input?: I;
+  readonly input?: I | undefined;
   /** Schema of the structured result. The handler's return value must match it, in its type and at run time. */
-  readonly output?: O;
-  readonly annotations?: ToolAnnotations;
-  readonly icons?: readonly Icon[];
-  readonly meta?: JsonObject;
+  readonly output?: O | undefined;
+  readonly annotations?: ToolAnnotations | undefined;
+  readonly icons?: readonly Icon[] | undefined;
+  readonly meta?: JsonObject | undefined;
   /** Allows or requires that calls run as tasks. Has an effect with `tasks()` of `bowline/tasks/server`. */
-  readonly task?: ToolTask;
+  readonly task?: ToolTask | undefined;
   /**
    * Maximum time of a handler, including the time that it waits for the client. After that its signal aborts and the
    * call fails.
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Maximum number of calls that run at a time. Further calls wait. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /**
    * Maximum number of waiting calls. Further calls are refused.
    * @default twice `concurrency`
    */
-  readonly maxWaiting?: number;
+  readonly maxWaiting?: number | undefined;
   /**
    * Compiles the JSON Schemas of this tool.
    * @default the validator of the server
    */
-  readonly validator?: JsonSchemaValidator;
+  readonly validator?: JsonSchemaValidator | undefined;
 }
 
 const TASK_SUPPORT: readonly TaskSupport[] = ["optional", "required"];
@@ -119,28 +119,28 @@ export interface ToolTaskOptions {
    * `required` refuses clients without support for tasks. `optional` gives them the ordinary result.
    * @default "optional"
    */
-  readonly support?: TaskSupport;
+  readonly support?: TaskSupport | undefined;
   /**
    * Time after which a call becomes a task. A call that ends earlier has the ordinary result, and its questions are asked
    * in the ordinary way.
    * @default no time: a task is created at once
    */
-  readonly promoteAfterMs?: number;
+  readonly promoteAfterMs?: number | undefined;
   /**
    * True if the handler may run again after its process was lost. Steps that were completed are not repeated.
    * @default false
    */
-  readonly restartable?: boolean;
+  readonly restartable?: boolean | undefined;
   /**
    * Maximum number of processes that a task may lose. Then it fails.
    * @default 3
    */
-  readonly attempts?: number;
+  readonly attempts?: number | undefined;
   /**
    * Life of a task from its creation. Null means no end.
    * @default `ttlMs` of `tasks()`
    */
-  readonly ttlMs?: number | null;
+  readonly ttlMs?: number | null | undefined;
 }
 
 type OneReturn<O> =

@@ -35,19 +35,19 @@ export interface ExtensionOptions<S extends StandardSchema | undefined = undefin
    * it.
    * @default false
    */
-  readonly serverOnly?: boolean;
+  readonly serverOnly?: boolean | undefined;
   /**
    * Settings that are announced to clients.
    * @default {}
    */
-  readonly settings?: JsonObject;
+  readonly settings?: JsonObject | undefined;
   /** Schema of the client's settings. A client whose settings do not match counts as one without the extension. */
-  readonly clientSettings?: S;
+  readonly clientSettings?: S | undefined;
   /**
    * Result types of the extension, each with the method that may return it. In protocol versions without result types
    * such an extension is not announced and its methods are unknown.
    */
-  readonly results?: { readonly [type: string]: string };
+  readonly results?: { readonly [type: string]: string } | undefined;
 }
 
 const OPTIONS: Known<ExtensionOptions<StandardSchema>> = {

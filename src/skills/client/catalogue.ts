@@ -3,7 +3,7 @@ import { systemClock } from "../../call/clock.js";
 import type { Client } from "../../client/client.js";
 import type { CallOptions } from "../../client/options.js";
 import { DefinitionError, McpError, TimeoutError, toError } from "../../protocol/errors.js";
-import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
+import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import { SkillError } from "../error.js";
 import { mimeTypeOf } from "../mime.js";
 import { textOf } from "../text.js";
@@ -41,10 +41,10 @@ export interface SkillCatalogueOptions extends Omit<SkillsClientOptions, "server
    * Store of kept approvals.
    * @default a store in memory
    */
-  readonly approvals?: SkillApprovals;
+  readonly approvals?: SkillApprovals | undefined;
   /** Names of the host's own skills. */
-  readonly ownNames?: readonly string[] | (() => readonly string[]);
-  readonly limits?: Partial<SkillCatalogueLimits>;
+  readonly ownNames?: (readonly string[] | (() => readonly string[])) | undefined;
+  readonly limits?: Optional<SkillCatalogueLimits> | undefined;
 }
 
 /** Limits of a catalogue. */

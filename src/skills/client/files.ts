@@ -46,7 +46,7 @@ export interface SkillReadOptions extends CallOptions {
    * Path of the SKILL.md that contains the reference, if it is nested in the skill.
    * @default "SKILL.md"
    */
-  readonly from?: string;
+  readonly from?: string | undefined;
 }
 
 /** Place of a file in a skill. `listed` is undefined if the skill is dynamic. */

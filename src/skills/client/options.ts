@@ -1,6 +1,6 @@
 import type { Clock } from "../../call/clock.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
+import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import { SkillError } from "../error.js";
 import { PORTABLE_SKILL, type Skill } from "../types.js";
 import type { SkillCache } from "./cache.js";
@@ -8,18 +8,18 @@ import type { SkillCache } from "./cache.js";
 /** Options of {@link SkillsClient}. */
 export interface SkillsClientOptions {
   /** The host's own name of the server. Files carry it as their origin. Never use a name that the server gives itself. */
-  readonly server?: string;
+  readonly server?: string | undefined;
   /** Cache of verified files. Requires `server`. */
-  readonly cache?: SkillCache;
+  readonly cache?: SkillCache | undefined;
   /**
    * First protocol version with which skills are used. Servers with earlier versions count as servers without skills.
    * @default all versions
    */
-  readonly minVersion?: string;
-  readonly limits?: Partial<SkillsClientLimits>;
+  readonly minVersion?: string | undefined;
+  readonly limits?: Optional<SkillsClientLimits> | undefined;
   /** Called with each failure of the cache. The file is then read from the server. */
-  readonly onError?: (error: Error) => void;
-  readonly clock?: Clock;
+  readonly onError?: ((error: Error) => void) | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 /** Limits of a client of skills. */

@@ -20,7 +20,7 @@ export interface ListSkillsOptions extends CallOptions {
    * Reads from the server even if the last listing may be reused.
    * @default false
    */
-  readonly refresh?: boolean;
+  readonly refresh?: boolean | undefined;
 }
 
 /** Skills that a server lists. It may serve others, which can be loaded by their URIs. */

@@ -1,5 +1,4 @@
-import { DefinitionError } from "../../protocol/errors.js";
-import { assertOptions, type Known, withDefaults } from "../../protocol/known-options.js";
+import { assertOptions, type Known, type Optional, type Resolved, withDefaults } from "../../protocol/known-options.js";
 
 /** Options of {@link tasksClient}. */
 export interface TasksClientOptions {
@@ -7,34 +6,34 @@ export interface TasksClientOptions {
    * Time between two polls of a task, if the server suggests none.
    * @default 1000
    */
-  readonly pollIntervalMs?: number;
+  readonly pollIntervalMs?: number | undefined;
   /**
    * Minimum time between two polls of a task, even if the server suggests less.
    * @default 250
    */
-  readonly minPollIntervalMs?: number;
+  readonly minPollIntervalMs?: number | undefined;
   /**
    * Subscribes to notifications about tasks, so that calls end sooner. Tasks are polled nevertheless.
    * @default true
    */
-  readonly notifications?: boolean;
+  readonly notifications?: boolean | undefined;
   /**
    * Uses the experimental tasks of 2025-11-25 with servers that declared them: calls of tools that support or require
    * tasks ask for one.
    * @default true
    */
-  readonly experimental?: boolean;
+  readonly experimental?: boolean | undefined;
   /**
    * Lifetime to request for a task from its creation (2025-11-25 only). The server decides.
    * @default 86_400_000
    */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
   /**
    * Serves elicitation and sampling requests that ask for a task as tasks of this client (2025-11-25 only).
    * @default false
    */
-  readonly receive?: boolean;
-  readonly limits?: Partial<TasksClientLimits>;
+  readonly receive?: boolean | undefined;
+  readonly limits?: Optional<TasksClientLimits> | undefined;
 }
 
 /** Limits of a client of tasks. */
@@ -88,14 +87,14 @@ export const TASKS_CLIENT_LIMITS: TasksClientLimits = {
 };
 
 /** Options with their defaults. */
-export type ResolvedOptions = Required<Omit<TasksClientOptions, "limits">> & { readonly limits: TasksClientLimits };
+export type ResolvedOptions = Resolved<Omit<TasksClientOptions, "limits">> & { readonly limits: TasksClientLimits };
 
 const TASKS_CLIENT_OPTIONS: Known<TasksClientOptions> = {
-  pollIntervalMs: "ms",
-  minPollIntervalMs: "ms",
+  pollIntervalMs: "positive",
+  minPollIntervalMs: "positive",
   notifications: "boolean",
   experimental: "boolean",
-  ttlMs: "ms",
+  ttlMs: "positive",
   receive: "boolean",
   limits: TASKS_CLIENT_LIMITS,
 };
@@ -104,19 +103,15 @@ const TASKS_CLIENT_OPTIONS: Known<TasksClientOptions> = {
 export function resolveOptions(options: TasksClientOptions): ResolvedOptions {
   assertOptions("tasksClient", options, TASKS_CLIENT_OPTIONS);
   const limits = withDefaults(options.limits, TASKS_CLIENT_LIMITS);
+  const { pollIntervalMs = 1000, minPollIntervalMs = 250, ttlMs = 86_400_000 } = options;
   const { notifications = true, experimental = true, receive = false } = options;
   return {
-    pollIntervalMs: positive("pollIntervalMs", options.pollIntervalMs ?? 1000),
-    minPollIntervalMs: positive("minPollIntervalMs", options.minPollIntervalMs ?? 250),
-    ttlMs: positive("ttlMs", options.ttlMs ?? 86_400_000),
+    pollIntervalMs,
+    minPollIntervalMs,
+    ttlMs,
     notifications,
     experimental,
     receive,
     limits,
   };
-}
-
-function positive(name: string, ms: number): number {
-  if (Number.isSafeInteger(ms) && ms > 0) return ms;
-  throw new DefinitionError(`tasksClient: ${name} must be a positive integer of milliseconds, got ${ms}`);
 }

@@ -25,7 +25,7 @@ import { toTask } from "./shape.js";
 export interface TaskOptions<Output extends StandardSchema = StandardSchema>
   extends Pick<CallOptions, "signal" | "timeoutMs" | "deadlineMs" | "input" | "capabilities"> {
   /** Schema of the structured result. */
-  readonly output?: Output;
+  readonly output?: Output | undefined;
 }
 
 /**

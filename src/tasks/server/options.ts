@@ -1,7 +1,7 @@
 import type { Clock } from "../../call/clock.js";
 import type { Cluster } from "../../cluster/cluster.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import type { Known } from "../../protocol/known-options.js";
+import type { Known, Optional } from "../../protocol/known-options.js";
 import type { ToolTask } from "../../server/definitions/tool.js";
 
 /** Options of {@link tasks}. */
@@ -11,35 +11,35 @@ export interface TasksOptions {
    * tasks and answers for them.
    * @default the cluster of the server, or the memory of this process
    */
-  readonly cluster?: Cluster;
+  readonly cluster?: Cluster | undefined;
   /**
    * Runs tasks in this process. If false, it creates tasks that other processes of the cluster run.
    * @default true
    */
-  readonly work?: boolean;
+  readonly work?: boolean | undefined;
   /**
    * Time between two polls that clients are told.
    * @default 1_000
    */
-  readonly pollIntervalMs?: number;
+  readonly pollIntervalMs?: number | undefined;
   /**
    * Life of a task from its creation, if its tool sets none. Null keeps tasks without end. Beyond
    * `limits.maxKeptPerPrincipal`, the task that ended first gives way to a new one, whatever its life.
    * @default 86_400_000
    */
-  readonly ttlMs?: number | null;
+  readonly ttlMs?: number | null | undefined;
   /**
    * Answer to a call that would create a task beyond the limits of their number, if its tool may run without one: the
    * ordinary result after the tool has run in its request, or an error.
    * @default "run"
    */
-  readonly whenFull?: "refuse" | "run";
+  readonly whenFull?: "refuse" | "run" | undefined;
   /**
    * Refuses methods of tasks over HTTP without the header `Mcp-Name`. Some clients do not send it.
    * @default true
    */
-  readonly requireName?: boolean;
-  readonly limits?: Partial<TasksLimits>;
+  readonly requireName?: boolean | undefined;
+  readonly limits?: Optional<TasksLimits> | undefined;
 }
 
 /** Limits of tasks. */

@@ -81,7 +81,7 @@ verifies("tasks-2025:client:augment", "a tool that was not listed runs as a task
     });
   const server = new McpServer({ name: "unlisted", version: "1.0.0" }, { pageSize: 1 }).extend(tasks());
   for (const one of [define("may", "optional"), define("must", "required")]) one(server);
-  const client = await world.connect(server, { extensions: [tasksClient({ minPollMs: 1, pollMs: 1 })], cache: false });
+  const client = await world.connect(server, { extensions: [tasksClient({ minPollIntervalMs: 1, pollIntervalMs: 1 })], cache: false });
   equal((await client.callTool("must")).text, "must");
   equal((await client.callTool("must")).text, "must");
   deepEqual(runs, ["must", "must"]);

@@ -30,22 +30,22 @@ export interface IssuerClient {
 export interface ConfiguredClient {
   readonly clientId: string;
   /** Secret of a confidential client. */
-  readonly clientSecret?: string;
+  readonly clientSecret?: string | undefined;
   /**
    * Authentication method. By default `private_key_jwt` with `jwks`, `client_secret_basic` with a secret, and otherwise
    * `none`.
    */
-  readonly method?: ClientMethod;
-  readonly jwks?: JSONWebKeySet;
-  readonly name?: string;
-  readonly redirectUris?: readonly string[];
+  readonly method?: ClientMethod | undefined;
+  readonly jwks?: JSONWebKeySet | undefined;
+  readonly name?: string | undefined;
+  readonly redirectUris?: readonly string[] | undefined;
   /**
    * Grants that the client may use.
    * @default ["authorization_code", "refresh_token"]
    */
-  readonly grantTypes?: readonly string[];
-  readonly scopes?: readonly string[];
-  readonly dpopBound?: boolean;
+  readonly grantTypes?: readonly string[] | undefined;
+  readonly scopes?: readonly string[] | undefined;
+  readonly dpopBound?: boolean | undefined;
 }
 
 export const CONFIGURED_CLIENT: Known<ConfiguredClient> = {

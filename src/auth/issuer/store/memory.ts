@@ -1,4 +1,4 @@
-import { assertOptions, type Known, withDefaults } from "../../../protocol/known-options.js";
+import { assertOptions, type Known, type Optional, withDefaults } from "../../../protocol/known-options.js";
 import { ISSUER_LIMITS, type IssuerLimits } from "../limits.js";
 import { OAuthProblem } from "../problem.js";
 import type { IssuerStore, Keeping } from "./store.js";
@@ -6,8 +6,8 @@ import type { IssuerStore, Keeping } from "./store.js";
 /** Options of `memoryIssuerStore`. */
 export interface MemoryIssuerStoreOptions {
   /** Limits of the store: `maxClients`, `maxGrants`, `maxGrantsPerUser`, `maxMarks` and `maxMarksPerUser`. */
-  readonly limits?: Partial<IssuerLimits>;
-  readonly now?: () => number;
+  readonly limits?: Optional<IssuerLimits> | undefined;
+  readonly now?: (() => number) | undefined;
 }
 
 const OPTIONS: Known<MemoryIssuerStoreOptions> = { limits: ISSUER_LIMITS, now: "function" };

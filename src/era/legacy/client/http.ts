@@ -14,6 +14,7 @@ import {
 } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
+import { type Optional, withDefaults } from "../../../protocol/known-options.js";
 import { CLIENT_TIMES } from "../../client-limits.js";
 import type { HttpCall } from "../../http-call.js";
 import { drop, HttpTransport, nextMicrotask } from "../../http-transport.js";
@@ -25,7 +26,7 @@ import { followReply, listenToServer, resumeReply, type SessionStreams } from ".
 
 /** Options of a {@link LegacyHttpTransport}. */
 export interface LegacyHttpOptions {
-  readonly reconnect?: Partial<ReconnectOptions> | undefined;
+  readonly reconnect?: Optional<ReconnectOptions> | undefined;
   /** Session to continue, with its negotiated version. */
   readonly session?: { readonly id: string; readonly version: string } | undefined;
   /** First request id. Lower ids may have been used by other clients of the session. */
@@ -58,12 +59,12 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
 
   constructor(target: HttpTarget, options: LegacyHttpOptions = {}) {
     super(target, options.firstId);
-    const reconnect = { ...target.reconnect, ...options.reconnect };
+    const reconnect = withDefaults<Optional<ReconnectOptions>>(options.reconnect, target.reconnect ?? {});
     this.#streams = {
       wire: this.wire,
       clock: target.clock,
       waits: target.waits,
-      reconnect: { ...CLIENT_TIMES.reconnect, ...reconnect },
+      reconnect: withDefaults<ReconnectOptions>(reconnect, CLIENT_TIMES.reconnect),
       maxOwnFruitless: reconnect.maxFruitless ?? Number.POSITIVE_INFINITY,
       maxMessageBytes: target.limits.maxMessageBytes,
       resuming: new Set(),
