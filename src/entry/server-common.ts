@@ -86,6 +86,10 @@ export type {
   ServerCacheOptions,
   ServerInterceptor,
   ServerOptions,
+  ServerSettings,
+  WithoutCluster,
+  WithStateCodec,
+  WithStateKeys,
 } from "../server/options.js";
 export type { RateLimitOptions } from "../server/rate-limit.js";
 export type { Server } from "../server/server.js";

@@ -117,8 +117,26 @@ export interface ServedConnection {
   close(): Promise<void>;
 }
 
-/** Options of a server. */
-export interface ServerOptions {
+/** Options of a server. With a `cluster` it needs `stateKeys` too, or a `stateCodec`. */
+export type ServerOptions = ServerSettings & (WithoutCluster | WithStateCodec | WithStateKeys);
+
+/** Options of a server that shares nothing with other processes. */
+export interface WithoutCluster {
+  readonly cluster?: undefined;
+}
+
+/** Options of a server that other processes may share the codec with. */
+export interface WithStateCodec {
+  readonly stateCodec: StateCodec;
+}
+
+/** Options of a server that other processes may share the keys with. */
+export interface WithStateKeys {
+  readonly stateKeys: readonly SealKey[];
+}
+
+/** Options of a server, with or without a cluster. */
+export interface ServerSettings {
   /** Instructions for the model on how to use this server. */
   readonly instructions?: string | undefined;
   readonly logger?: Logger | undefined;

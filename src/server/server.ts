@@ -182,7 +182,8 @@ export class Server {
 
   /** Shares state with other processes, if the options have no cluster. Called by `serveHttp` before the first request. */
   join(cluster: Cluster, stateKeys: readonly SealKey[]): void {
-    this.core.share({ stateKeys, ...this.core.options, cluster });
+    const { options } = this.core;
+    this.core.share({ ...options, stateKeys: options.stateKeys ?? stateKeys, cluster });
   }
 
   /** Wraps each call that starts from now on. The interceptor that is added first is the outermost. */

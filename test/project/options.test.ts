@@ -102,7 +102,10 @@ const PROTOCOL: ReadonlySet<string> = new Set([
  * objects with free names have no misspelt ones.
  */
 function probesOf(type: string, all: Declarations, seen: readonly string[] = []): readonly Probe[] {
-  const text = type.replace(/^readonly /, "").trim();
+  const text = type
+    .replace(/^readonly /, "")
+    .trim()
+    .replace(/^\((.*)\)$/s, "$1");
   if (isFunction(text)) return [];
   const [first = "", ...others] = split(text, "|");
   if (others.length > 0) return [first, ...others].flatMap((one) => probesOf(one, all, seen));

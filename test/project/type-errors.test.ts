@@ -1,4 +1,4 @@
-import { deepEqual } from "node:assert/strict";
+import { deepEqual, equal } from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -11,6 +11,7 @@ const { execTsc } = await loadScript<{
 
 const PROGRAM = `
 import { connect, createGroup } from "bowline/client";
+import { memoryCluster } from "bowline/cluster";
 import { McpServer } from "bowline/server";
 import * as z from "zod";
 const server = new McpServer({ name: "weather", version: "1.0.0" })
@@ -24,6 +25,10 @@ await client.callTool("forcast", { city: "Oslo" });
 await client.callTool("forecast", { town: "Oslo" });
 await client.getPrompt("reveiw", { code: "x" });
 await group.callTool("weather__forcast", { city: "Oslo" });
+const cluster = memoryCluster();
+new McpServer({ name: "a", version: "1" }, { cluster });
+declare const maybe: typeof cluster | undefined;
+new McpServer({ name: "a", version: "1" }, { cluster: maybe, stateKeys: [] });
 `;
 
 test("a typed client that is called wrongly prints the names that there are, not its own type", async (t) => {
@@ -40,5 +45,11 @@ test("a typed client that is called wrongly prints the names that there are, not
     "Object literal may only specify known properties, and 'town' does not exist in type '{ city: string; }'.",
     `Argument of type '"reveiw"' is not assignable to parameter of type '"greet" | "review"'.`,
     `Argument of type '"weather__forcast"' is not assignable to parameter of type '"weather__forecast" | "weather__history"'.`,
+    "Argument of type '{ cluster: Cluster; }' is not assignable to parameter of type 'ServerOptions | undefined'.",
   ]);
+  const problem = output.trim().split("\n").at(-1)?.trim();
+  equal(
+    problem,
+    "Property 'stateKeys' is missing in type '{ cluster: Cluster; }' but required in type 'WithStateKeys'.",
+  );
 });

@@ -1,7 +1,7 @@
 import type { TestContext } from "node:test";
 import type { Cluster } from "bowline/cluster";
 import { createMemoryState, type MemoryState } from "bowline/testing";
-import type { HttpServerOptions, ServerOptions } from "#src/server/options.js";
+import type { HttpServerOptions, ServerSettings } from "#src/server/options.js";
 import { FakeClock } from "./fake-clock.js";
 import { LegacyClient, LegacyEndpoint, type Sender } from "./legacy-endpoint.js";
 
@@ -19,9 +19,9 @@ export class NodesWorld {
   readonly state: MemoryState = createMemoryState({ clock: this.clock });
   readonly #t: TestContext;
   readonly #http: HttpServerOptions;
-  readonly #options: ServerOptions;
+  readonly #options: Omit<ServerSettings, "stateKeys">;
 
-  constructor(t: TestContext, http: HttpServerOptions = {}, options: ServerOptions = {}) {
+  constructor(t: TestContext, http: HttpServerOptions = {}, options: Omit<ServerSettings, "stateKeys"> = {}) {
     this.#t = t;
     this.#http = http;
     this.#options = options;

@@ -1,6 +1,6 @@
 import type { TestContext } from "node:test";
 import type { Cluster } from "bowline/cluster";
-import { McpServer, RpcError, type ServerOptions } from "bowline/server";
+import { McpServer, RpcError, type ServerSettings, type WithStateKeys } from "bowline/server";
 import { type ArrayExchange, createArrayExchange, createMemoryState, FakeClock } from "bowline/testing";
 import { gate } from "./gate.js";
 import { modernRequest } from "./modern-request.js";
@@ -26,7 +26,11 @@ export class SharedShop {
   fails = false;
   #id = 0;
 
-  constructor(t: TestContext, clusters: readonly Cluster[], options: ServerOptions = {}) {
+  constructor(
+    t: TestContext,
+    clusters: readonly Cluster[],
+    options: Omit<ServerSettings, "cluster" | "stateKeys"> & Partial<WithStateKeys> = {},
+  ) {
     const stateKeys = [{ id: "k", secret: new Uint8Array(32).fill(1) }];
     const onError = (error: unknown) => void this.reported.push((error as { code?: string }).code);
     this.servers = clusters.map((cluster) => {
@@ -72,7 +76,10 @@ export class SharedShop {
 }
 
 /** A shop of two nodes in memory, on a fake clock. */
-export function openShop(t: TestContext, options: ServerOptions = {}) {
+export function openShop(
+  t: TestContext,
+  options: Omit<ServerSettings, "cluster" | "stateKeys"> & Partial<WithStateKeys> = {},
+) {
   const clock = new FakeClock();
   const state = createMemoryState({ clock });
   const nodes = [state.node(), state.node()] as const;

@@ -128,7 +128,8 @@ export class StreamsWorld {
       capabilities: { logging: true },
       limits: { streamPingMs: 100, maxLoggedEventsPerSession: 200 },
       onError: () => {},
-      ...(cluster !== undefined && { cluster: notingNode(cluster, this.rows, ms), stateKeys }),
+      cluster: cluster && notingNode(cluster, this.rows, ms),
+      stateKeys,
     };
     const server = new McpServer({ name: "s", version: "1" }, options);
     server

@@ -21,7 +21,8 @@ const server = new McpServer(
       responseMode: mode === "json" ? "prefer-json" : "auto",
       resumable: mode === "resumable" || cluster !== undefined,
     },
-    ...(cluster !== undefined && { cluster, stateKeys }),
+    cluster,
+    stateKeys,
     ...(mode === "newest" && { versions: ["2026-07-28"] }),
   },
 )

@@ -56,7 +56,7 @@ for (const era of ["modern", "legacy"] as const) {
 
 proves("cluster:start:keys", {}, "a server of a cluster needs common keys", () => {
   const cluster = createMemoryState().node();
-  throws(() => new McpServer({ name: "s", version: "1" }, { cluster }), {
+  throws(() => new McpServer({ name: "s", version: "1" }, { cluster } as object), {
     name: "DefinitionError",
     message: /McpServer cluster: set stateKeys/,
   });

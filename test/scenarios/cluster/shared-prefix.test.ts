@@ -3,7 +3,7 @@ import type { TestContext } from "node:test";
 import { type IssuerStore, memoryIssuerStore } from "bowline/auth/issuer";
 import { connect } from "bowline/client";
 import { authStore, issuerStore } from "bowline/cluster";
-import { McpServer, type ServerOptions } from "bowline/server";
+import { McpServer, type ServerOptions, type ServerSettings } from "bowline/server";
 import { defineState } from "bowline/state";
 import { tasks } from "bowline/tasks/server";
 import { createMemoryState } from "bowline/testing";
@@ -87,7 +87,7 @@ async function issuersApart(t: TestContext, store: IssuerStore): Promise<void> {
   equal((await one.token(refresh)).status, 200, "the use at the other issuer has not ended the grant");
 }
 
-const gated = (options: ServerOptions): ServerOptions => ({
+const gated = (options: ServerSettings): ServerOptions => ({
   ...options,
   stateKeys,
   http: { gate: (async () => ({ principal: "ann" })) as never },
@@ -111,7 +111,7 @@ proves(
   async (t) => {
     const state = createMemoryState();
     const counter = defineState<number>("count");
-    const open = (name: string, options: ServerOptions = {}) =>
+    const open = (name: string, options: ServerSettings = {}) =>
       connectTo(
         t,
         new McpServer({ name, version: "1" }, gated({ ...options, cluster: state.node() })).tool(

@@ -1,4 +1,4 @@
-import { McpServer as OneServer, type ServerOptions } from "bowline/server";
+import { McpServer as OneServer, type ServerOptions, type WithStateKeys } from "bowline/server";
 import type { Implementation } from "#src/protocol/types/index.js";
 import type { ServerCore } from "#src/server/runtime.js";
 import { createRoutes } from "#src/server/serve-call.js";
@@ -34,8 +34,8 @@ export class McpServer extends OneServer {
   constructor(info: Implementation, options: ServerOptions = {}) {
     const engine = connectNodes();
     const [one, other] = engine.nodes;
-    const keys = options.stateCodec === undefined && { stateKeys: [newKey()] };
-    const all = { ...keys, ...options };
+    const stateKeys = options.stateKeys ?? (options.stateCodec === undefined ? [newKey()] : undefined);
+    const all = { ...options, stateKeys } as WithStateKeys;
     super(info, { ...all, cluster: one });
     this.second = new SecondNode(info, { ...all, cluster: other });
     this.second.share(this.core);

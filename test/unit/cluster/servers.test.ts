@@ -2,13 +2,13 @@ import { deepEqual, equal, throws } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { connect } from "bowline/client";
 import type { Cluster } from "bowline/cluster";
-import { McpServer, type ServerOptions } from "bowline/server";
+import { McpServer, type ServerSettings } from "bowline/server";
 import { createMemoryState } from "bowline/testing";
 import { FakeClock } from "../../support/fake-clock.js";
 
 const stateKeys = [{ id: "k", secret: new Uint8Array(32) }];
 
-function serve(t: TestContext, cluster: Cluster, options: ServerOptions = {}): McpServer {
+function serve(t: TestContext, cluster: Cluster, options: Omit<ServerSettings, "stateKeys"> = {}): McpServer {
   const server = new McpServer({ name: "s", version: "1" }, { cluster, stateKeys, ...options });
   server.tool("a", {}, () => "a").resource("x:y", { name: "x" }, () => "x");
   t.after(() => server.close());
@@ -52,7 +52,7 @@ for (const era of ["modern", "legacy"] as const) {
 
 test("a server of a cluster needs keys for its states", () => {
   const cluster = createMemoryState().node();
-  throws(() => new McpServer({ name: "s", version: "1" }, { cluster }), /McpServer cluster: set stateKeys/);
+  throws(() => new McpServer({ name: "s", version: "1" }, { cluster } as object), /McpServer cluster: set stateKeys/);
   const stateCodec = { encode: (text: string) => text, decode: (text: string) => text };
   new McpServer({ name: "s", version: "1" }, { cluster, stateCodec });
 });
