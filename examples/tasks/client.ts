@@ -1,5 +1,5 @@
 import { connect } from "bowline/client";
-import { TasksClient, tasks } from "bowline/tasks/client";
+import { TasksClient, tasksClient } from "bowline/tasks/client";
 
 /**
  * Client that runs a task and follows it to its end, even if the server is killed and started again meanwhile. With an id
@@ -8,7 +8,7 @@ import { TasksClient, tasks } from "bowline/tasks/client";
 const [url = "http://127.0.0.1:3000/mcp", id] = process.argv.slice(2);
 
 const client = await connect(url, {
-  extensions: tasks({ limits: { maxFailedPolls: 120 } }), // requests that may fail in a row, while the server is away
+  extensions: [tasksClient({ limits: { maxFailedPolls: 120 } })], // requests that may fail in a row, while the server is away
   onElicit: ({ message }) => {
     console.log(`${message} yes`);
     return { action: "accept", content: {} };

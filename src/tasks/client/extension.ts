@@ -3,7 +3,7 @@ import type { ExtensionClient, InterceptingExtension } from "../../client/extens
 import type { ClientCall, ClientExtension, ClientInterceptor, ToolCallOptions } from "../../client/options.js";
 import { Pages } from "../../client/pages.js";
 import type { ClientResult } from "../../era/client-era.js";
-import { afterFirstAnswer, ConnectionError, RpcError } from "../../protocol/errors.js";
+import { afterFirstAnswer, ConnectionError, RpcError, TimeoutError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
@@ -129,8 +129,10 @@ class TaskCalls {
     } catch (error) {
       const isAborted = life === undefined || life.aborted;
       const isKnown = first !== undefined || run.isKnown;
-      if (isKnown && (isAborted ? !leavesTask(error) : run.hasGivenUp)) void run.abandon();
-      throw error;
+      const isAbandoned = isKnown && (isAborted ? !leavesTask(error) : run.hasGivenUp);
+      if (isAbandoned) void run.abandon();
+      const isTooLate = isAborted && error instanceof TimeoutError && deadlineMs !== undefined;
+      throw isTooLate ? tooLate(`${call.method}: the task ${id}`, deadlineMs, isAbandoned) : error;
     } finally {
       this.#taken.close(id);
     }
@@ -206,6 +208,12 @@ function supportOf({ execution }: Tool): unknown {
 export function offersTasks({ tasks }: ServerCapabilities): boolean {
   const { requests } = (tasks ?? {}) as { readonly requests?: { readonly tools?: { readonly call?: unknown } } };
   return isObject(requests?.tools?.call);
+}
+
+/** Creates the error for the option of the call, of which the part before the task was taken off. */
+function tooLate(task: string, deadlineMs: number, isAbandoned: boolean): TimeoutError {
+  const message = `${task} was not finished within ${deadlineMs} ms (deadlineMs)`;
+  return new TimeoutError("deadline", deadlineMs, isAbandoned ? `${message}, and is cancelled` : message);
 }
 
 /** True if this end of a call does not cancel its task: the connection ended, or the caller left or cancelled the task. */

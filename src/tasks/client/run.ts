@@ -170,7 +170,7 @@ export class TaskRun {
       this.#hold(Math.min(options.minPollIntervalMs, maxPollIntervalMs), this.#intervalMs());
     } catch (error) {
       if (this.#over.aborted) return;
-      if (!isTransient(error)) return this.#fail(error);
+      if (!isTransient(error)) return this.#fail(this.#isForgotten(error) ? expired(this.#task as Task) : error);
       if (++this.#failures > maxFailedPolls) return this.#fail(unreachable(wire.id, maxFailedPolls, error));
       this.#hold(retryMs(this.#intervalMs(), this.#failures, error, maxPollIntervalMs));
     }
@@ -241,7 +241,8 @@ export class TaskRun {
     const { status } = this.#task as Task;
     const isAnswer = error instanceof RpcError && error.status === undefined && !isProcessGone(error);
     const isOutcome = status === "failed" && isAnswer;
-    if (isOutcome || !isTransient(error)) return this.#fail(error);
+    if (isOutcome || !isTransient(error))
+      return this.#fail(this.#isForgotten(error) ? expired(this.#task as Task) : error);
     if (isTerminal(status) || waitedMs < this.#intervalMs()) this.#failedResults++;
     else this.#failedResults = 0;
     if (this.#failedResults > maxFailedPolls) return this.#fail(unreachable(wire.id, maxFailedPolls, error));
@@ -257,6 +258,12 @@ export class TaskRun {
   /** Ends the run if the lifetime of the task is over. */
   #expire(): void {
     if (this.#context.client.clock.now() >= this.#diesAt()) this.#fail(expired(this.#task as Task));
+  }
+
+  /** True if the server does not know the task any more, since its lifetime is over. */
+  #isForgotten(error: unknown): boolean {
+    const isUnknown = error instanceof RpcError && error.rpcCode === INVALID_PARAMS;
+    return isUnknown && this.#context.client.clock.now() >= this.#diesAt();
   }
 
   /** Repeats a request after failures that may pass. */

@@ -293,7 +293,9 @@ function isDue(record: TaskRecord): boolean {
 function lossProblem({ losses }: TaskRecord, { restartable, attempts }: TaskMode): string | undefined {
   const gone = "The process that ran this task is gone";
   if (!restartable) return `${gone}. The tool is not restartable, so it is not run again; it may have had effects`;
-  return losses + 1 >= attempts ? `${gone}, for the ${losses + 1}. time. It is not run again` : undefined;
+  return losses + 1 >= attempts
+    ? `${gone}, and so are those of all earlier attempts. The tool allows ${attempts} (task.attempts), so it is not run again`
+    : undefined;
 }
 
 /** Name of the lease of a task that runs without a job. */

@@ -1,5 +1,5 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { connect, RpcError, TimeoutError } from "bowline/client";
+import { connect, RpcError, type TimeoutError } from "bowline/client";
 import { TaskError, tasksClient } from "bowline/tasks/client";
 import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
@@ -187,6 +187,23 @@ verifies("tasks-ext:client:ttl-backstop", "uses the latest lifetime", modernWire
   equal(client.wire.requests("tasks/get").length, 4);
 });
 
+verifies("tasks-ext:client:ttl-backstop", "a server that forgets it at the end", modernWires, async ({ connect }) => {
+  const bench = new TaskBench();
+  const script = new TaskScript().task("t", state("t", "working"));
+  script.created[0] = state("t", "working", { ttlMs: 1000 });
+  const client = await connect(script.server(), bench.options());
+  const called = client.callTool("work");
+  const refused = rejects(called, {
+    code: "task_expired",
+    message: "The task t has not ended within its lifetime of 1000 ms",
+  });
+  await bench.waiting(1000);
+  script.states.delete("t");
+  bench.clock.advance(1000);
+  await refused;
+  deepEqual(script.cancels, []);
+});
+
 verifies("tasks-ext:client:ttl-backstop", "never expires without a lifetime", modernWires, async ({ connect }) => {
   const bench = new TaskBench();
   const script = new TaskScript().task("t", state("t", "working"), state("t", "working"), completed("t", "late"));
@@ -215,7 +232,12 @@ verifies("tasks-ext:client:timeouts", "a total limit ends and cancels the task",
   const script = new TaskScript().task("t", state("t", "working"));
   const client = await connect(script.server(), bench.options());
   const called = client.callTool("work", {}, { deadlineMs: 1500 });
-  const refused = rejects(called, (error: TimeoutError) => error instanceof TimeoutError && error.kind === "deadline");
+  const refused = rejects(called, {
+    name: "TimeoutError",
+    kind: "deadline",
+    afterMs: 1500,
+    message: "tools/call: the task t was not finished within 1500 ms (deadlineMs), and is cancelled",
+  });
   await bench.pass(1111);
   await bench.waiting(1111, 2);
   bench.clock.advance(1500 - 1111);
@@ -287,7 +309,7 @@ proves(
       answerAll(() => {}),
     );
     const client = await connectTo({ era: "modern", ...bench.options({ pollIntervalMs: 10_000 }) });
-    const refused = rejects(client.callTool("work", {}, { deadlineMs: 3000 }), TimeoutError);
+    const refused = rejects(client.callTool("work", {}, { deadlineMs: 3000 }), { kind: "deadline", afterMs: 3000 });
     const creating = await script.next("tools/call");
     bench.clock.advance(2000);
     creating.result({ resultType: "task", ...state("t", "working") });
