@@ -1,8 +1,10 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { type Context, inputRequired, McpServer } from "bowline/server";
 import { tasks } from "bowline/tasks/server";
+import { FakeClock } from "bowline/testing";
 import * as z from "zod";
 import { eachWire, modernWires } from "../../support/each-wire.js";
+import { gate } from "../../support/gate.js";
 import { accept, taskClient } from "../../support/task-client.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -54,6 +56,28 @@ for (const [title, handler] of Object.entries(AGAIN_BY)) {
     deepEqual([result?.isError, result?.content?.[0]?.text, ran], [true, AGAIN, ["a"]]);
   });
 }
+
+verifies("mrtr:handler:step-names", "used again after the call has become a task", modernWires, async (world, t) => {
+  const clock = new FakeClock();
+  const [begun, open] = [gate(), gate()];
+  const ran: string[] = [];
+  const server = new McpServer(me, { clock, onError: () => {} })
+    .tool("t", { task: { promoteAfterMs: 100 } }, async (_, ctx) => {
+      await ctx.step("page", () => ran.push("a"));
+      begun.open();
+      await open.opened;
+      return ctx.step("page", () => ran.push("b"));
+    })
+    .extend(tasks());
+  const client = await taskClient(world, server, t);
+  const call = client.call("t");
+  await begun.opened;
+  clock.advance(100);
+  const taskId = String((await call).result?.taskId);
+  open.open();
+  const { result } = await client.until(taskId, "completed");
+  deepEqual([result?.isError, result?.content?.[0]?.text, ran], [true, AGAIN, ["a"]]);
+});
 
 verifies("mrtr:handler:step-names", "run again is no second use", eachWire, async ({ connect }) => {
   let ran = 0;
