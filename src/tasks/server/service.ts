@@ -203,17 +203,17 @@ export class TaskService {
     begun: Pick<TaskRecord, "journal" | "idempotencyKey">,
   ): Promise<PromotedTask | undefined> {
     const { host, limits } = this.#options;
-    // A server that closes waits for the call, as for any other.
+    const record = await toRecord(call, tool, mode, { createdAt: timeOfDay(host.clock), runtime: host });
+    // A server that closes waits for the call, as for any other. No place is held for a caller that has no slot.
     if (host.draining || this.#running.promoted >= limits.maxRunning) return undefined;
-    const ends = [this.#running.promote()];
+    if (!this.#slots.enterNow(record)) return undefined;
+    const end = this.#running.promote();
     const leave = () => {
-      for (const end of ends) end();
+      end();
+      this.#slots.leave(record);
     };
     let task: Omit<PromotedTask, "leave"> | undefined;
     try {
-      const record = await toRecord(call, tool, mode, { createdAt: timeOfDay(host.clock), runtime: host });
-      if (!this.#slots.enterNow(record)) return undefined;
-      ends.push(() => this.#slots.leave(record));
       task = await this.#keepPromoted({ ...record, ...begun, stage: "running", promoted: true, fence: 1 });
     } finally {
       if (task === undefined) leave();

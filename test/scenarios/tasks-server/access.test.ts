@@ -377,6 +377,33 @@ verifies(
   },
 );
 
+verifies(
+  ["tasks-ext:limits:concurrent", "tasks-ext:create:promote-after"],
+  "calls that become tasks at once leave the places of others free",
+  guardedModern,
+  async (world) => {
+    for (const subject of ["ada", "bob"]) world.tokens.set(subject, { subject });
+    const clock = new FakeClock();
+    const open = gate();
+    let running = 0;
+    const define = (server: Server<ToolTypes>) =>
+      void server
+        .tool("t", { task: { promoteAfterMs: 100 } }, async () => {
+          running++;
+          await open.opened;
+          return "x";
+        })
+        .extend(tasks({ limits: { maxRunning: 4, maxRunningPerPrincipal: 2 } }));
+    const guarded = await world.guard({ define, server: { clock } });
+    const calls = ["ada", "ada", "ada", "ada", "bob"].map((name) => as(guarded, name).call("t"));
+    await until("all run", () => running === 5);
+    clock.advance(100);
+    equal((await calls[4])?.result?.resultType, "task", "two places are left");
+    open.open();
+    for (const { error } of await Promise.all(calls)) equal(error, undefined);
+  },
+);
+
 verifies("tasks-ext:limits:concurrent", "limits.maxRunning holds further tasks back", modernWires, async (world, t) => {
   const open = gate();
   let most = 0;
