@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { at } from "../../scripts/lib/project.mjs";
 import { toJson } from "./json.mjs";
 import { toMarkdown } from "./markdown.mjs";
+import { toOverviewTable } from "./overview.mjs";
 import { toOverviewSvg, toSvg } from "./svg.mjs";
 
 const begin = "<!-- bench: begin -->";
@@ -20,6 +21,8 @@ export function fillIn(page, text) {
 export function writeDocs(document) {
   const page = at("docs/performance.md");
   writeFileSync(page, fillIn(readFileSync(page, "utf8"), `${chart}\n\n${toMarkdown(document)}`));
+  const readme = at("README.md");
+  writeFileSync(readme, fillIn(readFileSync(readme, "utf8"), toOverviewTable(document)));
   writeFileSync(at("docs/performance.svg"), toSvg(document));
   writeFileSync(at("docs/overview.svg"), toOverviewSvg(document));
   writeFileSync(at("docs/performance.json"), `${toJson(document)}\n`);

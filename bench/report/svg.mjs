@@ -1,3 +1,5 @@
+import { overview } from "./overview.mjs";
+
 /**
  * Chart with a bar per peer for each wire: its calls per second as a share of the floor, which is the line at 1. Its
  * colours follow the reader's colour scheme.
@@ -10,13 +12,6 @@ const bar = 16;
 const gap = 6;
 const titleHeight = 34;
 const top = 58;
-
-/** Wires of the overview in the README, with names for newcomers. */
-const overview = {
-  "http modern": "Streamable HTTP, 2026-07-28",
-  "http legacy sse": "Streamable HTTP, 2025-11-25",
-  "stdio modern": "stdio, 2026-07-28",
-};
 
 /** Returns the chart of the wires in the overview. */
 export function toOverviewSvg({ calls = {}, run }) {

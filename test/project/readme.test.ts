@@ -1,8 +1,13 @@
-import { ok } from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
+import { loadScript } from "./load-script.js";
 
-const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
+const root = (path: string) => new URL(`../../../${path}`, import.meta.url);
+const read = (path: string) => readFileSync(root(path), "utf8");
+const readme = read("README.md");
+const manifest = JSON.parse(read("package.json"));
+
 const blocksOf = (text: string, language: string): readonly string[] =>
   [...text.matchAll(/^```(\w+)\n((?:.*\n)*?)^```$/gm)].flatMap(([, name, code]) =>
     name === language ? [code ?? ""] : [],
@@ -12,4 +17,53 @@ test("the first 60 lines of the README have a block of the two commands of a clo
   const [start] = readme.split(/(?<=^(?:.*\n){60})/);
   const commands = ["npm install && npm run demo", "npm install && npm test"];
   ok(blocksOf(start ?? "", "sh").some((block) => commands.every((command) => block.includes(command))));
+});
+
+test("the README begins with a server of about ten lines", () => {
+  const [server = ""] = blocksOf(readme, "ts");
+  ok(server.startsWith("// server.ts\n"));
+  ok(server.split("\n").filter((line) => line !== "" && !line.startsWith("//")).length <= 10);
+});
+
+test("the README lists each entry of the package, and each peer dependency beside one", () => {
+  const [table = ""] = readme.split("\n## Entries\n")[1]?.split("\n## ") ?? [];
+  const rows = table.split("\n").filter((line) => line.startsWith("| `"));
+  const quoted = (column: number) =>
+    rows.flatMap((row) => [...(row.split("|")[column] ?? "").matchAll(/`([^`]+)`/g)].map(([, name]) => name));
+  const entries = Object.keys(manifest.exports).filter((path) => path !== "./package.json");
+  deepEqual(quoted(1).sort(), entries.map((path) => `bowline${path.slice(1)}`).sort());
+  deepEqual(quoted(3).sort(), Object.keys(manifest.peerDependencies).sort());
+});
+
+test("versions and counts in the README are those of the project", async () => {
+  const { readCatalogue } = await loadScript<{ readCatalogue(): ReadonlyMap<string, unknown> }>(
+    "scripts/lib/catalogue.mjs",
+  );
+  const count = Number(/more than ([\d,]+) requirements/.exec(readme)?.[1]?.replace(",", ""));
+  const { size } = readCatalogue();
+  ok(count < size && size <= count + 200, `the catalogue has ${size} requirements`);
+  ok(readme.includes(`version ${manifest.version}.`));
+  ok(readme.includes(`/build/bowline-${manifest.version}.tgz `));
+});
+
+test("the table of peers has the peers and the figures of the chart above it", async () => {
+  const { toOverviewTable } = await loadScript<{ toOverviewTable(results: object): string }>(
+    "bench/report/overview.mjs",
+  );
+  const [, table] = readme.split(/<!-- bench: (?:begin|end) -->/);
+  equal(table?.trim(), toOverviewTable(JSON.parse(read("docs/performance.json"))).trim());
+  const chart = [...read("docs/overview.svg").matchAll(/class="name[^"]*"[^>]*>([\w-]+)</g)].map(([, peer]) => peer);
+  const peers = [...(table ?? "").matchAll(/^\| ([\w-]+) \(/gm)].map(([, peer]) => peer);
+  deepEqual([...new Set(chart)].sort(), peers.sort());
+});
+
+test("the page of examples names each example, and only programs that exist", () => {
+  const page = read("examples/README.md");
+  const links = [...page.matchAll(/\]\(([^)]+)\)/g)].map(([, link]) => link ?? "");
+  for (const link of links) ok(existsSync(root(`examples/${link}`)), link);
+  const files = readdirSync(root("examples")).filter((name) => name.endsWith(".ts"));
+  deepEqual(
+    files.filter((name) => !links.includes(name)),
+    [],
+  );
 });

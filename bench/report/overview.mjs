@@ -1,0 +1,38 @@
+import { table } from "./markdown.mjs";
+
+/** Wires of the overview in the README, with names for newcomers. */
+export const overview = {
+  "http modern": "Streamable HTTP, 2026-07-28",
+  "http legacy sse": "Streamable HTTP, 2025-11-25",
+  "stdio modern": "stdio, 2026-07-28",
+};
+
+/** Packages of the peers. */
+const packages = {
+  bowline: "bowline",
+  "official-v2": "@modelcontextprotocol/server",
+  "official-v1": "@modelcontextprotocol/sdk",
+  fastmcp: "fastmcp",
+  tmcp: "tmcp",
+  "mcp-lite": "mcp-lite",
+};
+
+/** Returns the overview as a table with a row per peer. It has the peers and the figures of the chart. */
+export function toOverviewTable({ calls = {}, size = {}, run }) {
+  const wires = Object.keys(overview).filter((wire) => calls[wire] !== undefined);
+  const isShown = (peer) => wires.some((wire) => figureOf(calls, wire, peer) !== undefined);
+  const rows = Object.keys(packages)
+    .filter(isShown)
+    .map((peer) => [
+      `${peer} (\`${packages[peer]}\` ${run.versions[packages[peer]]})`,
+      ...wires.map((wire) => figureOf(calls, wire, peer) ?? ""),
+      String(size.installed?.server[peer]?.packages ?? ""),
+    ]);
+  const head = ["calls per second", ...wires.map((wire) => overview[wire]), "packages of a server"];
+  return `${table(head, rows)}\n\n${run.date}, Node ${run.node}, ${run.processor}, 16 calls at a time. An empty field was not measured.\n`;
+}
+
+function figureOf(calls, wire, peer) {
+  const figure = calls[wire][peer]?.["echo@16"]?.perSecond.median;
+  return figure === undefined ? undefined : Math.round(figure).toLocaleString("en-US");
+}
