@@ -352,6 +352,8 @@ const ROWS: readonly Row[] = [
     how: "lost between two rounds",
     on: ({ era }) => era === "modern",
     client: (place) => ({
+      // By default the client sends the answers again for up to three minutes.
+      limits: { maxResends: 1 },
       onElicit: () => {
         place.line.cut();
         return { action: "accept", content: {} };
