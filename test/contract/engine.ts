@@ -6,7 +6,7 @@ import { worker } from "./queue.js";
 import { type Case, casesOf, collect, failureOf, LIFE_MS, type Open, PAST_LIFE_MS, until } from "./world.js";
 
 /** Maximum time in which an operation fails while the engine is away. */
-const FAST_MS = 3_000;
+const FAST_MS = 10_000;
 
 /** Repeats an operation that may be repeated until it succeeds. */
 async function insist<T>(run: () => T | Promise<T>, what: string): Promise<T> {

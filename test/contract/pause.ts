@@ -21,7 +21,7 @@ export interface PauseWorld {
 /** Registers the test of a process that is stopped for longer than its lease lives, and continued. */
 export function pauseContract(name: string, open: (t: TestContext) => Promise<PauseWorld>): void {
   const title = `${name}: a process that is stopped for longer than its lease loses what others took, and works on`;
-  test(title, { timeout: 60_000 }, async (t) => {
+  test(title, { timeout: 240_000 }, async (t) => {
     const { node, args } = await open(t);
     const { child, reports, reported } = start(t, args);
     await reported("ready");

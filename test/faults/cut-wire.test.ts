@@ -96,7 +96,7 @@ async function measure(era: Era): Promise<{ readonly request: number; readonly r
   return sizes;
 }
 
-describe("a wire that is cut", { timeout: 60_000 }, () => {
+describe("a wire that is cut", { timeout: 240_000 }, () => {
   for (const era of ["modern", "legacy"] as const) {
     test(`${era}: at every byte of a request, the call ends once, and is told that it may have been received`, async (t) => {
       watchRejections(t);

@@ -36,7 +36,7 @@ async function wire(era: Era, faults: FaultOptions, clock?: FakeClock): Promise<
 const texts = async (calls: readonly Promise<{ readonly text: string }>[]) =>
   (await Promise.all(calls)).map(({ text }) => text);
 
-describe("a wire on which things go wrong", { timeout: 60_000 }, () => {
+describe("a wire on which things go wrong", { timeout: 240_000 }, () => {
   for (const era of ["modern", "legacy"] as const) {
     test(`${era}: answers that come twice settle their calls once and are no news`, async () => {
       const faults = { receive: { fate: (frame: string) => (isAnswer(frame) ? "duplicate" : "pass") } } as const;

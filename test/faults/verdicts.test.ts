@@ -377,7 +377,7 @@ function check({ comes, runs }: Omit<Row, "how" | "end">, verdict: Verdict, jour
   if (delivery === "answer_lost") equal(begun, 1, `said to have been taken: ${message}`);
 }
 
-describe("the verdict on a call agrees with what its handler did", { timeout: 120_000 }, () => {
+describe("the verdict on a call agrees with what its handler did", { timeout: 240_000 }, () => {
   const places = TRANSPORTS.flatMap((transport) =>
     (["modern", "legacy"] as const).map((era) => [era, transport] as const),
   ).filter(([era, transport]) => era === "legacy" || transport !== "sse");
@@ -395,7 +395,7 @@ describe("the verdict on a call agrees with what its handler did", { timeout: 12
   }
 });
 
-describe("the verdict on a call whose server is killed", { timeout: 60_000 }, () => {
+describe("the verdict on a call whose server is killed", { timeout: 240_000 }, () => {
   for (const era of ["modern", "legacy"] as const) {
     test(`stdio [${era}]`, async (t) => {
       const journal = new Journal(t);

@@ -27,7 +27,7 @@ export function playTests(engines: readonly string[]): void {
       deepEqual(readdirSync(folder), []);
     });
 
-    test(`${engine}: the children of the example end with it, also by SIGKILL`, { timeout: 60_000 }, async (t) => {
+    test(`${engine}: the children of the example end with it, also by SIGKILL`, { timeout: 240_000 }, async (t) => {
       const { child, folder, output } = start(t, process.execPath, [program, engine]);
       const isOk = (digit: number) => output().includes(`node-${digit} is ok`);
       await until(() => [1, 2, 3].every(isOk) || child.exitCode !== null, "the nodes are ok");
@@ -44,7 +44,7 @@ export function playTests(engines: readonly string[]): void {
   const [engine = ""] = engines;
 
   test(`${engine}: keys kill a node and quit, and a summary is left in the terminal`, {
-    timeout: 60_000,
+    timeout: 240_000,
   }, async (t) => {
     const { child, folder, output, code } = startInTerminal(t, engine);
     await until(() => output().includes("node-3 is ok") || child.exitCode !== null, "the nodes are ok");
@@ -58,7 +58,7 @@ export function playTests(engines: readonly string[]): void {
     deepEqual(playFolders(folder), []);
   });
 
-  test(`${engine}: the example ends at once by Ctrl-C while it starts`, { timeout: 60_000 }, async (t) => {
+  test(`${engine}: the example ends at once by Ctrl-C while it starts`, { timeout: 240_000 }, async (t) => {
     const { child, folder, output, code } = startInTerminal(t, engine);
     await until(() => playFolders(folder).length > 0, "it has begun");
     child.stdin?.write("\u0003");
@@ -69,7 +69,7 @@ export function playTests(engines: readonly string[]): void {
     deepEqual(playFolders(folder), []);
   });
 
-  test(`${engine}: the example ends without a crash if its terminal is closed`, { timeout: 60_000 }, async (t) => {
+  test(`${engine}: the example ends without a crash if its terminal is closed`, { timeout: 240_000 }, async (t) => {
     const { child, folder, output, code } = startInTerminal(t, engine);
     await until(() => output().includes("node-3 is ok") || child.exitCode !== null, "the nodes are ok");
     child.kill("SIGKILL");

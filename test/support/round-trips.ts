@@ -23,7 +23,7 @@ const isAlike = (one: number, other: number) => one === other || (one > 0 && oth
 
 /** Registers the test that compares the round trips of each operation with a column of docs/cluster.md. */
 export function roundTripTests(engine: string, column: string, open: () => Promise<RunningEngine>): void {
-  test(`${engine}: each operation sends the commands that the page states`, { timeout: 120_000 }, async (t) => {
+  test(`${engine}: each operation sends the commands that the page states`, { timeout: 240_000 }, async (t) => {
     const { url, end } = await open();
     t.after(end);
     const stated = statedIn(column);

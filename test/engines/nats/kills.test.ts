@@ -63,7 +63,7 @@ async function attempt(run: () => unknown): Promise<string | undefined> {
 }
 
 test("a counter by compare-and-set counts each increment while the engine is killed", {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async (t) => {
   let sure = 0;
   let unsure = 0;
@@ -92,7 +92,7 @@ test("a counter by compare-and-set counts each increment while the engine is kil
 });
 
 test("a stream has each entry once and in order while the engine is killed and another stream is written", {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async (t) => {
   let seq = 0;
   const { nodes, isOver } = await open(t, () => seq);
@@ -126,7 +126,7 @@ test("a stream has each entry once and in order while the engine is killed and a
 });
 
 test("each job is done while the engine is killed, and no two workers have it at once", {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async (t) => {
   const working = new Set<string>();
   const done = new Set<string>();

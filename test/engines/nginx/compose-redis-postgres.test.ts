@@ -68,7 +68,7 @@ async function openNodes(t: TestContext, url: string) {
 
 for (const [name, open] of Object.entries(engines))
   for (const era of ["legacy", "modern"] as const)
-    test(`${name}, ${era}: each node of the example serves the client`, { timeout: 60_000 }, async (t) => {
+    test(`${name}, ${era}: each node of the example serves the client`, { timeout: 240_000 }, async (t) => {
       const nodes = await openNodes(t, await open(t));
       const url = await openNginx(
         t,

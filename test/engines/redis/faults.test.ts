@@ -58,7 +58,7 @@ for (const library of ["redis", "ioredis"] as const) {
       failsWith("unknown_outcome", () => node.records.put("k", "v")),
       failsWith("unavailable", () => node.records.get("k")),
     ]);
-    ok(performance.now() - start < 2_000);
+    ok(performance.now() - start < 10_000);
     equal(node.available, false);
     await failsWith("unavailable", () => node.records.put("k", "v"));
     server.thaw();

@@ -66,7 +66,7 @@ async function attempt(run: () => unknown): Promise<string | undefined> {
 
 for (const library of ["redis", "ioredis"] as const) {
   test(`${library}: a counter by compare-and-set counts each increment while the engine is killed`, {
-    timeout: 120_000,
+    timeout: 240_000,
   }, async (t) => {
     let sure = 0;
     let unsure = 0;
@@ -95,7 +95,7 @@ for (const library of ["redis", "ioredis"] as const) {
   });
 
   test(`${library}: a stream has each entry once and in order while the engine is killed`, {
-    timeout: 120_000,
+    timeout: 240_000,
   }, async (t) => {
     let seq = 0;
     const { nodes, isOver } = await open(t, library, () => seq);
@@ -118,7 +118,7 @@ for (const library of ["redis", "ioredis"] as const) {
   });
 
   test(`${library}: each job is done while the engine is killed, and no two workers have it at once`, {
-    timeout: 120_000,
+    timeout: 240_000,
   }, async (t) => {
     const working = new Set<string>();
     const done = new Set<string>();

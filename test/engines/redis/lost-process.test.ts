@@ -41,7 +41,7 @@ async function start(t: TestContext, count: number) {
 }
 
 test("a process that is killed during tasks/result does not end the task, and its question comes again", {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async (t) => {
   const { url, fetch, kill, methods } = await start(t, 2);
   const asked = gate();

@@ -49,7 +49,7 @@ async function open(t: TestContext, world: SqliteWorld): Promise<Cluster> {
   return node;
 }
 
-test("three processes write at once, and nothing is lost or doubled", { timeout: 60_000 }, async (t) => {
+test("three processes write at once, and nothing is lost or doubled", { timeout: 240_000 }, async (t) => {
   const world = new SqliteWorld(t);
   const writers = await Promise.all(["a", "b", "c"].map((name) => start(t, world.path, name)));
   const node = await open(t, world);
@@ -71,7 +71,7 @@ test("three processes write at once, and nothing is lost or doubled", { timeout:
   );
 });
 
-test("kill -9 of a writing process loses nothing that was acknowledged to it", { timeout: 60_000 }, async (t) => {
+test("kill -9 of a writing process loses nothing that was acknowledged to it", { timeout: 240_000 }, async (t) => {
   const world = new SqliteWorld(t);
   const steady = await start(t, world.path, "steady");
   const victims: Writing[] = [];
@@ -95,7 +95,7 @@ test("kill -9 of a writing process loses nothing that was acknowledged to it", {
   ok(value >= sure && value <= sure + KILLS, `${value} of ${sure} increments`);
 });
 
-test("the lease of a killed process is free after its life", { timeout: 60_000 }, async (t) => {
+test("the lease of a killed process is free after its life", { timeout: 240_000 }, async (t) => {
   const world = new SqliteWorld(t);
   const node = await open(t, world);
   const writer = await start(t, world.path, "a");
@@ -104,7 +104,7 @@ test("the lease of a killed process is free after its life", { timeout: 60_000 }
   await until(async () => (await node.leases.acquire("lease of a", 1_000)) !== undefined, "the lease is free");
 });
 
-test("the file is usable after all processes were killed", { timeout: 60_000 }, async (t) => {
+test("the file is usable after all processes were killed", { timeout: 240_000 }, async (t) => {
   const world = new SqliteWorld(t);
   const writers = await Promise.all(["a", "b"].map((name) => start(t, world.path, name)));
   await until(() => writers.every(({ acks }) => acks.counted >= 20), "the processes write");

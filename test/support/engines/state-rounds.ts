@@ -4,7 +4,7 @@ import { SharedShop } from "../shared-shop.js";
 
 const BOUGHT = "bought in run 1";
 /** Maximum time in which a state is refused while the engine is away. */
-const FAST_MS = 3_000;
+const FAST_MS = 10_000;
 const LEASE_MS = 2_000;
 
 async function open({ t, node }: Stage) {

@@ -4,6 +4,7 @@ import { createChannelPair } from "bowline/testing";
 import { AbortSwitch } from "#src/call/abort-switch.js";
 import { ServedCalls } from "#src/call/served-calls.js";
 import { SmallMap } from "#src/protocol/jsonrpc/small-map.js";
+import { cpuTime } from "../../support/cpu-time.js";
 import { LegacyEndpoint, messages, settle, status, until } from "../../support/legacy-endpoint.js";
 
 const VERSION = "2025-03-26";
@@ -47,11 +48,11 @@ test("a long batch whose limit is lifted takes time in proportion to its length"
   const none = Number.POSITIVE_INFINITY;
   const { endpoint, ran } = createCounting({ maxBatchItems: none, maxCalls: none, maxCallsPerSession: none });
   const client = await endpoint.open(VERSION);
-  const began = performance.now();
+  const tookMs = cpuTime();
   const served = await status(client.post(pings(20_000)), 200);
   equal(messages(served).length, 20_000);
   equal(ran(), 20_000);
-  ok(performance.now() - began < 5_000, "a look at all before each would take longer");
+  ok(tookMs() < 5_000, "a look at all before each would take longer");
 });
 
 test("an id that a batch has twice is refused", async () => {

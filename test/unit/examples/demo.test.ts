@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 
 test("the demonstration shows both clients the same, uses no colours in a pipe, and ends", async () => {
   const program = fileURLToPath(new URL("../../../../examples/dist/demo.js", import.meta.url));
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [program], { timeout: 60_000 });
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [program], { timeout: 240_000 });
   const [, ...visits] = stdout.split("\nA client of ");
   equal(visits.length, 2);
   for (const visit of visits) {

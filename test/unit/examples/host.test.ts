@@ -8,7 +8,7 @@ const run = promisify(execFile);
 
 test("the example of a host lists its tools, reports the server that is missing, and ends by itself", async () => {
   const program = fileURLToPath(new URL("../../../../examples/dist/host.js", import.meta.url));
-  const { stdout, stderr } = await run(process.execPath, [program], { timeout: 60_000 });
+  const { stdout, stderr } = await run(process.execPath, [program], { timeout: 240_000 });
   match(stdout, /^notes__write of notes: .*\nnotes__find of notes: /);
   match(stdout, /\nlost is left out: .*"a-program-that-nobody-installed": no such program/);
   match(stdout, /\n\{"found":\["berth"\]\}\nThe Aurora is at the north berth\.\n/);

@@ -42,7 +42,7 @@ function asConnectionError(reason: unknown): ConnectionError {
   return reason;
 }
 
-describe("stdio client channel: frames", { timeout: 60_000 }, () => {
+describe("stdio client channel: frames", { timeout: 240_000 }, () => {
   test("carries frames both ways, and closes in order without a signal", async () => {
     const channel = run("echo", [], { shutdown: never });
     assert.equal(channel.pid, undefined);
@@ -115,7 +115,7 @@ describe("stdio client channel: frames", { timeout: 60_000 }, () => {
   });
 });
 
-describe("stdio client channel: a server that goes away", { timeout: 60_000 }, () => {
+describe("stdio client channel: a server that goes away", { timeout: 240_000 }, () => {
   test("tells its exit code and last lines on stderr", async () => {
     const channel = run("exit-three");
     const log = await ChannelLog.open(channel);
@@ -168,7 +168,7 @@ describe("stdio client channel: a server that goes away", { timeout: 60_000 }, (
   });
 });
 
-describe("stdio client channel: close by force", { timeout: 60_000 }, () => {
+describe("stdio client channel: close by force", { timeout: 240_000 }, () => {
   /** Resolves for each line on stderr in turn. */
   function stderrLines(): { readonly take: (line: string) => void; next(): Promise<string> } {
     const stream = new PassThrough({ objectMode: true });
@@ -263,7 +263,7 @@ describe("stdio client channel: close by force", { timeout: 60_000 }, () => {
   });
 });
 
-describe("stdio client channel: its host process", { timeout: 60_000 }, () => {
+describe("stdio client channel: its host process", { timeout: 240_000 }, () => {
   const module = import.meta.resolve("#src/node/stdio/client.js");
   const host = (...args: string[]): StdioClientChannel => run("host", [module, ...args], { shutdown: never });
 
@@ -281,7 +281,7 @@ describe("stdio client channel: its host process", { timeout: 60_000 }, () => {
   });
 });
 
-describe("stdio client channel: start", { timeout: 60_000 }, () => {
+describe("stdio client channel: start", { timeout: 240_000 }, () => {
   const failure = (options: StdioClientOptions) => {
     const log = new ChannelLog();
     const opened = Promise.resolve(createStdioClientChannel(options).open(log));
@@ -354,7 +354,7 @@ describe("stdio client channel: start", { timeout: 60_000 }, () => {
   });
 });
 
-describe("stdio client channel: stderr", { timeout: 60_000 }, () => {
+describe("stdio client channel: stderr", { timeout: 240_000 }, () => {
   test("gives each line to a function, and bounds what it remembers", async () => {
     const lines: string[] = [];
     const channel = run("flood", ["0"], { stderr: (line) => lines.push(line) });

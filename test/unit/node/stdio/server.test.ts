@@ -33,7 +33,7 @@ class SlowOutput extends Writable {
 
 const bytes = (text: string) => Buffer.from(text);
 
-describe("stdio server channel", { timeout: 60_000 }, () => {
+describe("stdio server channel", { timeout: 240_000 }, () => {
   test("delivers lines and writes each frame as one line ended by LF", async () => {
     const [input, output] = [new PassThrough(), new PassThrough()];
     const channel = createStdioServerChannel({ input, output });
@@ -195,7 +195,7 @@ describe("stdio server channel", { timeout: 60_000 }, () => {
   });
 });
 
-describe("stdio server channel in a process", { timeout: 60_000 }, () => {
+describe("stdio server channel in a process", { timeout: 240_000 }, () => {
   const program = fileURLToPath(new URL("../../../../../test/support/children/server.mjs", import.meta.url));
   const sources = new URL("../../", import.meta.resolve("#src/node/stdio/server.js")).href;
   const start = (manner: string, onStderr: (line: string) => void = () => {}) =>

@@ -5,7 +5,7 @@ import { askPort, openSession } from "../../../support/plain-http.js";
 import { callIn, callOf, openStream, WorkersProgram } from "../../../support/workers-program.js";
 
 const TWO = { workers: 2, lameDuckMs: 300 };
-const limit = { timeout: 60_000 };
+const limit = { timeout: 240_000 };
 
 test("a killed worker is replaced, and its calls settle with an error", limit, async (t) => {
   const program = await WorkersProgram.start(t, { serve: TWO });

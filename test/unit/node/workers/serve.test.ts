@@ -8,7 +8,7 @@ import { askPort, lastMessage, legacy, openSession } from "../../../support/plai
 import { callIn, callOf, openStream, WorkersProgram } from "../../../support/workers-program.js";
 
 const TWO = { workers: 2, lameDuckMs: 100 };
-const limit = { timeout: 60_000 };
+const limit = { timeout: 240_000 };
 
 test("each worker serves each session", limit, async (t) => {
   const program = await WorkersProgram.start(t, { serve: TWO });

@@ -4,7 +4,7 @@ import { askPort, openSession } from "../../../support/plain-http.js";
 import { callIn, WorkersProgram } from "../../../support/workers-program.js";
 
 const TWO = { workers: 2, lameDuckMs: 100 };
-const limit = { timeout: 60_000 };
+const limit = { timeout: 240_000 };
 
 /** Returns the process ids that serve, in order. */
 async function serving(program: WorkersProgram, calls: number): Promise<number[]> {

@@ -4,7 +4,7 @@ import { connect } from "bowline/client";
 import { TasksClient, tasksClient } from "bowline/tasks/client";
 import { WorkersProgram } from "../../../support/workers-program.js";
 
-const limit = { timeout: 60_000 };
+const limit = { timeout: 240_000 };
 
 /** Starts two workers, and a client whose requests go to the workers in turn. */
 async function start(t: TestContext) {

@@ -2,6 +2,7 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { connect, RpcError } from "bowline/client";
 import { SkillCatalogue, SkillError, SkillsClient } from "bowline/skills/client";
+import { cpuTime } from "../../../support/cpu-time.js";
 import { SkillScript, skillText } from "../../../support/scripted-skills.js";
 
 const PDF = "skill://pdf/SKILL.md";
@@ -81,9 +82,9 @@ test("tools that are asked for in a long text are found in a short time", async 
     },
   );
   // With time in the square of the length, this takes minutes.
-  const start = performance.now();
+  const tookMs = cpuTime();
   await rejects(catalogue.load({ server: "one", uri: PDF }), { code: "not_approved" });
-  ok(performance.now() - start < 5_000);
+  ok(tookMs() < 5_000, `took ${tookMs()} ms`);
   equal(asked.length, 200_000);
 });
 
