@@ -28,6 +28,7 @@ import { expandUriTemplate } from "../protocol/uri-expand.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type { CacheStats } from "./cache/cache.js";
 import { capabilityRefusal } from "./capabilities.js";
+import { assertFirstIsString } from "./first-argument.js";
 import type { AnswerOptions, CallOptions, ToolCallOptions, TypedCallOptions } from "./options.js";
 import { Pages, type ReadPage } from "./pages.js";
 import { completed, type MethodResults, type ToolOutcome, toParsedOutcome, toToolOutcome } from "./results.js";
@@ -131,6 +132,7 @@ export class Client<S extends AnyServer = AnyServer> {
     options: ToolCallOptions & { readonly output?: StandardSchema } = {},
   ): Promise<ToolOutcome> {
     try {
+      assertFirstIsString("callTool(name, args, options)", name);
       if (options.tool !== undefined) this.#core.learnTool({ ...options.tool, name });
     } catch (error) {
       return Promise.reject(error);
@@ -166,6 +168,7 @@ export class Client<S extends AnyServer = AnyServer> {
     name: Name,
     ...[args, options = {}]: CallArguments<ServerPromptArguments<S, Name>, CallOptions>
   ): Promise<GetPromptResult> {
+    assertFirstIsString("getPrompt(name, args, options)", name);
     const params = args === undefined ? { name } : { name, arguments: args };
     return completed("prompts/get", await this.request("prompts/get", params, options));
   }
@@ -183,6 +186,7 @@ export class Client<S extends AnyServer = AnyServer> {
     uri: Uri | ResourceUri<S>,
     options: ReadOptions<ResourceVariables<S, Uri>> = {},
   ): Promise<ReadResourceResult> {
+    assertFirstIsString("readResource(uri, options)", uri);
     const { variables, ...rest } = options;
     const full = variables === undefined ? uri : expandUriTemplate(uri, variables as TemplateValues);
     return completed("resources/read", await this.request("resources/read", { uri: full }, rest));
@@ -195,6 +199,10 @@ export class Client<S extends AnyServer = AnyServer> {
     others?: Readonly<Record<string, string>>,
     options: CallOptions = {},
   ): Promise<CompleteResult["completion"]> {
+    if (typeof argument !== "object")
+      throw new TypeError(
+        `complete(ref, argument, others, options): argument must be an object, got ${typeof argument}`,
+      );
     const context = others === undefined ? undefined : { context: { arguments: others } };
     return (await this.request("completion/complete", { ref, argument, ...context }, options)).completion;
   }
@@ -283,8 +291,11 @@ export class Client<S extends AnyServer = AnyServer> {
     params?: Params,
     options: CallOptions & { readonly result?: StandardSchema } = {},
   ): Promise<unknown> {
-    if (typeof method !== "string")
-      return Promise.reject(new TypeError(`request: method must be a string, got ${typeof method}`));
+    try {
+      assertFirstIsString("request(method, params, options)", method);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     const schema = options?.result;
     return this.#core.calls.call({ method, params, options }, (result) =>
       schema === undefined ? result : toCustomResult(method, schema, result),

@@ -386,7 +386,7 @@ verifies(
     const clock = new FakeClock();
     const open = gate();
     let running = 0;
-    const define = (server: Server<ToolTypes>) =>
+    const define = (server: Server) =>
       void server
         .tool("t", { task: { promoteAfterMs: 100 } }, async () => {
           running++;

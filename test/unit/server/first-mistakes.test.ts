@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { introspectionVerifier, protect } from "bowline/auth/server";
-import { connect } from "bowline/client";
+import { connect, createGroup } from "bowline/client";
 import { fileStore, serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import * as z from "zod";
@@ -219,9 +219,34 @@ describe("a call without types rejects, and throws nothing", () => {
     const calls = client as unknown as { readonly callTool: Untyped; readonly request: Untyped };
     await assert.rejects(calls.request(), {
       name: "TypeError",
-      message: "request: method must be a string, got undefined",
+      message: "request(method, params, options): the first argument must be a string, got undefined",
     });
     await assert.rejects(calls.request("tools/list", {}, null), TypeError);
     await assert.rejects(calls.callTool("a", {}, null), TypeError);
+  });
+
+  it("when its arguments are in one object, as in other SDKs: with the form to use", async () => {
+    const server = new McpServer({ name: "weather", version: "1.0.0" });
+    await using client = await connect(server);
+    await using group = createGroup({ mcpServers: { weather: server } });
+    type Untyped = Record<string, (...given: unknown[]) => Promise<unknown>>;
+    const [one, many] = [client as unknown as Untyped, group as unknown as Untyped];
+    const refuses = async (call: Promise<unknown> | undefined, form: string) =>
+      assert.rejects(call ?? Promise.resolve(), {
+        name: "TypeError",
+        message: `${form}: the first argument must be a string, got object`,
+      });
+    const given = { name: "a", arguments: {} };
+    await refuses(one.callTool?.(given), "callTool(name, args, options)");
+    await refuses(one.getPrompt?.(given), "getPrompt(name, args, options)");
+    await refuses(one.readResource?.({ uri: "a:b" }), "readResource(uri, options)");
+    await refuses(one.request?.({ method: "a/b" }), "request(method, params, options)");
+    await refuses(many.callTool?.(given), "callTool(name, args, options)");
+    await refuses(many.getPrompt?.(given), "getPrompt(name, args, options)");
+    await refuses(many.readResource?.({ uri: "a:b" }), "readResource(server, uri, options)");
+    await assert.rejects(one.complete?.({ ref: {}, argument: {} }) ?? Promise.resolve(), {
+      name: "TypeError",
+      message: "complete(ref, argument, others, options): argument must be an object, got undefined",
+    });
   });
 });
