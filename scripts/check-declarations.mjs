@@ -14,6 +14,17 @@ const PACKAGES = ["harbour", "host"];
 /** Packages that the programs import besides this one. */
 const COMPANIONS = ["@opentelemetry/api", "@types/node", "@valibot/to-json-schema", "arktype", "jose", "oauth4webapi"];
 
+/** Optional peers whose types the declarations of an entry need. The program needs them at run time, too. */
+const PEERS = {
+  "bowline/auth/client": ["oauth4webapi"],
+  "bowline/auth/issuer": ["jose"],
+  "bowline/auth/server": ["jose"],
+  "bowline/otel": ["@opentelemetry/api"],
+};
+
+/** Folder of the newest types of Node in node_modules. Other programs have the oldest. */
+const NEWEST_NODE = "types-node-newest";
+
 /** Older TypeScript. It is not in node_modules, where its `tsc` would replace the project's own. */
 const OLDER = "5.9.3";
 
@@ -59,7 +70,8 @@ const settings = {
 /**
  * Looks for types in public signatures that no entry exports. Then compiles packages that export a server and a client,
  * with declarations, against the package as users install it. The second package sees only the declarations of the
- * first. Both are compiled by the project's TypeScript and by an older one.
+ * first. At last, imports each entry without packages that it does not need. All are compiled by the project's TypeScript
+ * and by an older one.
  */
 export const declarations = {
   name: "declarations",
@@ -67,7 +79,12 @@ export const declarations = {
     const older = await fetchProgram({ source: `typescript@${OLDER}`, file: "bin/tsc" });
     const compilers = { [readJson(at("node_modules/typescript/package.json")).version]: execTsc };
     compilers[OLDER] = (args, options) => execNode([older, ...args], options);
-    const compiled = await Promise.all(Object.entries(compilers).map(([version, compile]) => inHome(version, compile)));
+    const compiled = await Promise.all(
+      Object.entries(compilers).flatMap(([version, compile]) => [
+        inHome(version, compile, publishAll),
+        inHome(version, compile, importEach),
+      ]),
+    );
     const problems = [...unnameable(), ...compiled.flat()];
     return { problems, note: `TypeScript ${Object.keys(compilers).join(" and ")}` };
   },
@@ -100,20 +117,59 @@ function unnameable() {
   return [...problems];
 }
 
-async function inHome(version, compile) {
+/** Runs a part of the check in an empty folder, which is deleted afterwards. */
+async function inHome(version, compile, part) {
   const home = mkdtempSync(join(tmpdir(), "bowline-declarations-"));
   try {
-    const modules = join(home, "node_modules");
-    cpSync(await stagePackage(), join(modules, "bowline"), { recursive: true });
-    for (const name of closure([...COMPANIONS, "valibot", "zod"])) {
-      cpSync(at("node_modules", name), join(modules, name), { recursive: true });
-    }
-    const problems = [];
-    for (const name of PACKAGES) problems.push(...(await publish(home, name, compile)));
+    const problems = await part(home, compile);
     return problems.map((problem) => `TypeScript ${version}: ${problem}`);
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
+}
+
+async function publishAll(home, compile) {
+  const modules = join(home, "node_modules");
+  await install(modules, [...COMPANIONS, "valibot", "zod"]);
+  const problems = [];
+  for (const name of PACKAGES) problems.push(...(await publish(home, name, compile)));
+  return problems;
+}
+
+/**
+ * Imports all entries with the newest types of Node, and checks the declarations too (`skipLibCheck: false`). A peer is
+ * installed only for the entries that need it.
+ */
+async function importEach(home, compile) {
+  const groups = new Map();
+  for (const { specifier } of packageEntries()) {
+    const peers = PEERS[specifier] ?? [];
+    groups.set(peers.join(), { peers, entries: [...(groups.get(peers.join())?.entries ?? []), specifier] });
+  }
+  const problems = [];
+  for (const [name, { peers, entries }] of groups) {
+    const folder = join(home, name === "" ? "without-peers" : `with-${name.replace("/", "-")}`);
+    const modules = join(folder, "node_modules");
+    await install(modules, peers);
+    cpSync(at("node_modules", NEWEST_NODE), join(modules, "@types/node"), { recursive: true });
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+    writeFileSync(join(folder, "all.ts"), entries.map((entry) => `import "${entry}";\n`).join(""));
+    problems.push(
+      ...(await compileIn(folder, { ...settings.compilerOptions, skipLibCheck: false }, "all.ts", compile)),
+    );
+  }
+  return problems;
+}
+
+async function install(modules, packages) {
+  cpSync(await stagePackage(), join(modules, "bowline"), { recursive: true });
+  for (const name of closure(packages)) cpSync(at("node_modules", name), join(modules, name), { recursive: true });
+}
+
+async function compileIn(folder, compilerOptions, file, compile) {
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [file] }));
+  const { code, output } = await compile(["-p", folder, "--pretty", "false"]);
+  return code === 0 ? [] : lines(output).map((line) => line.replace(/^\S*bowline-declarations-\w+\//, ""));
 }
 
 /** Returns the packages and all their dependencies, without optional peers. */
@@ -138,9 +194,7 @@ async function publish(home, name, compile) {
   writeFileSync(join(installed, "package.json"), JSON.stringify(manifest));
   // The declarations of all packages are checked once.
   const options = { ...settings.compilerOptions, outDir: installed, skipLibCheck: name !== PACKAGES.at(-1) };
-  writeFileSync(join(source, "tsconfig.json"), JSON.stringify({ compilerOptions: options, files: [file] }));
-  const { code, output } = await compile(["-p", source, "--pretty", "false"]);
-  return code === 0 ? [] : lines(output).map((line) => line.replace(/^\S*bowline-declarations-\w+\//, ""));
+  return compileIn(source, options, file, compile);
 }
 
 await alone(import.meta.url, declarations);

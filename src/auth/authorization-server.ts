@@ -1,4 +1,3 @@
-import type { AuthorizationServer } from "oauth4webapi";
 import type { Fetch } from "../http/client/send.js";
 import { AuthError, type AuthStep } from "../protocol/auth-error.js";
 import type { Known } from "../protocol/known-options.js";
@@ -6,8 +5,20 @@ import { quoted } from "../protocol/text.js";
 import { type AuthRun, type Document, OAuthHttp } from "./http.js";
 import { parseWebAddress } from "./web-address.js";
 
-export interface ServerMetadataOptions {
-  readonly serverMetadata?: AuthorizationServer | readonly AuthorizationServer[] | undefined;
+/**
+ * Metadata of an authorization server (RFC 8414), as far as both sides use it. Not the type of `oauth4webapi`, which a
+ * protected server does not need.
+ */
+export interface ServerMetadata {
+  readonly issuer: string;
+  readonly jwks_uri?: string;
+  readonly introspection_endpoint?: string;
+  readonly introspection_endpoint_auth_methods_supported?: readonly string[];
+  readonly token_endpoint_auth_signing_alg_values_supported?: readonly string[];
+}
+
+export interface ServerMetadataOptions<Metadata extends ServerMetadata> {
+  readonly serverMetadata?: Metadata | readonly Metadata[] | undefined;
   readonly allowIssuerMismatch?: { readonly [issuer: string]: string } | undefined;
   /**
    * True if the issuer is only an assumption: the MCP server's origin. Then the metadata may name it with a slash at
@@ -51,13 +62,14 @@ export function metadataCandidates(issuer: string): URL[] {
  * undefined if none has it. Throws if the metadata names another issuer. Unless `isOrigin` is true, also throws if none
  * has it and one of the URLs must not be requested or redirects too often.
  */
-export async function findServerMetadata(
+export async function findServerMetadata<Metadata extends ServerMetadata>(
   http: OAuthHttp,
   issuer: string,
-  options: ServerMetadataOptions,
+  options: ServerMetadataOptions<Metadata>,
   run: AuthRun,
-): Promise<AuthorizationServer | undefined> {
-  const known = [options.serverMetadata ?? []].flat().find((each) => each.issuer === issuer);
+): Promise<Metadata | undefined> {
+  const given = [options.serverMetadata ?? []].flat() as readonly Metadata[];
+  const known = given.find((each) => each.issuer === issuer);
   if (known !== undefined) return known;
   let unasked: string | undefined;
   for (const url of metadataCandidates(issuer)) {
@@ -66,7 +78,7 @@ export async function findServerMetadata(
       if (document.status === undefined) unasked ??= document.why;
     } else if (typeof document.json.issuer === "string") {
       assertStated(document.json.issuer, issuer, options, run);
-      return document.json as unknown as AuthorizationServer;
+      return document.json as unknown as Metadata;
     }
   }
   if (unasked === undefined || options.isOrigin) return undefined;
@@ -75,7 +87,12 @@ export async function findServerMetadata(
   });
 }
 
-function assertStated(stated: string, asked: string, options: ServerMetadataOptions, run: AuthRun): void {
+function assertStated(
+  stated: string,
+  asked: string,
+  options: Pick<ServerMetadataOptions<never>, "allowIssuerMismatch" | "isOrigin">,
+  run: AuthRun,
+): void {
   if (stated === asked || stated === options.allowIssuerMismatch?.[asked]) return;
   if (options.isOrigin && stated === `${asked}/`) return;
   throw new AuthError(
@@ -130,7 +147,7 @@ export class AuthorizationServerClient {
   }
 
   /** Fetches the metadata of an issuer. Rejects if there is none. */
-  async metadata(issuer: string): Promise<AuthorizationServer> {
+  async metadata(issuer: string): Promise<ServerMetadata> {
     const run = this.#run();
     const found = await findServerMetadata(this.#http, issuer, { isOrigin: false }, run);
     if (found !== undefined) return found;

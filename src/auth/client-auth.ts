@@ -1,7 +1,7 @@
-import type { AuthorizationServer, ClientAuth } from "oauth4webapi";
 import { AuthError } from "../protocol/auth-error.js";
 import type { Known } from "../protocol/known-options.js";
 import { oneLine, quoted } from "../protocol/text.js";
+import type { ServerMetadata } from "./authorization-server.js";
 import { formEncoded } from "./errors.js";
 import { loadOauth4webapi } from "./oauth4webapi.js";
 
@@ -81,13 +81,21 @@ export interface Authentication {
   readonly signer?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion"> | undefined;
 }
 
+/** Adds client authentication to a request. */
+export type ClientAuth = (
+  server: ServerMetadata,
+  client: { readonly client_id: string },
+  body: URLSearchParams,
+  headers: Headers,
+) => void | Promise<void>;
+
 /**
  * Returns the function that adds client authentication to a request. Rejects, before anything is sent, if the method is
  * not supported, or if its secret or key is missing or invalid.
  */
 export async function toClientAuth(
   { clientId, secret, method, signer }: Authentication,
-  metadata: AuthorizationServer,
+  metadata: ServerMetadata,
   signal: AbortSignal,
 ): Promise<ClientAuth> {
   switch (method) {
@@ -148,7 +156,7 @@ function presenting(source: string | AssertionSource, audience: string, signal: 
 
 async function signing(
   { key, keyId, alg = "ES256" }: NonNullable<Authentication["signer"]>,
-  metadata: AuthorizationServer,
+  metadata: ServerMetadata,
 ): Promise<ClientAuth> {
   if (key === undefined)
     throw new AuthError(
@@ -165,7 +173,7 @@ async function signing(
   const { PrivateKeyJwt } = await loadOauth4webapi();
   try {
     const imported = await importKey(key, alg);
-    return PrivateKeyJwt(keyId === undefined ? imported : { key: imported, kid: keyId });
+    return PrivateKeyJwt(keyId === undefined ? imported : { key: imported, kid: keyId }) as ClientAuth;
   } catch {
     // The cause is left out because it may quote the key.
     throw new AuthError(

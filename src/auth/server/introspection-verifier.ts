@@ -1,4 +1,3 @@
-import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
@@ -6,6 +5,7 @@ import {
   AUTHORIZATION_SERVER_OPTIONS,
   AuthorizationServerClient,
   type AuthorizationServerOptions,
+  type ServerMetadata,
 } from "../authorization-server.js";
 import { CLIENT_CREDENTIALS, chooseMethod, type KnownClient, toClientAuth } from "../client-auth.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
@@ -79,7 +79,7 @@ class IntrospectionClient {
   readonly #options: IntrospectionVerifierOptions;
   readonly #server: AuthorizationServerClient;
   readonly #requestMs: number;
-  #metadata: Promise<AuthorizationServer> | undefined;
+  #metadata: Promise<ServerMetadata> | undefined;
 
   constructor(options: IntrospectionVerifierOptions, server: AuthorizationServerClient, requestMs: number) {
     this.#options = options;
@@ -106,7 +106,7 @@ class IntrospectionClient {
   }
 
   /** Fetches the metadata once. A failure is not cached. */
-  #find(): Promise<AuthorizationServer> {
+  #find(): Promise<ServerMetadata> {
     this.#metadata ??= this.#server.metadata(this.#options.issuer ?? "").catch((error: unknown) => {
       this.#metadata = undefined;
       throw error;
@@ -114,7 +114,7 @@ class IntrospectionClient {
     return this.#metadata;
   }
 
-  async #toRequest(metadata: AuthorizationServer, token: string): Promise<RequestInit> {
+  async #toRequest(metadata: ServerMetadata, token: string): Promise<RequestInit> {
     const { client } = this.#options;
     const { secret, key, assertion } = client;
     const hasKey = key !== undefined || assertion !== undefined;

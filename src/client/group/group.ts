@@ -63,10 +63,7 @@ export type GroupToolNameOr<M extends ServerTypes, Name extends string> =
         ? GroupToolName<M>
         : Name;
 
-interface UntypedTool {
-  readonly input: Readonly<Record<string, unknown>>;
-  readonly output: unknown;
-}
+type UntypedTool = { readonly input: Readonly<Record<string, unknown>>; readonly output: unknown };
 
 type GroupToolOf<M extends ServerTypes, Name> = Name extends `${infer S}__${infer T}`
   ? S extends CheckedServer<M>

@@ -1,5 +1,5 @@
 import { readFile, realpath } from "node:fs/promises";
-import nodePath, { type PlatformPath } from "node:path";
+import nodePath from "node:path";
 import { resourceNotFound } from "../../era/missing-resource.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
 
@@ -64,7 +64,7 @@ export async function resolveOn(disk: Disk, root: string, path: string): Promise
 
 /** Path rules and symbolic links of a file system. */
 export interface Disk {
-  readonly paths: Pick<PlatformPath, "isAbsolute" | "relative" | "resolve" | "sep">;
+  readonly paths: Pick<typeof nodePath, "isAbsolute" | "relative" | "resolve" | "sep">;
   realpath(path: string): Promise<string>;
 }
 
