@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { alone } from "./lib/check.mjs";
 import { execTsc, lines } from "./lib/exec.mjs";
-import { blocksOf, fileNameOf, pages } from "./lib/markdown.mjs";
-import { at, shown } from "./lib/project.mjs";
+import { blocksOf, examplesOf, fileNameOf, pages } from "./lib/markdown.mjs";
+import { at, filesBelow, shown } from "./lib/project.mjs";
 import { llmsText } from "./llms.mjs";
 
 const folder = at("build/docs-snippets");
@@ -21,9 +21,23 @@ const settings = {
   include: ["**/*.ts"],
 };
 
+/** Names that examples in comments may use: an example in an editor is short, and has no imports. */
+const FRONT = `import { jwtVerifier, protect } from "bowline/auth/server";
+import { connect, createGroup } from "bowline/client";
+import { serveHttp, serveStdio } from "bowline/node";
+import { tasks } from "bowline/tasks/server";
+import * as z from "zod";
+`;
+
+/** Server and client of examples. An example may declare its own in their place. */
+const SCENE = `const server = new McpServer({ name: "weather", version: "1.0.0" });
+const client = await connect("https://example.com/mcp");
+`;
+
 /**
  * Compiles every TypeScript block of the pages as a module of its own, against the built package. A block that begins with
- * `// name.ts` is that file, which other blocks of the page import. Also checks that `llms.txt` is current.
+ * `// name.ts` is that file, which other blocks of the page import. Compiles the examples in comments of the source in the
+ * same way. Also checks that `llms.txt` is current.
  */
 export const docs = {
   name: "docs",
@@ -44,6 +58,16 @@ export const docs = {
         if (places.has(name)) problems.push(`${place}: another block of the page is also named ${name}`);
         places.set(name, { place, skipped: front.split("\n").length - 1 });
         writeFileSync(join(folder, name), before);
+      }
+    }
+    mkdirSync(join(folder, "source"));
+    for (const file of filesBelow(at("src"), ".ts")) {
+      for (const { place, code } of examplesOf(file)) {
+        const entry = shown(file).endsWith("server-modern.ts") ? "bowline/server/modern" : "bowline/server";
+        const front = `import { McpServer } from "${entry}";\n${FRONT}${SCENE}{\n`;
+        const name = `source/${places.size}.ts`;
+        places.set(name, { place, skipped: front.split("\n").length - 1 });
+        writeFileSync(join(folder, name), `${front}${code.replace(/^export default /gm, "void ")}}\n`);
       }
     }
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings));

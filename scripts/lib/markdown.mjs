@@ -29,6 +29,16 @@ export function blocksOf(page) {
 }
 
 const isTypeScript = (info) => /^(ts|tsx|typescript)\b/.test(info);
+const example = /^(?<margin> *\* )```ts\n(?<code>[\s\S]*?)^ *\* ```$/gm;
+
+/** Returns the TypeScript blocks in the comments of a source file, which editors show: `{ place, code }`. */
+export function examplesOf(file) {
+  const text = readFileSync(file, "utf8");
+  return [...text.matchAll(example)].map(({ index, groups: { code } }) => ({
+    place: `${shown(file)}:${text.slice(0, index).split("\n").length}`,
+    code: code.replace(/^ *\* ?/gm, ""),
+  }));
+}
 
 /** Returns the name of a block that begins with `// name.ts`. */
 export function fileNameOf(code) {

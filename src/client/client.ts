@@ -114,14 +114,31 @@ export class Client<S extends AnyServer = AnyServer> {
   }
 
   /**
-   * Calls a tool. Rejects with an `OutputError` if the result does not match the output schema from the listing or from
-   * the options.
+   * Calls a tool, and validates its structured result by your own schema, which determines its type. Rejects with an
+   * `OutputError` if the result does not match.
+   *
+   * @example
+   * ```ts
+   * const output = z.object({ celsius: z.number() });
+   * const { structured } = await client.callTool("forecast", { city: "Oslo" }, { output });
+   * console.log(structured.celsius);
+   * ```
    */
   callTool<Name extends keyof ServerTools<S> & string, Output extends StandardSchema>(
     name: Name,
     args: ServerTools<S>[Name]["input"] | undefined,
     options: TypedCallOptions<Output>,
   ): Promise<ToolOutcome<OutputOf<Output>>>;
+  /**
+   * Calls a tool. `text` of the result is its text, `structured` its value, `isError` tells a failure of the tool. Rejects
+   * with an `OutputError` if the result does not match the output schema from the listing.
+   *
+   * @example
+   * ```ts
+   * const { text, structured, isError } = await client.callTool("forecast", { city: "Oslo" }, { timeoutMs: 5_000 });
+   * console.log(isError ? `failed: ${text}` : structured);
+   * ```
+   */
   callTool<Name extends keyof ServerTools<S> & string>(
     name: Name,
     ...given: CallArguments<ServerTools<S>[Name]["input"], ToolCallOptions>
@@ -160,10 +177,12 @@ export class Client<S extends AnyServer = AnyServer> {
     return { ...page, tools: page.tools.filter((tool) => this.#core.learnTool(tool)) };
   }
 
+  /** Lists all prompts, page by page. */
   prompts(options: CallOptions = {}): Pages<Prompt> {
     return this.#pages("prompts", "prompts", (at) => this.request("prompts/list", at, options));
   }
 
+  /** Requests the messages of a prompt: `await client.getPrompt("review", { code })`. */
   async getPrompt<Name extends keyof ServerPrompts<S> & string>(
     name: Name,
     ...[args, options = {}]: CallArguments<ServerPromptArguments<S, Name>, CallOptions>
@@ -173,10 +192,12 @@ export class Client<S extends AnyServer = AnyServer> {
     return completed("prompts/get", await this.request("prompts/get", params, options));
   }
 
+  /** Lists all resources, page by page. */
   resources(options: CallOptions = {}): Pages<Resource> {
     return this.#pages("resources", "resources", (at) => this.request("resources/list", at, options));
   }
 
+  /** Lists the templates of all families of resources, page by page. */
   resourceTemplates(options: CallOptions = {}): Pages<ResourceTemplate> {
     return this.#pages("resources", "resourceTemplates", (at) => this.request("resources/templates/list", at, options));
   }

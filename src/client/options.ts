@@ -81,6 +81,16 @@ export interface CallOptions {
    * @default 3_600_000
    */
   readonly deadlineMs?: number | undefined;
+  /**
+   * Called for each progress notification of the call. It also restarts the time of `timeoutMs`.
+   *
+   * @example
+   * ```ts
+   * await client.callTool("index", {}, {
+   *   onProgress: ({ progress, total, message }) => console.log(progress, total, message),
+   * });
+   * ```
+   */
   readonly onProgress?: ((progress: CallProgress) => void) | undefined;
   /**
    * JSON-RPC id of the request.
@@ -350,6 +360,14 @@ export interface ClientOptions {
   /** Compiles the output schemas of tools. */
   readonly validator?: JsonSchemaValidator | undefined;
   readonly interceptors?: readonly ClientInterceptor[] | undefined;
+  /**
+   * Gets the SDK's own log messages.
+   *
+   * @example
+   * ```ts
+   * await connect("https://example.com/mcp", { logger: console });
+   * ```
+   */
   readonly logger?: ClientLogger | undefined;
   /**
    * Warns of deprecated features of the protocol, once per process, through the logger or `process.emitWarning`.

@@ -15,7 +15,19 @@ const dialer = createDialer({
     (await import("../node/stdio/client.js")).createStdioClientChannel(command),
 });
 
-/** Connects to a server of any protocol version: at a URL, as a command, in this process, or through a channel. */
+/**
+ * Connects to a server of any protocol version: at a URL, as a command, in this process, or through a channel. With
+ * `connect<typeof server>` the compiler checks names, arguments and results.
+ *
+ * @example
+ * ```ts
+ * const client = await connect("https://example.com/mcp");
+ * const local = await connect({ command: "npx", args: ["some-server"] });
+ * console.log((await client.callTool("forecast", { city: "Oslo" })).text);
+ * await client.close();
+ * await local.close();
+ * ```
+ */
 export function connect<S extends AnyServer = AnyServer>(
   target: Target,
   options: ClientOptions = {},
@@ -26,6 +38,14 @@ export function connect<S extends AnyServer = AnyServer>(
 /**
  * Combines many servers into one catalogue, from the configuration format that hosts share. Servers are started when
  * needed.
+ *
+ * @example
+ * ```ts
+ * const group = createGroup({ mcpServers: { files: { command: "npx", args: ["some-server"] } } });
+ * for await (const { name, description } of group.tools()) console.log(name, description);
+ * await group.callTool("files__read", { path: "a.txt" });
+ * await group.close();
+ * ```
  */
 export function createGroup<M extends ServerTypes = ServerTypes>(
   config: ServersConfig,

@@ -14,7 +14,19 @@ const offeredLegacy: OfferedEra = {
   load: lazyModule(async () => (await import("../era/legacy/server/era.js")).legacyServer),
 };
 
-/** MCP server for clients of every protocol version. */
+/**
+ * MCP server for clients of every protocol version.
+ *
+ * @example
+ * ```ts
+ * const server = new McpServer({ name: "weather", version: "1.0.0" }).tool(
+ *   "forecast",
+ *   { description: "Forecasts the weather.", input: z.object({ city: z.string() }) },
+ *   ({ city }) => `Cold in ${city}`,
+ * );
+ * await serveStdio(server);
+ * ```
+ */
 export class McpServer extends Server {
   constructor(info: Implementation, options: ServerOptions = {}) {
     super(info, options, [modernServer, offeredLegacy], lazyValidator);

@@ -139,6 +139,14 @@ export interface WithStateKeys {
 export interface ServerSettings {
   /** Instructions for the model on how to use this server. */
   readonly instructions?: string | undefined;
+  /**
+   * Gets the SDK's own log messages.
+   *
+   * @example
+   * ```ts
+   * new McpServer({ name: "weather", version: "1.0.0" }, { logger: console });
+   * ```
+   */
   readonly logger?: Logger | undefined;
   /**
    * Warns of deprecated features of the protocol, once per process, through the logger or `process.emitWarning`.
@@ -249,6 +257,15 @@ export interface ServerSettings {
    * @default true
    */
   readonly identify?: boolean | undefined;
+  /**
+   * Options of the HTTP endpoint: who may call it, sessions and streams.
+   *
+   * @example
+   * ```ts
+   * const http = { allowedHosts: ["mcp.example.com"], cors: true, allowedOrigins: ["https://app.example.com"] };
+   * new McpServer({ name: "weather", version: "1.0.0" }, { http });
+   * ```
+   */
   readonly http?: HttpServerOptions | undefined;
   /** Compiles JSON Schemas of definitions. */
   readonly validator?: JsonSchemaValidator | undefined;

@@ -74,11 +74,37 @@ export class Server {
     return this.core.capabilities;
   }
 
+  /**
+   * Defines a tool without options: it takes no arguments, and may return anything. Returns the server, whose type then
+   * has the tool.
+   *
+   * @example
+   * ```ts
+   * server.tool("now", () => new Date().toISOString());
+   * server.tool("whoami", (_args, ctx) => ctx.client.info?.name ?? "unknown");
+   * ```
+   */
   tool<Self, const Name extends string>(
     this: Self,
     name: Name,
     handler: ToolHandler<undefined, undefined>,
   ): Self & ToolType<Name, undefined, undefined>;
+  /**
+   * Defines a tool. Arguments are checked against `input` before the handler runs, its return value against `output`.
+   * Returns the server, whose type then has the tool.
+   *
+   * @example
+   * ```ts
+   * server.tool(
+   *   "forecast",
+   *   { description: "Forecasts the weather.", input: z.object({ city: z.string(), days: z.number().default(1) }) },
+   *   async ({ city, days }, ctx) => {
+   *     await ctx.progress(1, 2);
+   *     return `Cold in ${city} for ${days} days`;
+   *   },
+   * );
+   * ```
+   */
   tool<
     Self,
     const Name extends string,
@@ -90,15 +116,36 @@ export class Server {
     return this;
   }
 
+  /** Removes a tool, and tells clients. Returns false if there is none. */
   removeTool(name: string): boolean {
     return this.core.registry.remove("tools", name);
   }
 
+  /**
+   * Defines a prompt without options.
+   *
+   * @example
+   * ```ts
+   * server.prompt("tidy", () => "Tidy up the notes of this week.");
+   * ```
+   */
   prompt<Self, const Name extends string>(
     this: Self,
     name: Name,
     handler: PromptHandler<undefined>,
   ): Self & PromptType<Name, undefined>;
+  /**
+   * Defines a prompt. A string becomes one message of the user.
+   *
+   * @example
+   * ```ts
+   * server.prompt(
+   *   "review",
+   *   { description: "Reviews code.", arguments: z.object({ code: z.string() }) },
+   *   ({ code }) => `Review this code:\n${code}`,
+   * );
+   * ```
+   */
   prompt<Self, const Name extends string, A extends AnySchema | undefined = undefined>(
     this: Self,
     name: Name,
@@ -110,11 +157,21 @@ export class Server {
     return this;
   }
 
+  /** Removes a prompt, and tells clients. Returns false if there is none. */
   removePrompt(name: string): boolean {
     return this.core.registry.remove("prompts", name);
   }
 
-  /** Defines a resource at a URI, or a family of resources at a URI template. */
+  /**
+   * Defines a resource at a URI, or a family of resources at a URI template.
+   *
+   * @example
+   * ```ts
+   * server
+   *   .resource("config://app", { name: "config", mimeType: "application/json" }, () => '{"debug":false}')
+   *   .resource("note://{id}", { name: "note" }, ({ id }) => `Note ${id}`);
+   * ```
+   */
   resource<Self, const Uri extends string, V extends AnySchema | undefined = undefined>(
     this: Self,
     uri: Uri,
@@ -126,12 +183,14 @@ export class Server {
     return this;
   }
 
+  /** Removes a resource or a family of resources, and tells clients. Returns false if there is none. */
   removeResource(uri: string): boolean {
     return this.core.registry.remove("resources", uri);
   }
 
   /** Handles a custom method, or replaces the handler of a method of the specification. */
   method(name: string, handler: MethodHandler<undefined>): this;
+  /** Handles a custom method, or replaces the handler of a method of the specification. */
   method<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
@@ -142,9 +201,11 @@ export class Server {
     return this;
   }
 
-  /** Handles a notification. Without a name, handles all notifications that have no other handler. */
+  /** Handles all notifications that have no other handler. */
   onNotification(handler: OtherNotificationHandler): this;
+  /** Handles a notification. */
   onNotification(name: string, handler: NotificationHandler<undefined>): this;
+  /** Handles a notification whose params match a schema. */
   onNotification<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,

@@ -96,7 +96,20 @@ export interface Protection extends HttpGate {
   check(request: Request): Promise<GateAdmission | Response>;
 }
 
-/** Protects a server by access tokens: `new McpServer(info, { http: { gate: protect({ ... }) } })`. */
+/**
+ * Protects a server by access tokens.
+ *
+ * @example
+ * ```ts
+ * const issuer = "https://login.example.com";
+ * const gate = protect({
+ *   resource: "https://mcp.example.com/mcp",
+ *   authorizationServers: [issuer],
+ *   verify: jwtVerifier({ issuer }),
+ * });
+ * const server = new McpServer({ name: "weather", version: "1.0.0" }, { http: { gate } });
+ * ```
+ */
 export function protect(options: ProtectOptions = {} as ProtectOptions): Protection {
   assertOptions("protect", options, OPTIONS, MOVED_LIMITS);
   const { resource, now = Date.now } = options;

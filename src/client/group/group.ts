@@ -138,7 +138,15 @@ export class Group<M extends ServerTypes = ServerTypes> {
     return (await this.#connected(this.#member(server), options)) as Client<GroupServer<M, S>>;
   }
 
-  /** Calls a tool by its name in the group. */
+  /**
+   * Calls a tool by its name in the group. A name that is known at run time only is not checked by the compiler.
+   *
+   * @example
+   * ```ts
+   * const group = createGroup({ mcpServers: { files: { command: "npx", args: ["some-server"] } } });
+   * const { text } = await group.callTool("files__read", { path: "a.txt" });
+   * ```
+   */
   async callTool<const Name extends GroupToolName<M> | (string & Record<never, never>)>(
     name: GroupToolNameOr<M, Name>,
     ...[args, options = {}]: CallArguments<GroupToolOf<M, Name>["input"], ToolCallOptions>
@@ -157,6 +165,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
     });
   }
 
+  /** Lists the prompts of all servers that respond in time. */
   prompts(options: CallOptions = {}): GroupListing<Prompt & Named> {
     return this.#listing(options, async (member, limits) => {
       const prompts = await this.#read<Prompt>(member, "prompts", limits);
@@ -164,6 +173,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
     });
   }
 
+  /** Requests the messages of a prompt by its name in the group. */
   async getPrompt(
     name: string,
     args?: Readonly<Record<string, string>>,
@@ -179,12 +189,14 @@ export class Group<M extends ServerTypes = ServerTypes> {
     return this.#listing(options, (member, limits) => this.#read<Resource>(member, "resources", limits));
   }
 
+  /** Lists the templates of all families of resources. */
   resourceTemplates(options: CallOptions = {}): GroupListing<ResourceTemplate & FromServer> {
     return this.#listing(options, (member, limits) =>
       this.#read<ResourceTemplate>(member, "resourceTemplates", limits),
     );
   }
 
+  /** Reads a resource of a server. */
   async readResource(server: GroupServerName<M>, uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
     assertFirstIsString("readResource(server, uri, options)", server);
     return this.#call(this.#member(server), options, (client, rest) => client.readResource(uri, rest));

@@ -154,13 +154,27 @@ export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchSer
 }
 
 /**
- * Listens for HTTP requests, by default on this machine only. Loads `node:http` on the first call. With `workers`, the
- * same program runs in several processes, each of which reaches this function.
+ * Listens for HTTP requests, by default on this machine only. Loads `node:http` on the first call.
+ *
+ * @example
+ * ```ts
+ * const { url, close } = await serveHttp(server, { port: 3000 });
+ * console.log(`Clients connect to ${url}`);
+ * ```
  */
 export async function serveHttp(
   server: HttpServerLike,
   options?: ServeHttpOptions & { readonly workers?: undefined },
 ): Promise<RunningHttpServer>;
+/**
+ * Listens for HTTP requests on several cores: the same program runs in several processes, each of which reaches this
+ * function.
+ *
+ * @example
+ * ```ts
+ * await serveHttp(server, { port: 3000, workers: "cores" });
+ * ```
+ */
 export async function serveHttp(
   server: HttpServerLike,
   options: ServeHttpOptions & { readonly workers: number | "cores" },

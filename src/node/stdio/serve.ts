@@ -52,6 +52,11 @@ const CHECK_MS = 1000;
 /**
  * Connects a server to stdin and stdout of the process. Resolves when the connection has ended and all data has been
  * written. Release the server's resources after that.
+ *
+ * @example
+ * ```ts
+ * await serveStdio(server);
+ * ```
  */
 export async function serveStdio(server: ChannelServer, options: ServeStdioOptions = {}): Promise<void> {
   if (typeof server?.accept !== "function")

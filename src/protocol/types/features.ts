@@ -3,10 +3,15 @@ import type { ContentBlock, Resource, ResourceContents, ResourceTemplate } from 
 
 /** Hints about the behaviour of a tool. They are not guarantees. */
 export interface ToolAnnotations {
+  /** Name for people. A tool's own `title` comes first. */
   title?: string;
+  /** The tool changes nothing. */
   readOnlyHint?: boolean;
+  /** The tool may delete or overwrite. Hosts assume so if it is not set. */
   destructiveHint?: boolean;
+  /** Calling the tool again with the same arguments changes nothing more. */
   idempotentHint?: boolean;
+  /** The tool reaches beyond the server, such as the web. Hosts assume so if it is not set. */
   openWorldHint?: boolean;
 }
 

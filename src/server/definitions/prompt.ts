@@ -28,13 +28,17 @@ import { LISTED_OPTIONS } from "./listed.js";
 
 /** Options of a prompt. */
 export interface PromptOptions<A extends AnySchema | undefined = undefined> extends AccessOptions {
+  /** Name for people, in menus of hosts: `title: "Review code"`. */
   readonly title?: string | undefined;
+  /** What the prompt is for, for people: `description: "Reviews code for mistakes."`. */
   readonly description?: string | undefined;
   /** Schema of the arguments: an object whose members are strings. */
   readonly arguments?: A | undefined;
   /** Completers of arguments, by name. */
   readonly complete?: Completers<PromptArgumentName<A>> | undefined;
+  /** Icons for menus of hosts. */
   readonly icons?: readonly Icon[] | undefined;
+  /** `_meta` of the prompt in listings. */
   readonly meta?: JsonObject | undefined;
 }
 

@@ -29,13 +29,21 @@ export type EnumeratedResource = Partial<Omit<Resource, "uri">> & { readonly uri
 /** Options of a resource or resource template. */
 export interface ResourceOptions<V extends AnySchema | undefined = AnySchema | undefined, Name extends string = string>
   extends AccessOptions {
+  /** Name for programs: `name: "note"`. */
   readonly name: string;
+  /** Name for people: `title: "Notes of the team"`. */
   readonly title?: string | undefined;
+  /** What the resource contains, for people and models: `description: "A note in Markdown."`. */
   readonly description?: string | undefined;
+  /** Media type of the contents: `mimeType: "text/markdown"`. */
   readonly mimeType?: string | undefined;
+  /** Size in bytes. */
   readonly size?: number | undefined;
+  /** Hints for hosts: for whom the resource is, and how important it is. */
   readonly annotations?: Annotations | undefined;
+  /** Icons for menus of hosts. */
   readonly icons?: readonly Icon[] | undefined;
+  /** `_meta` of the resource in listings. */
   readonly meta?: JsonObject | undefined;
   /** Schema of a template's variables, which arrive as strings. A URI whose variables do not match is refused. */
   readonly variables?: V | undefined;

@@ -48,7 +48,23 @@ import {
 /** Options of a tool. */
 export interface ToolOptions<I extends AnySchema | undefined = undefined, O extends AnySchema | undefined = undefined>
   extends AccessOptions {
+  /**
+   * Name for people, in menus and dialogs of hosts.
+   *
+   * @example
+   * ```ts
+   * server.tool("forecast", { title: "Weather forecast" }, () => "Cold");
+   * ```
+   */
   readonly title?: string | undefined;
+  /**
+   * What the tool does and when to use it, for the model that chooses a tool.
+   *
+   * @example
+   * ```ts
+   * server.tool("forecast", { description: "Forecasts the weather at the server's place for today." }, () => "Cold");
+   * ```
+   */
   readonly description?: string | undefined;
   /**
    * Schema of the arguments: a Standard Schema, or a JSON Schema of an object. Without it the tool accepts no
@@ -57,8 +73,19 @@ export interface ToolOptions<I extends AnySchema | undefined = undefined, O exte
   readonly input?: I | undefined;
   /** Schema of the structured result. The handler's return value must match it, in its type and at run time. */
   readonly output?: O | undefined;
+  /**
+   * Hints for hosts, for example which tools they may run without asking the user. They are not guarantees.
+   *
+   * @example
+   * ```ts
+   * server.tool("list", { annotations: { readOnlyHint: true } }, () => ["a", "b"]);
+   * server.tool("wipe", { annotations: { destructiveHint: true, idempotentHint: true } }, () => "empty");
+   * ```
+   */
   readonly annotations?: ToolAnnotations | undefined;
+  /** Icons for menus of hosts. */
   readonly icons?: readonly Icon[] | undefined;
+  /** `_meta` of the tool in listings. */
   readonly meta?: JsonObject | undefined;
   /** Allows or requires that calls run as tasks. Has an effect with `tasks()` of `bowline/tasks/server`. */
   readonly task?: ToolTask | undefined;

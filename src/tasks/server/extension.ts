@@ -34,7 +34,17 @@ const POLL_MS = 1_000;
 /** Code of a header that differs from the body. */
 const HEADER_MISMATCH = -32020;
 
-/** Creates the extension that runs tools as tasks: `server.extend(tasks())`. */
+/**
+ * Creates the extension that runs tools as tasks.
+ *
+ * @example
+ * ```ts
+ * server.extend(tasks()).tool("report", { task: "optional" }, async (_args, ctx) => {
+ *   const lines = await ctx.step("read", () => ["a", "b"]);
+ *   return lines.join();
+ * });
+ * ```
+ */
 export function tasks(options: TasksOptions = {}): TasksExtension {
   return new TasksExtension(options);
 }
