@@ -138,6 +138,17 @@ export function assertOptions(
 }
 
 /**
+ * Same as {@link assertOptions} for an object at `path` that may come from elsewhere, such as from another server. Members
+ * with other names are allowed, unless they look like a misspelt one.
+ */
+export function assertOpen(owner: string, path: string, given: object, known: object): void {
+  const names = Object.keys(known);
+  const isMeant = (name: string) => names.some((other) => likeness(name, other) >= MISSPELT);
+  const meant = Object.entries(given).filter(([name]) => isMeant(name));
+  assertOptions(owner, { [path]: Object.fromEntries(meant) }, { [path]: known });
+}
+
+/**
  * Same as `assertOptions` for the options of a call. Allocates nothing for valid options whose kind is a word, since each
  * call is checked.
  */
@@ -260,6 +271,8 @@ function similarTo(value: unknown, words: readonly unknown[]): string {
 
 /** Similarity below which a name is not suggested. */
 const DISSIMILAR = 0.5;
+/** Similarity from which a free name counts as misspelt. */
+const MISSPELT = 0.65;
 /** Similarity that the same name at another depth counts as. */
 const ELSEWHERE = 0.8;
 

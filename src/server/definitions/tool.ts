@@ -3,7 +3,7 @@ import { andThen, isThenable, type MaybePromise } from "../../call/maybe-promise
 import { findParamHeaders, type ParamHeader } from "../../http/param-headers.js";
 import { DefinitionError, HandlerSuspended, RpcError, ToolError, toError } from "../../protocol/errors.js";
 import { defined } from "../../protocol/json.js";
-import type { Known } from "../../protocol/known-options.js";
+import { assertOpen, type Known } from "../../protocol/known-options.js";
 import { describeIssues } from "../../protocol/text.js";
 import type {
   CallToolResult,
@@ -122,18 +122,21 @@ export const TOOL_OPTIONS: Known<AnyToolOptions> = {
   ...LISTED_OPTIONS,
   input: "any",
   output: "any",
-  annotations: {
-    title: "string",
-    readOnlyHint: "boolean",
-    destructiveHint: "boolean",
-    idempotentHint: "boolean",
-    openWorldHint: "boolean",
-  },
+  annotations: [{ object: "any" }],
   task: [{ string: TASK_SUPPORT, object: TOOL_TASK }],
   timeoutMs: "period",
   concurrency: "positive",
   maxWaiting: "limit",
   validator: "object",
+};
+
+/** A proxy passes annotations of other servers on, which may have members of later versions. */
+const ANNOTATIONS: Known<ToolAnnotations> = {
+  title: "string",
+  readOnlyHint: "boolean",
+  destructiveHint: "boolean",
+  idempotentHint: "boolean",
+  openWorldHint: "boolean",
 };
 
 /** Way in which a tool runs as a task. A word means `{ support: word }`. */
@@ -228,6 +231,7 @@ export class RegisteredTool {
     const where = `tool "${name}"`;
     const { input, output, timeoutMs, concurrency, maxWaiting, validator = running.validator } = options;
     adviseOnName(name, running.warn);
+    if (options.annotations !== undefined) assertOpen(where, "annotations", options.annotations, ANNOTATIONS);
     if (maxWaiting !== undefined && concurrency === undefined)
       throw new DefinitionError(`${where}: maxWaiting requires concurrency`);
     this.#input = input === undefined ? undefined : compileSchema(input, `${where} input`, "input", validator);
