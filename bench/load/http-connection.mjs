@@ -34,17 +34,24 @@ export class HttpConnection {
     this.dead = false;
     this.#state = HEAD;
     this.#head = "";
-    this.#socket = connect({ port: this.#port, host: "127.0.0.1", noDelay: true });
-    this.#socket.on("data", (chunk) => this.#read(chunk));
-    this.#socket.on("error", (error) => this.#fail(error));
-    this.#socket.on("close", () => {
+    const socket = connect({ port: this.#port, host: "127.0.0.1", noDelay: true });
+    this.#socket = socket;
+    socket.on("data", (chunk) => this.#read(chunk));
+    socket.on("error", (error) => this.#socket === socket && this.#fail(error));
+    socket.on("close", () => {
+      if (this.#socket !== socket) return; // it was opened again
       this.dead = true;
       this.#fail(new Error("the server closed the connection"));
     });
     return new Promise((resolve, reject) => {
-      this.#socket.once("connect", () => resolve(this));
-      this.#socket.once("error", reject);
+      socket.once("connect", () => resolve(this));
+      socket.once("error", reject);
     });
+  }
+
+  /** True if nothing of the response to the last request has arrived. */
+  get unanswered() {
+    return this.#state === HEAD && this.#head === "" && this.#bytes === 0;
   }
 
   /** Resolves with the complete response: `{ status, head, bytes, text }`. `text` is present only with `keep`. */

@@ -28,9 +28,13 @@ export async function openSession(connection, wire, facts) {
   return session;
 }
 
+/** Servers close connections that are idle for some seconds. Those unused for longer than this are opened again. */
+const MOST_IDLE_MS = 2000;
+
 /** Load on an HTTP server: keep-alive connections, each in its own session if the wire has sessions. */
 export class HttpLoad {
   #lines = [];
+  #usedAt = performance.now();
 
   constructor(port, wire, facts) {
     this.port = port;
@@ -60,6 +64,7 @@ export class HttpLoad {
       const { status } = await senders[index]();
       if (status !== 200) statuses.set(status, (statuses.get(status) ?? 0) + 1);
     });
+    this.#usedAt = performance.now();
     for (const [status, count] of statuses)
       throw new Error(`${name}: ${count} of ${result.calls} answers were ${status}`);
     return result;
@@ -73,12 +78,28 @@ export class HttpLoad {
     const make = bodies(this.wire, call);
     const headers = headersOf(this.wire, call, { ...this.facts, session });
     const head = headOf(this.port, "POST", headers, Buffer.byteLength(make().text));
-    return () => connection.send(head + make().text);
+    return async () => {
+      if (connection.dead) await connection.open();
+      try {
+        return await connection.send(head + make().text);
+      } catch (error) {
+        // The server closed the connection, which was idle before, while the request was under way.
+        if (!connection.unanswered) throw error;
+        await connection.open();
+        return connection.send(head + make().text);
+      }
+    };
   }
 
-  /** Opens missing connections, since a server may have closed idle ones after the last window. */
+  /** Opens missing connections, and opens those again that the server has closed or is about to close. */
   async #grow(count) {
-    for (const { connection } of this.#lines) if (connection.dead) await connection.open();
+    const isStale = performance.now() - this.#usedAt > MOST_IDLE_MS;
+    const renew = async ({ connection }) => {
+      if (isStale) connection.close();
+      if (isStale || connection.dead) await connection.open();
+    };
+    await Promise.all(this.#lines.map(renew));
+    this.#usedAt = performance.now();
     while (this.#lines.length < count) {
       const missing = Math.min(64, count - this.#lines.length);
       this.#lines.push(...(await Promise.all(Array.from({ length: missing }, () => this.#line()))));
