@@ -36,7 +36,7 @@ export interface Dialer {
   readonly limits?: ClientLimits;
   spawn(target: CommandTarget): Promise<Channel>;
   /** Returns the function that sends HTTP requests unless the options have `fetch`. */
-  send(): Promise<Send>;
+  send(limits: ClientLimits): Promise<Send>;
   /** Loads the compiler of JSON Schemas on first use. */
   validator(): Promise<JsonSchemaValidator>;
 }
@@ -146,7 +146,7 @@ class Connector {
         kind: "http",
         target: {
           url: toUrl(target),
-          send: limits.fetch === undefined ? await this.#dialer.send() : sendBy(limits.fetch),
+          send: limits.fetch === undefined ? await this.#dialer.send(this.#core.limits) : sendBy(limits.fetch),
           headers: limits.headers ?? {},
           clock,
           waits,

@@ -10,7 +10,8 @@ import { globalFetch, sendBy } from "../http/client/send.js";
 import { createDialer } from "./dialer.js";
 
 const dialer = createDialer({
-  send: async () => (isOnNode ? (await import("../node/undici/send.js")).directSend : sendBy(globalFetch)),
+  send: async ({ maxIdleConnections }) =>
+    isOnNode ? (await import("../node/undici/send.js")).createDirectSend(maxIdleConnections) : sendBy(globalFetch),
   spawn: async ({ restart: _, ...command }) =>
     (await import("../node/stdio/client.js")).createStdioClientChannel(command),
 });

@@ -22,6 +22,12 @@ export interface ClientLimits {
    */
   readonly maxConnections: number;
   /**
+   * Maximum number of idle connections that are kept open over HTTP. Further ones close after a second, and all when the
+   * client closes. Has no effect if `fetch` or its dispatcher are replaced, and in pages.
+   * @default 8
+   */
+  readonly maxIdleConnections: number;
+  /**
    * Maximum number of messages in a batch of the server, on a channel with version 2025-03-26.
    * @default 64
    */
@@ -112,6 +118,7 @@ export const CLIENT_LIMITS: ClientLimits = {
   maxMessageBytes: 32 * 1024 * 1024,
   maxDescriptionChars: 1024 * 1024,
   maxConnections: 256,
+  maxIdleConnections: 8,
   maxBatchItems: 64,
   maxRedirects: 5,
   maxQuestions: 256,

@@ -59,6 +59,7 @@ export class HttpWire {
     this.#target = target;
     this.#turns = new Turns(target.limits.maxConnections);
     this.headers = createClientHeaders(target.headers);
+    target.send.keepIdle?.(true);
   }
 
   /** Number of open requests and streams. */
@@ -66,7 +67,7 @@ export class HttpWire {
     return this.#open.size;
   }
 
-  /** Registers `work` for `abortAll` until it ends. */
+  /** Registers `work`, so that `end` ends it. */
   async hold(wire: AbortSwitch, work: Promise<void>): Promise<void> {
     this.#open.add(wire);
     try {
@@ -88,8 +89,10 @@ export class HttpWire {
     }
   }
 
-  abortAll(): void {
+  /** Ends all requests. Their connections close, and those of later requests when these are over. */
+  end(): void {
     for (const wire of this.#open) drop(wire);
+    this.#target.send.keepIdle?.(false);
   }
 
   /** Sends an HTTP request, in the turn in which it is called. Follows redirects to the same origin. */
@@ -309,6 +312,6 @@ export abstract class HttpTransport {
     this.closed = true;
     for (const call of this.inflight.drain())
       call.fail(call.lost("the connection was closed before the response arrived"));
-    this.wire.abortAll();
+    this.wire.end();
   }
 }

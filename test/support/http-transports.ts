@@ -7,7 +7,7 @@ import { type LegacyHttpOptions, LegacyHttpTransport } from "#src/era/legacy/cli
 import { ModernHttpTransport } from "#src/era/modern/client/http.js";
 import type { ClientTransport, HttpTarget, TransportReceiver, TransportRequest } from "#src/era/transport.js";
 import { type Fetch, sendBy } from "#src/http/client/send.js";
-import { directSend } from "#src/node/undici/send.js";
+import { createDirectSend } from "#src/node/undici/send.js";
 import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "#src/protocol/jsonrpc/message.js";
 import { HttpScript } from "./http-script.js";
 
@@ -63,7 +63,7 @@ export type TargetOptions = Partial<Omit<HttpTarget, "limits">> & {
 export function createTarget(url: URL, { fetch, limits, ...more }: TargetOptions = {}): HttpTarget {
   return {
     url,
-    send: fetch === undefined ? directSend : sendBy(fetch),
+    send: fetch === undefined ? createDirectSend(8) : sendBy(fetch),
     headers: {},
     clock: systemClock,
     waits: new RetryWaits(),

@@ -19,7 +19,11 @@ export interface Patience {
 }
 
 /** Sends a request. Does not follow redirects. */
-export type Send = (url: URL, sending: Sending) => Promise<Reply>;
+export interface Send {
+  (url: URL, sending: Sending): Promise<Reply>;
+  /** Sets whether idle connections are kept. False closes those that there are. Undefined if the platform decides. */
+  keepIdle?: (isKept: boolean) => void;
+}
 
 /** Options of a `fetch` in addition to the standard `RequestInit`. */
 export interface FetchInit extends RequestInit {

@@ -35,6 +35,30 @@ function currentDispatcher(): Dispatcher | undefined {
   return holder[newer] ?? holder[older];
 }
 
+let lastDispatcher: Dispatcher | undefined;
+let isLastOwn = false;
+
+/** True for the dispatcher that Node has created, with the default options. Its class is in a file of Node. */
+export function isNodesOwn(dispatcher: Dispatcher): boolean {
+  if (dispatcher !== lastDispatcher) {
+    lastDispatcher = dispatcher;
+    isLastOwn = isUsual(dispatcher) && isClassOfNode(dispatcher);
+  }
+  return isLastOwn;
+}
+
+function isClassOfNode(dispatcher: Dispatcher): boolean {
+  const Agent = dispatcher.constructor as new (options: object) => Dispatcher;
+  // A composed dispatcher has another method.
+  if (dispatcher.dispatch !== Agent.prototype.dispatch) return false;
+  try {
+    new Agent({ factory: null });
+  } catch (error) {
+    return String((error as Error).stack).includes(NODES_OWN);
+  }
+  return false;
+}
+
 /** Proxies of the environment. They are read once, since each call needs them. */
 const environmentProxy = readProxies(process.env);
 

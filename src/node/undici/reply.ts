@@ -13,6 +13,16 @@ interface Controller {
   resume(): void;
 }
 
+/** Listeners of a {@link DirectReply}. */
+interface ReplyListeners {
+  /** Called when the headers have arrived. */
+  resolve(reply: Reply): void;
+  /** Called if the response fails before. */
+  reject(reason: unknown): void;
+  /** Called once, when the response is complete or has failed. */
+  onEnd(isComplete: boolean): void;
+}
+
 /** Number of bytes buffered before backpressure is applied to the socket. */
 const MAX_WAITING = 65_536;
 
@@ -30,7 +40,8 @@ export class DirectReply implements Reply, ByteSource {
   readonly #life: AbortSwitch;
   readonly #unpack: (packed: ByteSource, encoding: string) => ByteSource;
   readonly #onAbort = (reason: unknown) => this.#fail(reason);
-  #settle: { resolve(reply: Reply): void; reject(reason: unknown): void } | undefined;
+  readonly #onEnd: (isComplete: boolean) => void;
+  #settle: Pick<ReplyListeners, "resolve" | "reject"> | undefined;
   #rawHeaders: RawHeaders = [];
   #headers: HeaderTable | undefined;
   #abort: (() => void) | undefined;
@@ -46,11 +57,12 @@ export class DirectReply implements Reply, ByteSource {
     readonly url: string,
     life: AbortSwitch,
     unpack: (packed: ByteSource, encoding: string) => ByteSource,
-    settle: { resolve(reply: Reply): void; reject(reason: unknown): void },
+    listeners: ReplyListeners,
   ) {
     this.#life = life;
     this.#unpack = unpack;
-    this.#settle = settle;
+    this.#settle = listeners;
+    this.#onEnd = listeners.onEnd;
     life.onAbort(this.#onAbort);
   }
 
@@ -118,7 +130,7 @@ export class DirectReply implements Reply, ByteSource {
   }
 
   onComplete(): void {
-    this.#close("complete");
+    if (this.#close("complete")) this.#onEnd(true);
   }
 
   onError(error: unknown): void {
@@ -193,6 +205,7 @@ export class DirectReply implements Reply, ByteSource {
     this.#settle?.reject(reason);
     this.#settle = undefined;
     this.#abort?.();
+    this.#onEnd(false);
   }
 
   #close(end: { readonly reason: unknown } | "complete"): boolean {

@@ -13,7 +13,7 @@ import {
 import { connectWith } from "#src/client/connect.js";
 import { legacyClient } from "#src/era/legacy/client/era.js";
 import { modernClient } from "#src/era/modern/client/era.js";
-import { directSend } from "#src/node/undici/send.js";
+import { createDirectSend } from "#src/node/undici/send.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { HttpScript, type Received } from "../../support/http-script.js";
 import { LEGACY, MODERN } from "../../support/server-script.js";
@@ -65,7 +65,7 @@ async function dial(t: TestContext, script: HttpScript, options: ClientOptions =
 async function dialTwoVersions(t: TestContext, script: HttpScript): Promise<Client> {
   const eras = [{ ...modernClient, versions: [MODERN, "2026-01-31"] }, legacyClient];
   const none = () => Promise.reject(new Error("not needed here"));
-  const dialer = { eras, memory: new Map(), spawn: none, validator: none, send: async () => directSend };
+  const dialer = { eras, memory: new Map(), spawn: none, validator: none, send: async () => createDirectSend(8) };
   const client = await connectWith(dialer, script.url, {});
   t.after(() => client.close());
   return client;

@@ -88,7 +88,7 @@ class SseClientChannel implements Channel {
 
   async close(): Promise<void> {
     drop(this.#stream);
-    this.#poster?.abortAll();
+    this.#poster?.end();
     this.#end(undefined);
   }
 
@@ -132,7 +132,7 @@ class SseClientChannel implements Channel {
     } catch (error) {
       broken = streamLost(describe(error));
     }
-    this.#poster?.abortAll();
+    this.#poster?.end();
     this.#end(broken ?? streamLost("the server ended it"));
     return broken;
   }

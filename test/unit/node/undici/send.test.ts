@@ -10,7 +10,7 @@ import { systemClock } from "#src/call/clock.js";
 import { readExcerpt, readText } from "#src/http/client/read.js";
 import { type ByteSource, discard, type Reply, type Sending } from "#src/http/client/send.js";
 import { readSse, SseReader } from "#src/http/sse/reader.js";
-import { directSend } from "#src/node/undici/send.js";
+import { createDirectSend } from "#src/node/undici/send.js";
 import { gate } from "../../../support/gate.js";
 
 /** Node 26 keeps the one of its own `fetch` under the second. */
@@ -22,7 +22,14 @@ const holder = globalThis as unknown as Record<symbol, { dispatch: Dispatch }>;
 const never = new AbortController();
 
 function send(url: URL, how: Partial<Sending> = {}): Promise<Reply> {
-  return directSend(url, { method: "GET", headers: {}, body: null, end: new AbortSwitch(), server: url, ...how });
+  return createDirectSend(8)(url, {
+    method: "GET",
+    headers: {},
+    body: null,
+    end: new AbortSwitch(),
+    server: url,
+    ...how,
+  });
 }
 
 async function listen(t: TestContext, handler: (req: IncomingMessage, res: ServerResponse) => void): Promise<URL> {
