@@ -2,13 +2,27 @@ import { existsSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { execNpm, lines } from "../scripts/lib/exec.mjs";
 import { at } from "../scripts/lib/project.mjs";
 import { stagePackage } from "../scripts/package.mjs";
+import { peers } from "./adapters/peers.mjs";
+import { buildNative } from "./native/build.mjs";
 
-/** Installs the peers, and links the package beside them as users install it. */
+/** Installs and builds the peers, and links the package beside them as users install it. */
 export async function install() {
   await installPeers();
+  await buildPeers();
   const link = at("bench/node_modules/bowline");
   rmSync(link, { recursive: true, force: true });
   symlinkSync(await stagePackage(), link, "junction");
+}
+
+/** Builds the peers of other languages, and leaves out those that cannot be built here. */
+async function buildPeers() {
+  for (const [name, { native }] of Object.entries(peers)) {
+    if (native === undefined) continue;
+    const problem = await buildNative(native.folder);
+    if (problem === undefined) continue;
+    console.error(`${name} is left out, since ${native.tool} cannot build it: ${problem}`);
+    delete peers[name];
+  }
 }
 
 /** Installs on the first run, and again if the lock file is newer. */

@@ -28,9 +28,9 @@ for (const [signal, code] of [
 
 if (options.base !== undefined) await endWithComparison();
 
+if (options.peers !== undefined) choosePeers(options.peers);
 await install();
 const { sections } = await import("./sections.mjs");
-if (options.peers !== undefined) choosePeers(options.peers);
 const chosen = sections.filter(isChosen);
 if (chosen.length === 0) fail(`there is no such section; there are ${sections.map(({ name }) => name).join(", ")}`);
 

@@ -3,9 +3,11 @@ import { fileURLToPath } from "node:url";
 import { peer as bare } from "./bare/peer.mjs";
 import { peer as bowline } from "./bowline/peer.mjs";
 import { peer as fastmcp } from "./fastmcp/peer.mjs";
+import { peer as goSdk } from "./go-sdk/peer.mjs";
 import { peer as mcpLite } from "./mcp-lite/peer.mjs";
 import { peer as officialV1 } from "./official-v1/peer.mjs";
 import { peer as officialV2 } from "./official-v2/peer.mjs";
+import { peer as rmcp } from "./rmcp/peer.mjs";
 import { peer as tmcp } from "./tmcp/peer.mjs";
 
 /** Peers that are measured, by the name of their folder. Importing a peer.mjs does not load the peer itself. */
@@ -17,6 +19,8 @@ export const peers = {
   fastmcp,
   tmcp,
   "mcp-lite": mcpLite,
+  rmcp,
+  "go-sdk": goSdk,
 };
 
 export const floor = "bare";

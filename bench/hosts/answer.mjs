@@ -16,11 +16,14 @@ function holdings() {
 const profiler = new Session();
 const turn = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** Returns the CPU time of this process in milliseconds. */
+export function cpuMs() {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
 const commands = {
-  cpuMs() {
-    const { user, system } = process.cpuUsage();
-    return (user + system) / 1000;
-  },
+  cpuMs,
 
   async startProfile() {
     profiler.connect();

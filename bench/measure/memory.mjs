@@ -1,4 +1,4 @@
-import { on } from "../adapters/peers.mjs";
+import { on, peers } from "../adapters/peers.mjs";
 import { round, spread } from "../lib/stats.mjs";
 import { openSessions } from "./scale.mjs";
 import { rawSubject, withSubjects } from "./subjects.mjs";
@@ -14,7 +14,7 @@ const megabyte = 1_048_576;
 export async function measureSessionMemory(run) {
   const wire = "http legacy sse";
   const result = {};
-  const chosen = on(wire).filter((peer) => peer !== "bare");
+  const chosen = on(wire).filter((peer) => peer !== "bare" && peers[peer].native === undefined);
   for (const peer of run.narrow ? ["bowline"] : chosen) {
     const samples = [];
     for (let round = 0; round < (run.short ? 1 : 3); round++) {
@@ -52,7 +52,8 @@ export async function measureCallMemory(run) {
   const result = {};
   for (const wire of run.short ? ["http modern"] : ["http modern", "http legacy json", "stdio legacy"]) {
     result[wire] = {};
-    for (const peer of run.short ? ["bowline"] : on(wire)) {
+    const chosen = on(wire).filter((peer) => peers[peer].native === undefined);
+    for (const peer of run.short ? ["bowline"] : chosen) {
       run.progress.step(`${peer}, ${wire}, ${most} calls`);
       const start = () => rawSubject(peer, wire);
       result[wire][peer] = await withSubjects([start], async ([subject]) => {

@@ -25,7 +25,7 @@ export async function rawSubject(peer, wire, { name = peer, env, folder } = {}) 
     child,
     load,
     port,
-    can: ["echo", "list", "read1k", "read1m", ...(wires[wire].json ? [] : ["progress"])],
+    can: peers[peer].can ?? ["echo", "list", "read1k", "read1m", ...(wires[wire].json ? [] : ["progress"])],
     run: (call, options) => load.run(call, options),
     check: (call) => load.check(call),
     cpuMs: () => child.ask("cpuMs"),

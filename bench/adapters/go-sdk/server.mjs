@@ -1,0 +1,4 @@
+import { programOf } from "../../native/build.mjs";
+import { startNative } from "../native.mjs";
+
+export const serveNative = (wire) => startNative(programOf("go"), wire, { GOMAXPROCS: "1" });
