@@ -295,7 +295,10 @@ export interface ServerRuntime {
   uses?(feature: DeprecatedFeature): void;
   /** Called when a feature is used that the protocol has deprecated. */
   deprecated?(deprecation: Deprecation): void;
-  /** Reports an error to `onError` and the logger. With `warn`, for refused requests, the log gets no stack. */
+  /**
+   * Reports an error to `onError` and the logger, or prints it if there is neither. With `warn`, for mistakes of the
+   * client, the log gets no stack and nothing is printed.
+   */
   report(error: unknown, where: ReportContext, level?: "warn"): void;
   /** Warns the developer of a setup that works but should be changed. */
   warn(message: string, ...fields: readonly Record<string, unknown>[]): void;

@@ -328,13 +328,13 @@ export function toError(thrown: unknown, who = "the code"): Error {
 function textOfThrown(thrown: unknown, who: string): string {
   const text = (thrown as { message?: unknown } | null | undefined)?.message ?? thrown;
   if (typeof text === "string") return text;
-  let shown = String(Object.prototype.toString.call(thrown));
+  let shown: string | undefined;
   try {
-    shown = JSON.stringify(thrown) ?? String(thrown);
+    shown = JSON.stringify(thrown);
   } catch {
-    // A value that JSON cannot represent is named by its type.
+    // Some values cannot be written. Their type is named instead.
   }
-  return `${who} threw a value that is not an Error: ${oneLine(shown)}`;
+  return `${who} threw a value that is not an Error: ${oneLine(shown ?? Object.prototype.toString.call(thrown))}`;
 }
 
 /** Creates the error of a call on a closed connection. Its message contains `reason` if that is a `ConnectionError`. */

@@ -1,12 +1,13 @@
 import type { Clock } from "../call/clock.js";
 import type { ReportContext } from "../era/server-era.js";
 import type { ServerLimits } from "../era/server-limits.js";
-import { ConnectionError, McpError, ProtocolError, toError } from "../protocol/errors.js";
+import { toError } from "../protocol/errors.js";
 import { oneLine } from "../protocol/text.js";
 
 const PERIOD_MS = 3_600_000;
+/** Maximum number of characters of each stack. */
 const MAX_CHARS = 4_000;
-const MAX_CAUSES = 3;
+const MAX_CAUSES = 2;
 
 /** Prints errors of which nobody else is told to the standard error, or to the console where there is none. */
 export class ErrorPrinter {
@@ -20,9 +21,8 @@ export class ErrorPrinter {
     this.#clock = clock;
   }
 
-  /** Prints an error with its stack and causes. Does nothing for a mistake of the peer, or beyond the limit. */
-  print(error: unknown, context: ReportContext): void {
-    if (isOfPeer(error, context)) return;
+  /** Prints an error with its stack and causes. Does nothing beyond the limit. */
+  print(error: unknown, { where, method = where, name }: ReportContext): void {
     const now = this.#clock.now();
     if (now >= this.#endsAt) {
       this.#printed = 0;
@@ -30,39 +30,25 @@ export class ErrorPrinter {
     }
     const { maxPrintedErrors: most } = this.#limits;
     if (most === 0 || this.#printed > most) return;
-    this.#printed++;
     const text =
-      this.#printed > most
-        ? `${most} errors were printed (limits.maxPrintedErrors); further errors are not printed for an hour: set logger or onError`
-        : `${headlineOf(context)}: ${stackOf(error)}`;
+      this.#printed++ < most
+        ? `${method}${name === undefined ? "" : ` ${JSON.stringify(name)}`} failed: ${stackOf(error)}`
+        : `${most} errors were printed (limits.maxPrintedErrors); further errors are not printed for an hour: set logger or onError`;
     // biome-ignore lint/suspicious/noConsole: it writes to the standard error on every runtime that has one
     console.error(`bowline: ${text}`);
   }
 }
 
-/** True for a mistake or an end of the peer, which concerns nobody who maintains this side. */
-function isOfPeer(error: unknown, { where }: ReportContext): boolean {
-  if (where === "connection" || where === "ping") return true;
-  if (where === "requestState" && !(error instanceof McpError)) return true;
-  const isPeers = error instanceof ProtocolError || error instanceof ConnectionError;
-  return isPeers && /^(http|notification|progress)$/.test(where);
-}
-
-function headlineOf({ where, method, name }: ReportContext): string {
-  if (method === undefined) return where;
-  return name === undefined ? `${method} failed` : `${method} ${JSON.stringify(name)} failed`;
-}
-
 /** Returns the stacks of an error and its causes. Text from a peer in them can neither control a terminal nor forge a line. */
-function stackOf(thrown: unknown): string {
-  const stacks: string[] = [];
-  for (let error = thrown; stacks.length === 0 || (error !== undefined && stacks.length <= MAX_CAUSES); ) {
-    const { name, message, stack = "", cause } = toError(error);
-    // The stack of a value that is not an error would be that of this function.
-    if (!(error instanceof Error)) stacks.push(message);
-    else stacks.push(stack.includes(message) ? stack : `${name}: ${message}\n${stack}`);
-    error = cause;
-  }
-  const lines = stacks.join("\ncaused by: ").slice(0, MAX_CHARS).trimEnd().split("\n");
-  return lines.map((line) => oneLine(line, MAX_CHARS)).join("\n    ");
+function stackOf(error: unknown, depth = 0): string {
+  const { name, message, stack = "", cause } = toError(error);
+  // The stack of a value that is not an error would be that of this function. Not every runtime begins it with the message.
+  const own = !(error instanceof Error) ? message : stack.includes(message) ? stack : `${name}: ${message}\n${stack}`;
+  const shown = own
+    .slice(0, MAX_CHARS)
+    .trimEnd()
+    .split("\n")
+    .map((line) => oneLine(line, MAX_CHARS))
+    .join("\n    ");
+  return cause === undefined || depth === MAX_CAUSES ? shown : `${shown}\n    caused by: ${stackOf(cause, depth + 1)}`;
 }

@@ -16,7 +16,7 @@ export function createReceiver(
   const { maxWaitingNotifications: most } = runtime.limits;
   const queue = new NotificationQueue(runtime.admission, most, () => {
     const problem = `notifications were dropped: ${most} are unfinished (limits.maxWaitingNotifications)`;
-    runtime.report(new Error(problem), { where: "notification" });
+    runtime.report(new Error(problem), { where: "notification" }, "warn");
   });
   return (notification) => {
     const { method, params } = notification;

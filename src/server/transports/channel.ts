@@ -53,7 +53,7 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
       onNotification: (notification) => this.#receive(notification),
       onInvalid: (failure) => this.#onInvalid(failure),
       batchProblem: (items) => this.#batchProblem(items),
-      onProblem: (problem) => this.#runtime.report(problem, { where: "connection" }),
+      onProblem: (problem) => this.#runtime.report(problem, { where: "connection" }, "warn"),
       onClose: (reason) => this.#end(reason),
     });
   }
@@ -179,7 +179,7 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
    */
   #onInvalid(failure: ParseFailure): void {
     const error = new RpcError(failure.code, failure.message);
-    this.#runtime.report(error, { where: "connection", id: failure.id });
+    this.#runtime.report(error, { where: "connection", id: failure.id }, "warn");
     const id = failure.id ?? failure.largeId;
     const meant = id !== undefined || failure.batch === true;
     if (meant && !failure.answer) this.#peer.respondError(id, toErrorObject(error));
@@ -202,7 +202,7 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
   }
 
   #end(reason: Error | undefined): void {
-    if (reason !== undefined) this.#runtime.report(reason, { where: "connection" });
+    if (reason !== undefined) this.#runtime.report(reason, { where: "connection" }, "warn");
     this.#served.abortAll(new ConnectionError("The client disconnected", { delivery: "sent", cause: reason }));
     for (const session of this.#sessions.values()) {
       session.close();

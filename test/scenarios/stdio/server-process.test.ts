@@ -147,9 +147,10 @@ verifies("transport:stdio:server-stdout-broken", stdioWires, async ({ era }, t) 
   await server.stdout.until(/notifications\/progress/);
   server.process.stdout.destroy();
   deepEqual(await server.gone, { code: 0, signal: null });
-  equal(server.stderr.all.length, 2);
-  match(server.stderr.all[0] ?? "", /^error The output of the stdio channel failed: .*EPIPE/);
-  equal(server.stderr.all[1], "closed");
+  equal(server.stderr.all.length, 3);
+  match(server.stderr.all[0] ?? "", /^warn The output of the stdio channel failed: .*EPIPE/);
+  match(server.stderr.all[1] ?? "", /^error The output of the stdio channel failed: .*EPIPE/);
+  equal(server.stderr.all[2], "closed");
 });
 
 verifies("transport:stdio:server-signals", stdioWires, async ({ era }, t) => {

@@ -136,7 +136,7 @@ test("an error of oninitialized goes to stderr if nobody listens for errors", as
   for (const era of ERAS) {
     match(
       await stderrOf(fail, era),
-      /^bowline: oninitialized: TypeError: Cannot read properties of undefined.*\n +at /m,
+      /^bowline: oninitialized failed: TypeError: Cannot read properties of undefined.*\n +at /m,
     );
     const heard = await stderrOf(`${fail} server.server.onerror = ({ name }) => console.error("heard", name);`, era);
     equal(heard, "heard TypeError");

@@ -209,7 +209,7 @@ export class PostCalls {
     const lost = new ConnectionError(`The client closed its connection before the response to ${call.method}`, {
       delivery: "answer_lost",
     });
-    this.#owner.runtime.report(lost, { where: "http", method: call.method, id: call.id });
+    this.#owner.runtime.report(lost, { where: "http", method: call.method, id: call.id }, "warn");
   }
 
   #isCurrent(entry: Running): boolean {

@@ -205,7 +205,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     const { method } = notification;
     if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
-    if (problem !== undefined) return this.#runtime.report(problem, { where: "notification", method });
+    if (problem !== undefined) return this.#runtime.report(problem, { where: "notification", method }, "warn");
     const completes = method === "notifications/initialized";
     if (!completes || this.#ready()) {
       this.#receive ??= this.#runtime.receiver((name) => this.#notificationCall(name));
@@ -333,7 +333,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
       if (this.#wire.deserted !== true) await this.#wire.request(undefined, "ping", undefined, lifetime);
     };
     return new PingLoop(clock, options, ping, (error) => {
-      if (this.#wire.deserted !== true) this.#runtime.report(error, { where: "ping" });
+      if (this.#wire.deserted !== true) this.#runtime.report(error, { where: "ping" }, "warn");
     });
   }
 
