@@ -1,9 +1,11 @@
 import { type BigIntStats, constants, type FSWatcher, watch as watchPath } from "node:fs";
 import { type FileHandle, lstat, open, readdir, realpath } from "node:fs/promises";
+import { createRequire } from "node:module";
 import nodePath from "node:path";
 import { fileURLToPath } from "node:url";
 import { McpError, toError } from "../../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
+import { SkillError } from "../../skills/error.js";
 import type { SkillFiles, SkillProblem, SkillTree } from "../../skills/server/source.js";
 
 /** Options of {@link skillFolder}. */
@@ -45,6 +47,20 @@ const AT_ONCE = 16;
 /** Number of times that a file is opened if it is replaced meanwhile. */
 const TRIES = 3;
 
+/** Throws if the optional peer dependency `yaml` is missing, without which no SKILL.md can be read. */
+function assertYaml(): void {
+  const isThere = (name: string) => {
+    try {
+      return createRequire(import.meta.url).resolve(name) !== "";
+    } catch {
+      return false;
+    }
+  };
+  // A program in a single file contains its packages.
+  if (isThere("bowline/skills/server") && !isThere("yaml"))
+    throw new SkillError("yaml_missing", "skillFolder: reading SKILL.md needs the package yaml: npm install yaml");
+}
+
 /**
  * Returns a folder as a source of skills, for `skills()` of `bowline/skills/server`. Each folder in it with a SKILL.md is
  * a skill. Symbolic links are not followed.
@@ -52,6 +68,7 @@ const TRIES = 3;
 export function skillFolder(folder: string | URL, options: SkillFolderOptions = {}): SkillFiles {
   const root = typeof folder === "string" ? folder : fileURLToPath(folder);
   assertOptions("skillFolder", options, OPTIONS);
+  assertYaml();
   const limits = withDefaults(options.limits, SKILL_FOLDER_LIMITS);
   const { ignore = isIgnored, watch = true } = options;
   let known: ReadonlyMap<string, KnownFile> = new Map();
