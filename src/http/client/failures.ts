@@ -15,7 +15,7 @@ const EXCERPT_CHARS = 200;
 const CREDENTIALS = /\b(bearer|dpop|basic)\s+[\w.~+/=-]{8,}/gi;
 /** Hint for a response that probably does not come from an MCP server. */
 export const NOT_MCP = "; is this the URL of an MCP server?";
-const NEEDS_TOKEN = "; it requires a token: see oauth of bowline/auth/client";
+const NEEDS_TOKEN = "; it requires a token: see oauth() of bowline/auth/client";
 /** Error codes of the operating system and of fetch that occur before any data is written. */
 const UNSENT_CODES = new Set([
   "ECONNREFUSED",

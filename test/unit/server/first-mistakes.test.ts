@@ -166,7 +166,7 @@ describe("connect says what is wrong with its target", () => {
       });
       await assert.rejects(connect(`http://127.0.0.1:${port}/locked`), {
         status: 401,
-        message: /; it requires a token: see oauth of bowline\/auth\/client$/,
+        message: /; it requires a token: see oauth\(\) of bowline\/auth\/client$/,
       });
     } finally {
       web.closeAllConnections();
