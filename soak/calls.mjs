@@ -145,8 +145,8 @@ async function sealed(lane) {
 async function watch(lane) {
   const uri = `soak://item/${lane.random.below(4)}`;
   await lane.attempt("watch", {}, async (client) => {
-    const relisten = { attempts: 1_000, delayMs: 10, maxDelayMs: 100 };
-    const watching = await client.watch({ resources: [uri] }, { relisten });
+    const resubscribe = { attempts: 1_000, delayMs: 10, maxDelayMs: 100 };
+    const watching = await client.watch({ resources: [uri] }, { resubscribe });
     let heard = false;
     const listening = (async () => {
       for await (const change of watching) if (change.kind === "resync" || change.uri === uri) return;

@@ -269,7 +269,7 @@ export class Lane {
 
   /** Opens and closes a watch. This releases resources of a watch whose end did not reach the server. */
   async #letGo() {
-    const watch = await this.client.watch({ resources: ["soak://item/rest"] }, { relisten: false });
+    const watch = await this.client.watch({ resources: ["soak://item/rest"] }, { resubscribe: false });
     await watch.close();
   }
 

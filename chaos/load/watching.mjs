@@ -55,8 +55,8 @@ export class Watching {
 
   async #follow(connection) {
     const uris = Array.from({ length: RESOURCES }, () => `chaos://${this.#client.name}/${++this.#numbers}`);
-    const relisten = this.#client.recovers ? undefined : false;
-    const watch = await connection.watch({ resources: uris }, { relisten });
+    const resubscribe = this.#client.recovers ? undefined : false;
+    const watch = await connection.watch({ resources: uris }, { resubscribe });
     if (this.#connection !== connection) return watch.close();
     this.#watch = watch;
     const current = { client: this.#client.name, uris, unused: [...uris], openedAt: Date.now(), events: [] };

@@ -55,7 +55,7 @@ export async function floodSubscriptions(lane, tally) {
     const open = (_, index) =>
       lane.attempt("flood of subscriptions", { refused: true }, async () => {
         try {
-          watches.push(await guest.watch({ resources: [`soak://item/${index}`] }, { relisten: false }));
+          watches.push(await guest.watch({ resources: [`soak://item/${index}`] }, { resubscribe: false }));
         } catch (error) {
           if (isRefusal(error)) refused++;
           throw error;

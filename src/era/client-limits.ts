@@ -149,7 +149,7 @@ export const CLIENT_TIMES = {
   deadlineMs: 3_600_000,
   probeTimeoutMs: 10_000,
   reconnect: { maxFruitless: 3, minDelayMs: 100, firstDelayMs: 1000, maxDelayMs: 30_000 },
-  relisten: { attempts: Number.POSITIVE_INFINITY, delayMs: 250, maxDelayMs: 30_000 },
+  resubscribe: { attempts: Number.POSITIVE_INFINITY, delayMs: 250, maxDelayMs: 30_000 },
   restart: { attempts: 5, delayMs: 250, maxDelayMs: 30_000, maxMissedPings: Number.POSITIVE_INFINITY },
   group: {
     connectTimeoutMs: 30_000,

@@ -352,7 +352,7 @@ describe("a misspelt option is refused at every depth", () => {
       await refuses((options: object) => connect({ command: "none", ...options }), value, path);
     await using client = await connect(server().tool("a", {}, nothing));
     const watch = (options: never) => client.watch({ toolsListChanged: true }, options);
-    await refuses(watch, { relisten: MISSPELT }, "relisten");
+    await refuses(watch, { resubscribe: MISSPELT }, "resubscribe");
     const skill = { frontmatter: { name: "a", description: "b" }, body: "c" };
     for (const { path, value } of probesOf("AccessOptions", read("server").all))
       await refuses((options: object) => skills([{ ...skill, ...options }]), value, path);

@@ -171,7 +171,7 @@ function watches(world) {
       [watch, { advance: 300 }],
     ),
     script(world, "watch once", rules, [
-      { ...watch, options: { relisten: false, signal: true } },
+      { ...watch, options: { resubscribe: false, signal: true } },
       { cut: {} },
       { ...watch, as: "x", options: { signal: true } },
       { abort: "x" },

@@ -105,10 +105,21 @@ class Play {
     if (this.#client === undefined) return this.#journal.saw(`${as}: there is no client`);
     this.begin(as, async () => {
       const given = options === undefined ? args : [...args, this.#toOptions(as, options)];
-      const result = this.#client[call](...given);
+      const result = call === "watch" ? this.#watch(...given) : this.#client[call](...given);
       if (typeof result?.all === "function") return result.all();
       return call === "watch" ? this.#follow(as, await result) : result;
     });
+  }
+
+  /** Opens a watch. The option `resubscribe` is `relisten` in builds of 0.1.0; the newer ones refuse that name. */
+  async #watch(filter, { resubscribe, ...options } = {}) {
+    if (resubscribe === undefined) return await this.#client.watch(filter, options);
+    try {
+      return await this.#client.watch(filter, { ...options, relisten: resubscribe });
+    } catch (error) {
+      if (error.code !== "definition_error") throw error;
+      return await this.#client.watch(filter, { ...options, resubscribe });
+    }
   }
 
   #toOptions(as, { signal, onProgress, onResumable, ...plain }) {

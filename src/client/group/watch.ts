@@ -24,7 +24,7 @@ export interface GroupWatchContext {
 
 /** Number of consecutive subscriptions without an event after which the server is reported as lost. */
 const MOST_FRUITLESS = 5;
-const RELISTEN = { delayMs: 1000, maxDelayMs: 60_000 };
+const RESUBSCRIBE = { delayMs: 1000, maxDelayMs: 60_000 };
 
 /** Changes of several servers as one stream. Equal unread changes are stored once. */
 export class GroupWatch implements AsyncIterable<GroupChange> {
@@ -96,7 +96,7 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
         if (isFinal(error) || isFinal(error.cause)) return;
       }
       missed = true;
-      await pause(clock, backoffMs(Math.max(0, fruitless - 1), RELISTEN), this.#stop.signal);
+      await pause(clock, backoffMs(Math.max(0, fruitless - 1), RESUBSCRIBE), this.#stop.signal);
     }
   }
 

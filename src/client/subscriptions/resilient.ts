@@ -83,8 +83,12 @@ export class ResilientSubscription implements Subscription, Listening {
     isEndless: boolean,
   ) {
     const given = options === false ? { attempts: 0 } : options;
-    const { relisten } = CLIENT_TIMES;
-    const { attempts = relisten.attempts, delayMs = relisten.delayMs, maxDelayMs = relisten.maxDelayMs } = given;
+    const { resubscribe } = CLIENT_TIMES;
+    const {
+      attempts = resubscribe.attempts,
+      delayMs = resubscribe.delayMs,
+      maxDelayMs = resubscribe.maxDelayMs,
+    } = given;
     this.#runtime = runtime;
     this.#filter = filter;
     this.#events = events;

@@ -36,7 +36,7 @@ export interface Resync {
 /** Options of a watch. */
 export interface WatchOptions extends CallOptions {
   /** Renewal of a lost subscription while connected. `false` disables it. */
-  readonly relisten?: false | ResubscribeOptions | undefined;
+  readonly resubscribe?: false | ResubscribeOptions | undefined;
 }
 
 /** Returns the filter in the words of the protocol. */
@@ -46,14 +46,14 @@ export function toWire({ resources, ...lists }: WatchFilter): SubscriptionFilter
 
 /** Opens a subscription within the limits of a call. It lasts until the watch or the client is closed. */
 export async function openWatch(core: ClientCore, filter: WatchFilter, options: WatchOptions): Promise<Watch> {
-  const { relisten = {}, ...limits } = options;
-  if (relisten !== false) assertOptions("watch: relisten", relisten, RESUBSCRIBE_OPTIONS);
+  const { resubscribe = {}, ...limits } = options;
+  if (resubscribe !== false) assertOptions("watch: resubscribe", resubscribe, RESUBSCRIBE_OPTIONS);
   const wire = toWire(filter);
   const queue = new ChangeQueue((changes) => core.missed(changes));
   core.listening.add(queue);
   queue.onFinished(() => core.listening.delete(queue));
   try {
-    const subscription = await ResilientSubscription.open(core, wire, queue, relisten, (asked, events) =>
+    const subscription = await ResilientSubscription.open(core, wire, queue, resubscribe, (asked, events) =>
       core.listen(asked, events, limits),
     );
     return new Watch(queue, subscription, options.signal);

@@ -271,7 +271,7 @@ proves(
     const client = await connect(script.url, { versions: ["2026-07-28"], clock });
     t.after(() => client.close());
     const open = async () => {
-      const watching = client.watch({ toolsListChanged: true }, { relisten: false });
+      const watching = client.watch({ toolsListChanged: true }, { resubscribe: false });
       const listen = await script.next("subscriptions/listen");
       const tag = { _meta: { "io.modelcontextprotocol/subscriptionId": listen.message.id } };
       listen

@@ -254,7 +254,7 @@ proves(
     const client = await connect(script.url, { era: "modern" });
     t.after(() => client.close());
     for (const cut of [true, false]) {
-      const watch = await client.watch({ toolsListChanged: true }, { relisten: false });
+      const watch = await client.watch({ toolsListChanged: true }, { resubscribe: false });
       const listen = await script.next("subscriptions/listen");
       if (cut) listen.cut();
       else listen.end();

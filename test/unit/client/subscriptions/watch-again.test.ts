@@ -94,7 +94,7 @@ async function resynced(watch: Watch): Promise<void> {
 for (const era of ["modern", "legacy"] as const) {
   test(`a server that is killed and started again is heard again, and the gap is told [${era}]`, async (t) => {
     const { place, client } = await watching(t, era);
-    const watch = await client.watch(filter, { relisten: quick });
+    const watch = await client.watch(filter, { resubscribe: quick });
     const changes = watch[Symbol.asyncIterator]();
     for (let round = 0; round < 2; round++) {
       await place.kill();
@@ -112,7 +112,7 @@ for (const era of ["modern", "legacy"] as const) {
 
   test(`a stream that is cut is opened again, and the gap is told [${era}]`, async (t) => {
     const { place, client } = await watching(t, era);
-    await using watch = await client.watch(filter, { relisten: quick });
+    await using watch = await client.watch(filter, { resubscribe: quick });
     const changes = watch[Symbol.asyncIterator]();
     while (place.sockets.size === 0) await new Promise(setImmediate);
     place.cut();
@@ -126,7 +126,7 @@ for (const era of ["modern", "legacy"] as const) {
   test(`a server that stays away ends the watch with an error that says why [${era}]`, async (t) => {
     const few = { attempts: 3, delayMs: 1 };
     const { place, client } = await watching(t, era, { reconnect: { ...reconnect, maxFruitless: 2 } });
-    const watch = await client.watch(filter, { relisten: few });
+    const watch = await client.watch(filter, { resubscribe: few });
     await place.kill();
     await rejects(watch[Symbol.asyncIterator]().next(), (error) => {
       ok(error instanceof ConnectionError);
@@ -172,7 +172,7 @@ for (const era of ["modern", "legacy"] as const) {
 
   test(`closing the client while the watch is away is no loss [${era}]`, async (t) => {
     const { place, client } = await watching(t, era);
-    const watch = await client.watch(filter, { relisten: { delayMs: 3_600_000, maxDelayMs: 3_600_000 } });
+    const watch = await client.watch(filter, { resubscribe: { delayMs: 3_600_000, maxDelayMs: 3_600_000 } });
     const end = watch[Symbol.asyncIterator]().next();
     await place.kill();
     await client.close();
@@ -217,7 +217,7 @@ for (const era of ["modern", "legacy"] as const) {
 
 test("what may have changed unheard is not taken from the cache [modern]", async (t) => {
   const { place, client } = await watching(t, "modern");
-  await using watch = await client.watch(filter, { relisten: quick });
+  await using watch = await client.watch(filter, { resubscribe: quick });
   await client.tools().all();
   await client.tools().all();
   equal(client.cacheStats?.hits, 1);
@@ -247,7 +247,7 @@ test("attempts are bounded also where each subscription is cut at once", async (
     },
   });
   t.after(() => cutting.close());
-  const watch = await cutting.watch(filter, { relisten: { attempts: 4, delayMs: 1 } });
+  const watch = await cutting.watch(filter, { resubscribe: { attempts: 4, delayMs: 1 } });
   place.cut();
   await rejects(async () => {
     for await (const change of watch) equal(change.kind, "resync");
@@ -258,13 +258,13 @@ test("attempts are bounded also where each subscription is cut at once", async (
 
 test("a watch fails if the abandoned stream of the session is abandoned again [legacy]", async (t) => {
   const { place, client } = await watching(t, "legacy", { reconnect: { maxFruitless: 1, firstDelayMs: 1 } });
-  const lost = await client.watch(filter, { relisten: false });
+  const lost = await client.watch(filter, { resubscribe: false });
   place.cutsStreams = true;
   place.cut();
   await rejects(lost[Symbol.asyncIterator]().next(), ConnectionError);
-  await rejects(client.watch(filter, { relisten: false }), /GET stream of the session: gave up/);
+  await rejects(client.watch(filter, { resubscribe: false }), /GET stream of the session: gave up/);
   place.cutsStreams = false;
-  await using watch = await client.watch(filter, { relisten: false });
+  await using watch = await client.watch(filter, { resubscribe: false });
   place.server.changes.resourceUpdated("note://1");
   deepEqual((await watch[Symbol.asyncIterator]().next()).value, { kind: "resource", uri: "note://1" });
 });
@@ -275,7 +275,7 @@ test("a watch opens the stream of the session that was abandoned while the clien
   const client = await connect(place.url, { era: "legacy", reconnect: { maxFruitless: 1 }, onError: () => {} });
   t.after(() => client.close());
   place.cutsStreams = false;
-  await using watch = await client.watch(filter, { relisten: false });
+  await using watch = await client.watch(filter, { resubscribe: false });
   place.server.changes.resourceUpdated("note://1");
   deepEqual((await watch[Symbol.asyncIterator]().next()).value, { kind: "resource", uri: "note://1" });
 });
