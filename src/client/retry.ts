@@ -1,7 +1,7 @@
 import { pause } from "../call/abortable.js";
 import { type Clock, systemClock } from "../call/clock.js";
 import type { ClientResult } from "../era/client-era.js";
-import { afterFirstAnswer, ConnectionError, RpcError } from "../protocol/errors.js";
+import { afterFirstAnswer, ConnectionError, RpcError, withDeadline } from "../protocol/errors.js";
 import { PROCESS_GONE } from "../protocol/jsonrpc/errors.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import type { Tool } from "../protocol/types/index.js";
@@ -71,19 +71,22 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
     /** True if a handler may have run for an earlier attempt. */
     let mayHaveRun = false;
     const verdict = (error: unknown) => (mayHaveRun ? afterFirstAnswer(error, "sent") : error);
+    let partMs = deadlineMs;
     for (let attempt = 1; ; attempt++) {
       try {
-        const result = await next(attempt === 1 ? call : asNewRequest(call, leftMs()));
+        const result = await next(attempt === 1 ? call : asNewRequest(call, partMs));
         if (call.method === "tools/list") learn(harmless, result);
         return result;
       } catch (error) {
         const { signal } = call.options;
-        if (attempt >= attempts || signal?.aborted === true || !mayRepeat(call, error)) throw verdict(error);
+        if (attempt >= attempts || signal?.aborted === true || !mayRepeat(call, error))
+          throw verdict(withDeadline(error, partMs, deadlineMs));
         const waitMs = Math.max(delayMs * 2 ** (attempt - 1), error.retryAfterMs ?? 0);
         if (waitMs >= leftMs()) throw verdict(error);
         mayHaveRun ||= !error.retrySafe;
         await pause(clock, waitMs, signal);
         signal?.throwIfAborted();
+        partMs = Math.max(0, leftMs());
       }
     }
   };
@@ -106,9 +109,8 @@ export function isProcessGone(error: unknown): boolean {
 }
 
 /** Returns the call as a new request with the remaining time. */
-function asNewRequest(call: ClientCall, leftMs: number): ClientCall {
-  const { deadlineMs } = call.options;
-  const limits = deadlineMs === undefined ? undefined : { deadlineMs: Math.max(0, leftMs) };
+function asNewRequest(call: ClientCall, deadlineMs: number): ClientCall {
+  const limits = call.options.deadlineMs === undefined ? undefined : { deadlineMs };
   return { ...call, options: { ...call.options, ...limits, id: undefined } };
 }
 

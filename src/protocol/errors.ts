@@ -263,6 +263,13 @@ export class TimeoutError extends McpError {
   }
 }
 
+/** Returns the error of a part of a call that had the rest of its deadline, with the deadline of the whole call. */
+export function withDeadline(error: unknown, partMs: number, deadlineMs: number | undefined): unknown {
+  const isOfPart = error instanceof TimeoutError && error.kind === "deadline" && error.afterMs === partMs;
+  if (!isOfPart || deadlineMs === undefined || deadlineMs === partMs) return error;
+  return new TimeoutError("deadline", deadlineMs, error.message.replace(`${partMs} ms`, `${deadlineMs} ms`));
+}
+
 /** A server of a group is unavailable and is not contacted until `retryInMs` has passed. `cause` is the reason. */
 export class ServerUnavailableError extends McpError {
   protected static override readonly bowline: string = "ServerUnavailableError";

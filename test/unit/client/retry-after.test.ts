@@ -161,3 +161,14 @@ test("a call whose process is gone is repeated if it only reads", async () => {
     deepEqual([await outcome, made], [attempts > 1 ? "answered" : "failed", attempts]);
   }
 });
+
+test("a deadline that passes in a later attempt is told as it was given", async (t) => {
+  const { client, clock, script } = await refusing(t, [status(503, "1"), () => {}], {});
+  const call = client.listTools(undefined, { deadlineMs: 3000, timeoutMs: Number.POSITIVE_INFINITY });
+  const failed = rejects(call, { name: "TimeoutError", afterMs: 3000, message: /within 3000 ms \(deadlineMs\)$/ });
+  while (script.received.length < 1 || client.pending > 0 || clock.pending === 0) await new Promise(setImmediate);
+  clock.advance(clock.delays.at(-1) as number);
+  while (script.received.length < 2) await new Promise(setImmediate);
+  clock.advance(3000);
+  await failed;
+});
