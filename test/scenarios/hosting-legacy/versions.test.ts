@@ -59,8 +59,11 @@ proves(
         const { status: code, text } = await post(server, body, headers);
         assert.equal(code, 400);
         assert.match(text, /Unsupported protocol version/);
+        assert.equal(text.includes("2026-07-28"), version === "garbage", "told to clients of earlier versions");
       }
     }
+    const { text } = await post(server, call(1), { "mcp-protocol-version": "2027-01-01" });
+    assert.match(text, /\(supported versions: 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05\)/);
     assert.deepEqual(calls, []);
     assert.equal(server.stats().sessions, 0);
   },

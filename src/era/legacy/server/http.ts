@@ -302,7 +302,10 @@ class LegacyBinding implements HttpBinding {
 
   #unsupported(version: string): HttpRefusal {
     const shown = JSON.stringify(version.slice(0, 40));
-    return refusal(400, `Unsupported protocol version: ${shown} (supported versions: ${this.#versions.join(", ")})`);
+    // Clients of this era are told nothing of later versions, unless they use a later one themselves.
+    const isLater = version > (this.#versions[0] as string);
+    const supported = (isLater ? this.#runtime.versions : this.#versions).join(", ");
+    return refusal(400, `Unsupported protocol version: ${shown} (supported versions: ${supported})`);
   }
 
   #notAllowed(method: string): HttpRefusal {
