@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { isLoopback } from "../../auth/addresses.js";
 import { pause } from "../../call/abortable.js";
 import { type Clock, systemClock } from "../../call/clock.js";
 import type { Cluster } from "../../cluster/cluster.js";
@@ -50,7 +51,7 @@ export interface ServeHttpOptions {
   readonly health?: false | HealthPaths | undefined;
   /**
    * Time that a draining server continues to serve before it stops listening, so that load balancers can switch to
-   * other servers.
+   * other servers. On a loopback address it is 0 by default if nobody has asked whether the server is ready.
    * @default 5_000
    */
   readonly lameDuckMs?: number | undefined;
@@ -99,6 +100,9 @@ export interface RunningHttpWorker extends RunningHttpServer {
 
 /** Result of {@link serveHttp} with `workers`: the primary starts the workers and serves nothing itself. */
 export type RunningHttpWorkers = RunningHttpPrimary | RunningHttpWorker;
+
+/** Default of the option `path`. */
+const PATH = "/mcp";
 
 const OPTIONS: Known<ServeHttpOptions> = {
   port: "any",
@@ -189,7 +193,7 @@ export async function serveHttp(
 ): Promise<RunningHttpServer | RunningHttpWorkers> {
   if (typeof server?.handle !== "function") throw new DefinitionError("serveHttp needs a server, such as an McpServer");
   assertOptions("serveHttp", options, OPTIONS);
-  const { port = 0, path = "/mcp", workers } = options;
+  const { port = 0, path = PATH, workers } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new DefinitionError(`serveHttp: port must be an integer from 0 to 65535, got ${JSON.stringify(port)}`);
   if (!path.startsWith("/"))
@@ -203,14 +207,14 @@ export async function serveHttp(
 
 /** Listens in this process. */
 async function serveHere(server: HttpServerLike, options: ServeHttpOptions): Promise<RunningHttpServer> {
-  const { port = 0, host = "127.0.0.1", path = "/mcp", clock = systemClock } = options;
-  const { lameDuckMs = SERVE_HTTP_LIMITS.lameDuckMs } = options;
+  const { port = 0, host = "127.0.0.1", path = PATH, clock = systemClock } = options;
   const { connectionIdleMs = SERVE_HTTP_LIMITS.connectionIdleMs } = options;
   const { createServer } = await import("node:http");
   const listener = toNodeListener(server);
-  const paths = new Set([path, ...(server.onListening?.(host) ?? [])]);
+  const alike = path.endsWith("/") ? path.slice(0, -1) : `${path}/`;
+  const paths = new Set([path, alike, ...(server.onListening?.(host) ?? [])]);
   const readiness = createReadiness(server, () => ready);
-  const probe = toProbe(options.health, readiness);
+  const probe = toProbe(options.health, readiness, path);
   const http = createServer({ keepAliveTimeout: connectionIdleMs }, (request, response) => {
     const { url = "" } = request;
     if (!ready || isStream(request)) response.setHeader("connection", "close");
@@ -233,7 +237,9 @@ async function serveHere(server: HttpServerLike, options: ServeHttpOptions): Pro
   const drain = async (graceMs: number): Promise<void> => {
     ready = false;
     closeAfterResponses(sockets);
-    await pause(clock, lameDuckMs, closing.signal);
+    const isSeen = readiness.isProbed || !isLoopback(host);
+    const { lameDuckMs = isSeen ? SERVE_HTTP_LIMITS.lameDuckMs : 0 } = options;
+    if (lameDuckMs > 0) await pause(clock, lameDuckMs, closing.signal);
     await stopListening(http, sockets);
     await server.drain?.(graceMs);
     await close();
@@ -299,27 +305,40 @@ function trackSockets(http: Server): ReadonlySet<Socket> {
  * Returns the function that tells if requests can be served. A server that loses the state of its cluster is degraded
  * but ready: it serves the sessions that it knows. A server that has not had the state since its start is not ready.
  */
-function createReadiness(server: HttpServerLike, isOpen: () => boolean): () => string {
+function createReadiness(server: HttpServerLike, isOpen: () => boolean): Readiness {
   let hasStarted = false;
-  return () => {
-    const isAvailable = server.cluster?.available !== false;
-    hasStarted ||= isAvailable;
-    if (!isOpen()) return "draining";
-    if (!hasStarted) return "starting";
-    return isAvailable ? "ok" : "degraded";
+  const readiness = {
+    isProbed: false,
+    probe: () => {
+      readiness.isProbed = true;
+      const isAvailable = server.cluster?.available !== false;
+      hasStarted ||= isAvailable;
+      if (!isOpen()) return "draining";
+      if (!hasStarted) return "starting";
+      return isAvailable ? "ok" : "degraded";
+    },
   };
+  return readiness;
+}
+
+interface Readiness {
+  /** True if somebody has asked. */
+  readonly isProbed: boolean;
+  probe(): string;
 }
 
 /** Responds to probes, and with 404 to unknown paths. */
-function toProbe(health: ServeHttpOptions["health"] = {}, readiness: () => string) {
+function toProbe(health: ServeHttpOptions["health"] = {}, readiness: Readiness, path: string) {
   const { live = "/livez", ready = "/readyz" } = health === false ? { live: "", ready: "" } : health;
   const text = { "content-type": "text/plain" };
+  // A path of the author's choice may be meant for those who know it.
+  const place = path === PATH ? `the MCP endpoint is at ${PATH}` : "this is not the path of the MCP endpoint";
   return (url: string, response: ServerResponse): void => {
-    const state = url === ready ? readiness() : "ok";
+    const state = url === ready ? readiness.probe() : "ok";
     if (url === live) response.writeHead(200, text).end("ok");
     else if (url === ready && (state === "ok" || state === "degraded")) response.writeHead(200, text).end(state);
     else if (url === ready) response.writeHead(503, { ...text, "retry-after": "1" }).end(state);
-    else response.writeHead(404, text).end("Not found");
+    else response.writeHead(404, text).end(`Not found: ${place}`);
   };
 }
 

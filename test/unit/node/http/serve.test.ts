@@ -1,9 +1,11 @@
-import { equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
+import { FakeClock } from "bowline/testing";
+import { askPort } from "../../../support/plain-http.js";
 
 test("closing waits for no connection that never asked anything", async (t) => {
   // The time after which everything is cut never comes.
@@ -55,4 +57,42 @@ test("a server on loopback answers under names of this machine alone, and its re
   ok(/^HTTP\/1\.1 40[34] /.test(await ask("evil.example", `http://127.0.0.1:${port}${pathname}`)));
   for (const host of ["127.0.0.1", `127.0.0.1:${port}`, `localhost:${port}`, "[::1]", "app.localhost"])
     equal((await ask(host)).startsWith("HTTP/1.1 400 "), true, host);
+});
+
+const texts = async (running: { readonly port: number }, paths: readonly string[]) =>
+  Promise.all(paths.map(async (path) => (await askPort(running.port, { method: "GET", path })).text));
+
+test("a path without an endpoint tells the default path, and not one of the author's choice", async (t) => {
+  const running = await serveHttp(new McpServer({ name: "s", version: "1" }));
+  t.after(() => running.close());
+  for (const text of await texts(running, ["/", "/mpc", "/mcp/x", "/?a=/mcp"]))
+    equal(text, "Not found: the MCP endpoint is at /mcp");
+  const hidden = await serveHttp(new McpServer({ name: "s", version: "1" }), { path: "/3f9a" });
+  t.after(() => hidden.close());
+  for (const text of await texts(hidden, ["/", "/mcp"]))
+    equal(text, "Not found: this is not the path of the MCP endpoint");
+});
+
+test("a slash at the end of the path is accepted, or left out", async (t) => {
+  for (const path of ["/mcp", "/mcp/", "/"]) {
+    const running = await serveHttp(new McpServer({ name: "s", version: "1" }), { path });
+    t.after(() => running.close());
+    for (const asked of path === "/" ? ["/", "/?a=1"] : ["/mcp", "/mcp/", "/mcp/?a=1"])
+      equal((await askPort(running.port, { method: "PUT", path: asked })).status, 405, `${path} ${asked}`);
+  }
+});
+
+test("draining on loopback waits for a load balancer only if one has asked for readiness", async (t) => {
+  const clock = new FakeClock();
+  const quiet = await serveHttp(new McpServer({ name: "s", version: "1" }), { clock });
+  await texts(quiet, ["/livez", "/mcp"]);
+  await quiet.drain(0);
+  const watched = await serveHttp(new McpServer({ name: "s", version: "1" }), { clock });
+  t.after(() => watched.close());
+  deepEqual(await texts(watched, ["/readyz"]), ["ok"]);
+  const drained = watched.drain(0);
+  equal(clock.delays.at(-1), 5_000);
+  deepEqual(await texts(watched, ["/readyz"]), ["draining"]);
+  clock.advance(5_000);
+  await drained;
 });
