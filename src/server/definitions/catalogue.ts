@@ -46,6 +46,11 @@ export class Catalogue<T extends Listed> {
     return this.#entries.size;
   }
 
+  /** Keys of all definitions, including disabled ones. */
+  keys(): Iterable<string> {
+    return this.#entries.keys();
+  }
+
   /** True if there has ever been a definition. The methods of a kind stay available after its last one is removed. */
   get offered(): boolean {
     return this.#nextOrdinal > 1;

@@ -1,6 +1,7 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { defined } from "../../protocol/json.js";
 import { assertOptions, withDefaults } from "../../protocol/known-options.js";
+import { BUILT_IN_EXTENSIONS } from "../../protocol/meta.js";
 import type { CacheScope, ServerCapabilities } from "../../protocol/types/index.js";
 import type { AnySchema } from "../../schema/compile.js";
 import type { ChangeBus } from "../../store/change-bus.js";
@@ -127,12 +128,22 @@ export class Registry {
     this.#announce(kind);
   }
 
+  /** Throws for a tool that runs only as a task if nothing runs tasks. It would run as an ordinary call. */
+  assertServable(): void {
+    if (this.extensions?.[BUILT_IN_EXTENSIONS.tasks] !== undefined) return;
+    for (const name of this.tools.keys())
+      if (this.tools.get(name)?.listing.execution?.taskSupport === "required")
+        throw new DefinitionError(
+          `tool "${name}": task is "required", but the server runs no tasks; add .extend(tasks()) of bowline/tasks/server`,
+        );
+  }
+
   edit<K extends Kind>(kind: K, key: string): Editable<ChangesOf[K]> {
     const { noun, key: member } = KINDS[kind];
     const catalogue = this.#catalogueOf(kind, this.templates.get(key));
     const rebuild = (was: string, present: Item, changes: object) => {
       const { [member]: key = was, handler = present.handler, ...options } = changes as Record<string, unknown>;
-      const item = this.#make(kind, key as string, { ...present.options, ...options }, handler);
+      const item = this.#make(kind, key as string, { ...present.options, ...defined(options) }, handler);
       if (this.#catalogueOf(kind, item) === catalogue) return { key: key as string, item };
       throw new DefinitionError(`${noun} "${was}" cannot become "${key}": one is a template`);
     };

@@ -11,14 +11,15 @@ const me = { name: "tasks", version: "1" };
 const REQUIRED = { requiredCapabilities: { extensions: { [TASKS]: {} } } };
 const METHODS = ["tasks/get", "tasks/update", "tasks/cancel"] as const;
 
-function define(server = new McpServer(me)) {
+/** Without the extension, no tool may run as a task only. */
+function define(server = new McpServer(me), only: "optional" | "required" = "optional") {
   return server
     .tool("sync", {}, () => "sync")
     .tool("either", { task: "optional" }, () => "either")
-    .tool("only", { task: "required" }, () => "only");
+    .tool("only", { task: only }, () => "only");
 }
 
-const enabled = () => define().extend(tasks());
+const enabled = () => define(new McpServer(me), "required").extend(tasks());
 
 verifies("tasks-ext:capability:advertised", modernWires, async (world, t) => {
   const capabilities = async (server: McpServer) => {
@@ -31,7 +32,7 @@ verifies("tasks-ext:capability:advertised", modernWires, async (world, t) => {
 
 verifies("tasks-ext:capability:no-legacy-slot", modernWires, async (world, t) => {
   throws(() => new McpServer(me, { capabilities: { tasks: { list: {} } } as never }), /unknown option tasks/);
-  const server = define(new McpServer(me)).extend(tasks());
+  const server = enabled();
   const client = await taskClient(world, server, t);
   const { result } = await client.request("server/discover");
   ok(result?.capabilities !== undefined);
@@ -191,7 +192,7 @@ verifies("protocol:meta:related-task", "a server", legacyWires, async (world, t)
 });
 
 verifies("tasks-ext:create:server-directed", eachWire.slice(0, 4), async (world, t) => {
-  const server = define()
+  const server = define(new McpServer(me), "required")
     .tool("quick", { task: { promoteAfterMs: 60_000 } }, () => "quick")
     .extend(tasks());
   const client = await taskClient(world, server, t);

@@ -7,6 +7,7 @@ import { type Client, connect, createGroup } from "bowline/client";
 import { fileStore, serveHttp, serveStdio, toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { McpServer as ModernServer } from "bowline/server/modern";
+import { tasks } from "bowline/tasks/server";
 import * as z from "zod";
 
 /** Anything, as a program without types calls it. */
@@ -406,5 +407,32 @@ describe("an option of a wrong kind is refused where it is written", () => {
     refuses(define("prompt", { complete: handler }), 'prompt "a:b": complete must be of type object, got function');
     refuses(define("resource", { name: "a", list: [] }), 'resource "a:b": list must be of type function, got array');
     refuses(define("method", { sealState: "no" }), 'method "a:b": sealState must be of type boolean, got string');
+  });
+});
+
+describe("a tool that runs only as a task needs the extension that runs it", () => {
+  const message = /^tool "a": task is "required", but the server runs no tasks; add \.extend\(tasks\(\)\)/;
+  const define = () => server().tool("a", { task: "required" }, handler);
+
+  it("when the server is first served, on each transport", async () => {
+    await rejects(() => serveHttp(define()), message);
+    await rejects(() => connect(define()), message);
+    refuses(() => define().fetch(new Request("http://localhost/mcp")), message);
+  });
+
+  it("and not when the extension is added after the tool, or the tool is gone", async () => {
+    await using first = await connect(define().extend(tasks()));
+    equal((await first.listTools()).tools.length, 1);
+    const without = define();
+    without.removeTool("a");
+    await using second = await connect(without);
+    equal((await second.listTools()).tools.length, 0);
+  });
+
+  it("and a word that is none is refused where it is written", () => {
+    refuses(
+      () => server().tool("a", { task: "require" as never }, handler),
+      'tool "a": task must be "optional" or "required", got "require"',
+    );
   });
 });
