@@ -9,7 +9,7 @@ import { lines } from "./lib/exec.mjs";
  * the lines of half a screen, so that they are at the end of what a machine shows of a run.
  */
 const MAX_LINES = 50;
-const MAX_LINES_OF_ONE = 12;
+const MAX_LINES_OF_ONE = 24;
 const MAX_WIDTH = 240;
 
 const heading = /^FAIL [^:]+: ?/;
