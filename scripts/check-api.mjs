@@ -5,7 +5,8 @@ import { at, filesBelow, packageEntries, shown } from "./lib/project.mjs";
 
 /**
  * Compares the public interface in `api/*.md` with the declarations of the build. `--update` rewrites the files. A name
- * that several entries export must be the same declaration, so that a program can import from all of them.
+ * that several entries export must be the same declaration, so that a program can import from all of them. Then looks for
+ * internals: classes and interfaces that a user reaches from an export, and that no entry exports.
  */
 export const api = {
   name: "api",
@@ -14,10 +15,11 @@ export const api = {
     const problems = [];
     const reports = new Map();
     const entries = packageEntries().filter(({ types }) => existsSync(types));
+    const homes = homesOf(entries);
     for (const entry of packageEntries()) {
       const file = at("api", `${entry.subpath === "." ? "index" : entry.subpath.slice(2).replaceAll("/", "-")}.md`);
       if (!existsSync(entry.types)) problems.push(`${entry.subpath}: ${shown(entry.types)} does not exist`);
-      else reports.set(file, report(entry));
+      else reports.set(file, report(entry, homes));
     }
     for (const [file, text] of reports) {
       if (update) write(file, text);
@@ -28,7 +30,7 @@ export const api = {
       if (update) rmSync(file);
       else problems.push(`${shown(file)}: no such entry`);
     }
-    problems.push(...ambiguous(entries));
+    problems.push(...ambiguous(entries), ...internals());
     return { problems, note: `${reports.size} entries` };
   },
 };
@@ -57,29 +59,83 @@ export function ambiguous(entries) {
   return found;
 }
 
-function report({ specifier, types }) {
+/**
+ * Returns a line for each class or interface that the declarations of an export name, directly or through others, and that
+ * no entry exports. Aliases are followed and not reported: they compute types for inference, and nobody writes their names.
+ */
+function internals() {
   const declarations = new Declarations();
-  const key = ({ file, name }) => `${file}#${name}`;
-  const exported = [...declarations.exportsOf(types)].sort(byName);
-  const seen = new Map(exported.map(([name, origin]) => [key(origin), { name, origin }]));
-  for (const { origin } of seen.values()) {
-    for (const used of declarations.referencesOf(origin)) {
-      if (!seen.has(key(used))) seen.set(key(used), { name: used.name, origin: used });
+  const entries = packageEntries().map(({ specifier, types }) => ({
+    specifier,
+    origins: [...declarations.exportsOf(types).values()],
+  }));
+  const exported = new Set(entries.flatMap(({ origins }) => origins.map(key)));
+  const isInternal = (origin) => !exported.has(key(origin)) && declarations.isClassOrInterface(origin);
+  const problems = new Map();
+  for (const { specifier, origins } of entries) {
+    const paths = new Map(origins.map((origin) => [key(origin), [origin]]));
+    for (const path of paths.values()) {
+      const last = path.at(-1);
+      // What only an internal type names is not reported besides it.
+      if (isInternal(last)) {
+        const names = path.map(({ name }) => name).join(" > ");
+        const what = `${last.name} (${shown(last.file)})`;
+        problems.set(key(last), problems.get(key(last)) ?? `${specifier}: ${names}: no entry exports ${what}`);
+        continue;
+      }
+      for (const used of declarations.referencesOf(last)) {
+        if (!paths.has(key(used))) paths.set(key(used), [...path, used]);
+      }
     }
   }
-  const helpers = [...seen.values()]
-    .map(({ name, origin }) => [name, origin])
-    .slice(exported.length)
-    .sort(byName);
+  return [...problems.values()];
+}
+
+/** Returns the first entry that exports each declaration. */
+function homesOf(entries) {
+  const declarations = new Declarations();
+  const homes = new Map();
+  for (const { specifier, types } of entries) {
+    if (!existsSync(types)) continue;
+    for (const origin of declarations.exportsOf(types).values()) {
+      if (!homes.has(key(origin))) homes.set(key(origin), specifier);
+    }
+  }
+  return homes;
+}
+
+/**
+ * Returns the text of an entry. A declaration that several entries export is in the text of the first, in the order of
+ * `package.json`; the others name it. So the types of the protocol are in that of the root.
+ */
+function report({ specifier, types }, homes) {
+  const declarations = new Declarations();
+  const exported = [...declarations.exportsOf(types)].sort(byName);
+  const isOwn = ([, origin]) => homes.get(key(origin)) === specifier;
+  const own = exported.filter(isOwn);
+  const others = new Map();
+  for (const [name, origin] of exported) {
+    const home = homes.get(key(origin));
+    if (home !== specifier) others.set(home, [...(others.get(home) ?? []), name]);
+  }
+  const helpers = new Map();
+  for (const [, origin] of own) {
+    for (const used of declarations.referencesOf(origin)) {
+      if (!homes.has(key(used))) helpers.set(key(used), [used.name, used]);
+    }
+  }
   const section = ([name, origin]) => `### ${name}\n\n\`\`\`ts\n${declarations.textOf(origin)}\n\`\`\`\n`;
+  const part = (heading, entries) => (entries.length === 0 ? [] : [`## ${heading}\n`, ...entries.map(section)]);
   return [
     `# ${specifier}\n`,
     "Made by `npm run api` from the build; a change here is a change of the public interface.\n",
-    "## Exported\n",
-    ...exported.map(section),
-    ...(helpers.length === 0 ? [] : ["## Used by the above, not exported\n", ...helpers.map(section)]),
+    ...part("Exported", own),
+    ...[...others].map(([home, found]) => `## As in ${home}\n\n${found.join("\n")}\n`),
+    ...part("Used by the above, not exported", [...helpers.values()].sort(byName)),
   ].join("\n");
 }
+
+const key = ({ file, name }) => `${file}#${name}`;
 
 const byName = ([a], [b]) => (a < b ? -1 : a > b ? 1 : 0);
 

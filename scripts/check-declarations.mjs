@@ -28,23 +28,6 @@ const NEWEST_NODE = "types-node-newest";
 /** Older TypeScript. It is not in node_modules, where its `tsc` would replace the project's own. */
 const OLDER = "5.9.3";
 
-/** Types that signatures name but users do not need. No entry exports them, or types that only they name. */
-const INTERNAL = new Set([
-  "AbortSwitch",
-  "CallInit",
-  "CallOrigin",
-  "EraSession",
-  "ExtensionHost",
-  "PreparedResult",
-  "RecordedProgress",
-  "RequestBodies",
-  "RequestStrategy",
-  "ServerEra",
-  "ServerRuntime",
-  "ServerWire",
-  "Topics",
-]);
-
 /** Entries of extensions, with the entry that every program with the extension imports too. */
 const EXTENDED = {
   "bowline/skills/server": "bowline/server",
@@ -101,8 +84,10 @@ function unnameable() {
     const origins = [...declarations.exportsOf(types).values()];
     return { specifier, origins, keys: new Set(origins.map(key)) };
   });
+  // A symbol that is a member of a type marks it as one of ours. Nobody writes its name.
+  const isMark = (used) => /^const [\w$]+: unique symbol;/.test(declarations.textOf(used));
   const missing = (origin, exported) =>
-    declarations.signatureReferencesOf(origin).filter((used) => !exported.has(key(used)) && !INTERNAL.has(used.name));
+    declarations.signatureReferencesOf(origin).filter((used) => !exported.has(key(used)) && !isMark(used));
   const all = new Set(entries.flatMap(({ keys }) => [...keys]));
   const problems = new Set();
   const keysOf = (specifier) => entries.find((entry) => entry.specifier === specifier)?.keys ?? [];

@@ -38,6 +38,11 @@ export class Declarations {
     return parts.map(({ text }) => text.replace(/^(export |declare )+/, "")).join("\n");
   }
 
+  /** True if a declaration is a class, an interface or an enumeration. Others are aliases and values. */
+  isClassOrInterface(origin) {
+    return /^(abstract )?(class|interface|enum) /.test(this.textOf(origin));
+  }
+
   /** True if a declaration is a class, a function or another value. */
   isValue(origin) {
     return /^(abstract )?(class|function|const|let|var) /.test(this.textOf(origin));

@@ -1,3 +1,4 @@
+import type { AuthInfo } from "../http/auth-info.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -42,7 +43,7 @@ export interface HandlerExtra {
   readonly signal: AbortSignal;
   readonly requestId: string | number;
   readonly sessionId: string | undefined;
-  readonly authInfo: unknown;
+  readonly authInfo: AuthInfo | undefined;
   readonly _meta: { readonly [key: string]: unknown } | undefined;
   readonly sendNotification: (notification: CompatMessage) => Promise<void>;
   readonly sendRequest: SendRequest;
@@ -64,7 +65,7 @@ export interface HandlerExtra {
     /** Returns the state of that result. */
     readonly requestState: <T>() => T | undefined;
   };
-  readonly http: { readonly authInfo: unknown };
+  readonly http: { readonly authInfo: AuthInfo | undefined };
   /** Bowline's own context of the call. */
   readonly bowline: Context;
 }

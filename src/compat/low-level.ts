@@ -1,5 +1,5 @@
 import { systemClock } from "../call/clock.js";
-import type { Call, HandlerResult } from "../era/server-era.js";
+import type { Result } from "../era/server-era.js";
 import { SERVER_LIMITS } from "../era/server-limits.js";
 import { currentCall, runInCall } from "../node/current-call.js";
 import { serveStdio } from "../node/stdio/serve.js";
@@ -15,6 +15,7 @@ import type {
   ServerCapabilities,
 } from "../protocol/types/index.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
+import type { CallInfo } from "../server/call-info.js";
 import { type Context, handled } from "../server/context.js";
 import { ErrorPrinter } from "../server/error-printer.js";
 import { ServerExtension } from "../server/extensions/extension.js";
@@ -315,7 +316,7 @@ export class CompatLowLevel {
   }
 
   /** Tells the observers of the resources of a subscription, as if each were subscribed to by a request. */
-  async #observeListening(call: Call, next: (call: Call) => Promise<HandlerResult>): Promise<HandlerResult> {
+  async #observeListening(call: CallInfo, next: (call: CallInfo) => Promise<Result>): Promise<Result> {
     const { notifications } = call.params;
     const given = isObject(notifications) ? notifications.resourceSubscriptions : undefined;
     const uris = isTextList(given) ? given : [];
@@ -330,12 +331,12 @@ export class CompatLowLevel {
     }
   }
 
-  async #tellObserver(call: Call, method: string, params: Call["params"]): Promise<void> {
+  async #tellObserver(call: CallInfo, method: string, params: CallInfo["params"]): Promise<void> {
     const observer = this.#observers.get(method);
     if (observer === undefined) return;
     const { id: requestId, client } = call;
     const sendNotification = (notification: CompatMessage) => this.notification(notification);
-    const own = { sessionId: call.origin.sessionId, authInfo: call.origin.auth, signal: call.end.signal };
+    const own = { sessionId: call.sessionId, authInfo: call.auth, signal: call.signal };
     const extra = { ...own, requestId, sendNotification } as HandlerExtra;
     try {
       // This context cannot send requests, but identifies the client.

@@ -2,9 +2,9 @@ export type { AuthorizationServerOptions, RequestLimits } from "../auth/authoriz
 export type { DpopOptions, GatedRequest, NonceKey, ProofLimits } from "../auth/dpop/check.js";
 export type { IssuerKeyOptions, KeyLimits } from "../auth/issuer-keys.js";
 export {
-  type AuthInfo,
   authOf,
   InvalidTokenError,
+  type TokenInfo,
   type TokenVerifier,
 } from "../auth/server/auth-info.js";
 export { type IntrospectionVerifierOptions, introspectionVerifier } from "../auth/server/introspection-verifier.js";
@@ -12,6 +12,7 @@ export { type JwtVerifierOptions, jwtVerifier } from "../auth/server/jwt-verifie
 export type { GateLimits } from "../auth/server/limits.js";
 export { type Protection, type ProtectOptions, protect } from "../auth/server/protect.js";
 export type { Satisfies, ScopeOptions } from "../auth/server/scopes.js";
+export type { AuthInfo } from "../http/auth-info.js";
 export type { GateAdmission, GateRefusal, Operation } from "../http/exchange.js";
 export { AuthError, type AuthStep } from "../protocol/auth-error.js";
 export { DefinitionError, type McpError } from "../protocol/errors.js";

@@ -1,7 +1,8 @@
-export { AuthError, type AuthStep } from "../protocol/auth-error.js";
+export { AuthError, type AuthErrorDetails, type AuthStep } from "../protocol/auth-error.js";
 export type { Delivery } from "../protocol/delivery.js";
 export {
   ConnectionError,
+  type ConnectionErrorDetails,
   DefinitionError,
   InputRequiredError,
   McpError,
@@ -10,6 +11,7 @@ export {
   ProtocolError,
   type RequiredUrl,
   RpcError,
+  type RpcErrorOptions,
   ServerUnavailableError,
   TimeoutError,
   ToolError,

@@ -11,11 +11,11 @@ export type { MaybePromise } from "../call/maybe-promise.js";
 export type { PingOptions } from "../call/ping-options.js";
 export type { Cluster } from "../cluster/cluster.js";
 export { resourceNotFound } from "../era/missing-resource.js";
+export type { OpenedByContext } from "../era/openable-state.js";
 export type { AskOptions, ElicitAnswer } from "../era/request-strategy.js";
 export type {
-  Call,
+  CallOrigin,
   ClientDescription,
-  HandlerResult,
   ReportContext,
   Result as ResultObject,
   SessionOptions,
@@ -24,7 +24,16 @@ export type {
 } from "../era/server-era.js";
 export type { ServerLimits } from "../era/server-limits.js";
 export type { SsePaths } from "../era/sse-paths.js";
-export type { GateAdmission, GateRefusal, HttpExchange, HttpHeaders, HttpStream, Operation } from "../http/exchange.js";
+export type { AuthInfo } from "../http/auth-info.js";
+export type {
+  GateAdmission,
+  GateRefusal,
+  HttpExchange,
+  HttpHeaders,
+  HttpStream,
+  OpenBodies,
+  Operation,
+} from "../http/exchange.js";
 export type { GateVerdict, HttpGate } from "../http/gate.js";
 export type { GuardOptions } from "../http/guard.js";
 export { isSuspension } from "../protocol/errors.js";
@@ -32,6 +41,7 @@ export type { Problem } from "../protocol/json.js";
 export { type AnySchema, withJsonSchema } from "../schema/compile.js";
 export type { RequestedSchema } from "../schema/elicitation-answer.js";
 export type { FormSchema } from "../schema/elicitation-form.js";
+export type { CallInfo } from "../server/call-info.js";
 export type { Changes, ServerEdit } from "../server/changes.js";
 export type { Context } from "../server/context.js";
 export type { AccessOptions } from "../server/definitions/access.js";
@@ -71,9 +81,11 @@ export type {
 } from "../server/definitions/tool.js";
 export { type PlainToolResult, type ToolResult, toolResult } from "../server/definitions/tool-result.js";
 export type { UriVariableName, UriVariables } from "../server/definitions/uri-template.js";
+export { detachStream } from "../server/detach-stream.js";
 export {
   type ExtensionOptions,
   type ExtensionServer,
+  type ServedTopic,
   ServerExtension,
   type TopicHandler,
 } from "../server/extensions/extension.js";
@@ -100,6 +112,7 @@ export type {
   ToolType,
 } from "../server/server-types.js";
 export type { SealKey, StateCodec } from "../server/state/options.js";
+export type { ServerStats } from "../server/stats.js";
 export type { Change, ChangeBus, ChangeListener } from "../store/change-bus.js";
 export type { EventLog, LoggedEvent } from "../store/event-log.js";
 export * from "./protocol.js";

@@ -4,6 +4,7 @@ import type { CallLifetime } from "../call/lifetime.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import type { PingOptions } from "../call/ping-options.js";
 import type { Cluster } from "../cluster/cluster.js";
+import type { AuthInfo } from "../http/auth-info.js";
 import type { GateAdmission, HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import type { RequestBodies } from "../http/request-bodies.js";
@@ -77,7 +78,7 @@ export interface ServerWire {
 /** Data that arrived with a request outside its JSON. */
 export interface CallOrigin {
   /** Result of the authorization gate. Handlers read it as `ctx.auth`. */
-  readonly auth?: unknown;
+  readonly auth?: AuthInfo | undefined;
   /** Identity of the caller, if a gate names it. State that was sealed for one principal is refused to another. */
   readonly principal?: string | undefined;
   /** Time at which the authorization of the caller expires, on the server's clock. */
@@ -405,8 +406,6 @@ export interface OfferedEra {
   httpMethods(options: HttpBindingOptions): readonly string[];
   /** True if only this era serves the HTTP path. */
   ownsPath?(url: string, options: HttpBindingOptions): boolean;
-  /** Result of `HttpBinding.stats` before the era is loaded. */
-  readonly noStats?: Readonly<Record<string, number>>;
   /** Returns the era, or a promise if it has to be loaded. */
   load(): MaybePromise<ServerEra>;
 }
@@ -459,9 +458,17 @@ export type NotificationTable = ReadonlyMap<string, Check>;
 export class PreparedResult {
   /** Undefined, as in every plain result. */
   declare readonly resultType: undefined;
+  static readonly #byResult = new WeakMap<object, PreparedResult>();
   readonly #texts = new Map<string, JsonText>();
 
-  constructor(readonly result: { readonly [key: string]: unknown }) {}
+  constructor(readonly result: { readonly [key: string]: unknown }) {
+    PreparedResult.#byResult.set(result, this);
+  }
+
+  /** Returns the prepared form of a result that interceptors passed on, or the result itself if it has none. */
+  static of(result: HandlerResult): HandlerResult {
+    return PreparedResult.#byResult.get(result) ?? result;
+  }
 
   textFor(key: string, write: (result: { readonly [key: string]: unknown }) => JsonText): JsonText {
     let text = this.#texts.get(key);

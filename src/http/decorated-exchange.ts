@@ -1,3 +1,4 @@
+import type { AuthInfo } from "./auth-info.js";
 import type { GateAdmission, HttpExchange, HttpHeaders, HttpStream } from "./exchange.js";
 import type { RequestBodies } from "./request-bodies.js";
 
@@ -7,7 +8,7 @@ import type { RequestBodies } from "./request-bodies.js";
  */
 export class ForwardingExchange implements HttpExchange {
   readonly #inner: HttpExchange;
-  readonly auth: unknown;
+  readonly auth: AuthInfo | undefined;
   readonly principal: string | undefined;
 
   constructor(inner: HttpExchange, { auth, principal }: Pick<HttpExchange, "auth" | "principal"> = inner) {

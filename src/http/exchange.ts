@@ -1,4 +1,4 @@
-import type { RequestBodies } from "./request-bodies.js";
+import type { AuthInfo } from "./auth-info.js";
 
 /** Response body that is written in parts. */
 export interface HttpStream {
@@ -16,6 +16,14 @@ export interface HttpStream {
   end(): void;
   /** Aborts the response and drops unread data. Idempotent. */
   destroy(): void;
+}
+
+/** Count of the request bodies that a server is receiving. An exchange that wraps another one passes it on. */
+export interface OpenBodies {
+  /** Number of bodies. */
+  readonly open: number;
+  /** Number of their bytes that have arrived. */
+  readonly bytes: number;
 }
 
 /** Headers of a response, by name. */
@@ -42,16 +50,11 @@ export interface HttpExchange {
    * if other code has read the body and did not pass it on. Counts the body among `bodies`, and rejects with
    * `BodiesFull` or `BodyTimeout` at their limits.
    */
-  text(limit: number, bodies?: RequestBodies): Promise<string>;
+  text(limit: number, bodies?: OpenBodies): Promise<string>;
   /**
    * Reads the request body without a promise, in the turn of the event loop in which it is complete. Replaces `text`.
    */
-  read?(
-    limit: number,
-    onText: (text: string) => void,
-    onFailure: (error: unknown) => void,
-    bodies?: RequestBodies,
-  ): void;
+  read?(limit: number, onText: (text: string) => void, onFailure: (error: unknown) => void, bodies?: OpenBodies): void;
   /**
    * Calls the listener once, asynchronously, if the client disconnects before the response is complete, or has already
    * done so.
@@ -73,7 +76,7 @@ export interface HttpExchange {
    */
   readonly remote?: string | undefined;
   /** Information about the caller from the authorization gate. Handlers read it as `ctx.auth`. */
-  readonly auth?: unknown;
+  readonly auth?: AuthInfo | undefined;
   /** Identifier of the caller from the gate. It is the same for all requests of the caller. */
   readonly principal?: string | undefined;
   /** Time at which the gate's admission expires, on the server's clock. */
@@ -116,7 +119,7 @@ export interface GateRefusal {
 /** Admission of a caller. */
 export interface GateAdmission {
   /** Information about the caller. Handlers read it as `ctx.auth`. */
-  readonly auth?: unknown;
+  readonly auth?: AuthInfo | undefined;
   /** Identifier of the caller, the same for all its requests. A session belongs to the caller that opened it. */
   readonly principal?: string | undefined;
   /**

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import { BodiesFull, type BodyFailure, BodyTimeout, BodyTooLarge } from "./body-failure.js";
+import type { OpenBodies } from "./exchange.js";
 import { KeepAlive, type Quiet } from "./sse/keep-alive.js";
 
 /** Limits of {@link RequestBodies}. */
@@ -20,7 +21,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
  * count, so that slow clients cannot reserve the memory of others. A body is refused if its next bytes exceed the
  * limit.
  */
-export class RequestBodies {
+export class RequestBodies implements OpenBodies {
   /** Number of bodies being received. */
   open = 0;
   /** Number of bytes that wait for the rest of their bodies. */

@@ -1,3 +1,4 @@
+import type { AuthInfo } from "./auth-info.js";
 import { type BodyFailure, BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge } from "./body-failure.js";
 import { BODILESS, type HttpExchange, type HttpHeaders, type HttpStream, toBodyText } from "./exchange.js";
 import { IncomingBody, RequestBodies } from "./request-bodies.js";
@@ -5,7 +6,7 @@ import { IncomingBody, RequestBodies } from "./request-bodies.js";
 /** Options of {@link createWebExchange}. */
 export interface WebExchangeOptions {
   /** Information about the caller from the authorization gate. */
-  readonly auth?: unknown;
+  readonly auth?: AuthInfo | undefined;
   /** Body that the surrounding application has already read: its text, or the parsed JSON value. */
   readonly body?: unknown;
   /**
@@ -38,7 +39,7 @@ export function createWebExchange(
 class WebExchange implements HttpExchange {
   readonly method: string;
   readonly url: string;
-  readonly auth: unknown;
+  readonly auth: AuthInfo | undefined;
   readonly response: Promise<Response>;
 
   readonly #request: Request;

@@ -89,15 +89,15 @@ function publishServed(): ServerInterceptor {
   const requests = tracingChannel<unknown, object>(NAMES.serverRequest);
   return (call, next) => {
     if (!requests.hasSubscribers) return next(call);
-    const { method, params, id, client, origin, end } = call;
+    const { method, params, id, client, sessionId } = call;
     const event: ServerRequestEvent = {
       method,
       params,
       id,
       version: client.version,
-      sessionId: origin.sessionId,
+      sessionId,
       get cancelled() {
-        return end.aborted;
+        return call.signal.aborted;
       },
     };
     return requests.tracePromise(() => next(call), event);

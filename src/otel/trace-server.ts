@@ -1,5 +1,5 @@
 import { type Context, context, type Link, trace } from "@opentelemetry/api";
-import type { Call } from "../era/server-era.js";
+import type { CallInfo } from "../server/call-info.js";
 import type { ServerInterceptor } from "../server/options.js";
 import { type Operation, observe } from "./operation.js";
 import { createTelemetry, type Telemetry, type TelemetryOptions } from "./telemetry.js";
@@ -19,7 +19,7 @@ export function traceServer(options: TelemetryOptions = {}): ServerInterceptor {
   };
 }
 
-function operationOf(call: Call, { propagator }: Telemetry): Operation {
+function operationOf(call: CallInfo, { propagator }: Telemetry): Operation {
   const { method, params } = call;
   const ambient = context.active();
   const parent = extractTrace(ambient, propagator, params._meta as { readonly [key: string]: unknown } | undefined);
@@ -31,7 +31,7 @@ function operationOf(call: Call, { propagator }: Telemetry): Operation {
     details: detailsOf(call),
     parent,
     links: linksOf(ambient, parent),
-    cancelled: () => call.end.aborted,
+    cancelled: () => call.signal.aborted,
   };
 }
 
@@ -41,16 +41,16 @@ function linksOf(ambient: Context, parent: Context): Link[] {
   return under === undefined || under.spanId === trace.getSpanContext(parent)?.spanId ? [] : [{ context: under }];
 }
 
-function networkOf({ origin }: Call): Record<string, string> {
-  return origin.header === undefined
+function networkOf({ url }: CallInfo): Record<string, string> {
+  return url === undefined
     ? { "network.transport": "pipe" }
     : { "network.transport": "tcp", "network.protocol.name": "http" };
 }
 
-function detailsOf({ id, params, origin }: Call): Record<string, string> {
+function detailsOf({ id, params, sessionId }: CallInfo): Record<string, string> {
   return {
     "jsonrpc.request.id": String(id),
-    ...(origin.sessionId === undefined ? undefined : { "mcp.session.id": origin.sessionId }),
+    ...(sessionId === undefined ? undefined : { "mcp.session.id": sessionId }),
     ...(typeof params.uri === "string" ? { "mcp.resource.uri": params.uri } : undefined),
   };
 }

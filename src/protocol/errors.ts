@@ -32,9 +32,14 @@ export class McpError extends Error {
 
 /** Options of an {@link RpcError}. */
 export interface RpcErrorOptions extends ErrorOptions {
+  /** Method of the call that failed. */
   readonly method?: string | undefined;
+  /** True if this side rejected the call and sent nothing. */
   readonly local?: boolean;
-  /** HTTP properties of the response, if it had an HTTP status of its own. */
+  /**
+   * HTTP properties of the response, if it had an HTTP status of its own.
+   * @internal
+   */
   readonly http?: HttpAnswer | undefined;
 }
 

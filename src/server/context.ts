@@ -1,5 +1,6 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import { ProgressReporter, toReport } from "../call/progress-reporter.js";
+import type { OpenableState, OpenedByContext } from "../era/openable-state.js";
 import {
   ASK_OPTIONS,
   type AskOptions,
@@ -8,6 +9,7 @@ import {
   type ElicitAnswer,
 } from "../era/request-strategy.js";
 import type { Call, ClientDescription, Result, ServerRuntime } from "../era/server-era.js";
+import type { AuthInfo } from "../http/auth-info.js";
 import { McpError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { assertAtCall } from "../protocol/known-options.js";
@@ -41,6 +43,7 @@ export class Context {
   readonly #root: Context;
   #reporting: ProgressReporter | undefined;
 
+  /** @internal */
   constructor(
     call: Call,
     asking: ClientRequestsOpener,
@@ -58,6 +61,7 @@ export class Context {
   /**
    * Returns a context of the same call whose signal is that of `end`. For a handler whose time may end before the call
    * does.
+   * @internal
    */
   endingWith(end: AbortSwitch): Context {
     return new Context(this.#call, this.#asking, this.#runtime, end, this.#root);
@@ -72,7 +76,10 @@ export class Context {
     return this.#end.signal;
   }
 
-  /** True if `signal` has aborted. Unlike `signal`, it creates no AbortSignal. */
+  /**
+   * True if `signal` has aborted. Unlike `signal`, it creates no AbortSignal.
+   * @internal
+   */
   get aborted(): boolean {
     return this.#end.aborted;
   }
@@ -104,8 +111,8 @@ export class Context {
     return this.#call.params._meta as Meta | undefined;
   }
 
-  /** Information about the caller from the authorization gate, such as the claims of a token. */
-  get auth(): unknown {
+  /** What the authorization gate knows of the caller, such as the claims of a token. Undefined without a gate. */
+  get auth(): AuthInfo | undefined {
     return this.#call.origin.auth;
   }
 
@@ -122,7 +129,10 @@ export class Context {
     return scopes.every((scope) => Array.isArray(granted) && granted.includes(scope));
   }
 
-  /** True if the gate can tell a caller which scopes are missing when it uses a definition (step-up authorization). */
+  /**
+   * True if the gate can tell a caller which scopes are missing when it uses a definition (step-up authorization).
+   * @internal
+   */
   get canAskForMore(): boolean {
     return this.#call.origin.judge !== undefined;
   }
@@ -142,7 +152,10 @@ export class Context {
     return this.#call.origin.header?.(name.toLowerCase());
   }
 
-  /** True if notifications and requests can still be sent for this call. */
+  /**
+   * True if notifications and requests can still be sent for this call.
+   * @internal
+   */
   get open(): boolean {
     return this.#call.open && !this.#end.aborted;
   }
@@ -237,8 +250,8 @@ export class Context {
   }
 
   /** Opens a value that the server keeps for the caller between calls: that of `defineState` of `bowline/state`. */
-  state<T>(definition: { open(call: Call, runtime: ServerRuntime): T }): T {
-    return definition.open(this.#call, this.#runtime);
+  state<T>(definition: OpenedByContext<T>): T {
+    return (definition as OpenableState<T>).open(this.#call, this.#runtime);
   }
 
   /** State from an earlier `inputRequired` result of this call's handler. */
@@ -254,6 +267,7 @@ export class Context {
   /**
    * Closes the SSE stream of the call while the call continues. The client reconnects after `retryMs` to get the
    * response. Has an effect only on legacy HTTP, if the stream can be resumed.
+   * @internal
    */
   detachStream(retryMs?: number): void {
     if (this.#call.open) this.#call.wire.detach?.(this.#call, retryMs);

@@ -2,14 +2,7 @@ import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import { PING_OPTIONS, type PingOptions } from "../call/ping-options.js";
 import type { Cluster } from "../cluster/cluster.js";
-import type {
-  Call,
-  ClientDescription,
-  HandlerResult,
-  ReportContext,
-  SessionOptions,
-  UnnamedRequest,
-} from "../era/server-era.js";
+import type { ClientDescription, ReportContext, Result, SessionOptions, UnnamedRequest } from "../era/server-era.js";
 import { SERVER_LIMITS, type ServerLimits } from "../era/server-limits.js";
 import { SSE_PATHS, type SsePaths } from "../era/sse-paths.js";
 import type { ProtocolVersion } from "../era/versions.js";
@@ -20,6 +13,7 @@ import type { Known, Optional } from "../protocol/known-options.js";
 import type { CacheScope, JsonObject, LoggingLevel } from "../protocol/types/index.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { EventLog } from "../store/event-log.js";
+import type { CallInfo } from "./call-info.js";
 import { RATE_LIMIT_OPTIONS, type RateLimitOptions } from "./rate-limit.js";
 import type { SealKey, StateCodec } from "./state/options.js";
 
@@ -34,8 +28,21 @@ export interface Logger {
   error?(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** Wraps a call: `(call, next) => next(call)`. */
-export type ServerInterceptor = Interceptor<Call, HandlerResult>;
+/**
+ * Wraps each call of a server, to log, measure, limit or answer it.
+ *
+ * ```ts
+ * server.use(async (call, next) => {
+ *   const start = performance.now();
+ *   try {
+ *     return await next(call);
+ *   } finally {
+ *     console.error(call.method, call.params.name, call.principal, performance.now() - start);
+ *   }
+ * });
+ * ```
+ */
+export type ServerInterceptor = Interceptor<CallInfo, Result>;
 
 /** Options of the HTTP endpoint. */
 export interface HttpServerOptions extends GuardOptions {

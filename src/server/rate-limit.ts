@@ -4,6 +4,7 @@ import type { Call, ServerRuntime } from "../era/server-era.js";
 import { DefinitionError } from "../protocol/errors.js";
 import type { Known } from "../protocol/known-options.js";
 import type { Admission } from "./admission.js";
+import { type CallInfo, infoOf } from "./call-info.js";
 
 /** Rate limit of a caller. It may make `burst` calls at once, and one more after each `refillMs` milliseconds. */
 export interface RateLimitOptions extends BucketLimit {
@@ -16,7 +17,7 @@ export interface RateLimitOptions extends BucketLimit {
    * Returns the name of the bucket of a call, or undefined for a call without a limit.
    * @default the principal from the gate
    */
-  readonly key?: (call: Call) => string | undefined;
+  readonly key?: (call: CallInfo) => string | undefined;
 }
 
 export const RATE_LIMIT_OPTIONS: Known<RateLimitOptions> = {
@@ -40,7 +41,7 @@ export function createRateLimit(
   options: RateLimitOptions,
   runtime: RateLimitRuntime,
 ): (call: Call) => MaybePromise<void> {
-  const { burst, refillMs, key = ({ origin }) => origin.principal } = options;
+  const { burst, refillMs, key } = options;
   let { buckets } = options;
   if (buckets !== undefined && typeof buckets.take !== "function")
     throw new DefinitionError("McpServer rateLimit: buckets requires take(key, limit)");
@@ -60,7 +61,7 @@ export function createRateLimit(
       () => {
         // A server may join a cluster after its construction.
         buckets ??= bucketsIn(runtime) ?? new MemoryBuckets({ clock: runtime.clock });
-        const name = key(call);
+        const name = key === undefined ? call.origin.principal : key(infoOf(call));
         return name === undefined ? undefined : buckets.take(name, limit);
       },
       judge,

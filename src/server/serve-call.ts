@@ -2,13 +2,14 @@ import { composeInterceptors } from "../call/interceptor.js";
 import { andThen, type MaybePromise } from "../call/maybe-promise.js";
 import { Busy } from "../era/busy.js";
 import { readAgain } from "../era/request-shapes.js";
-import type { Call, HandlerResult, Outcome, ServerRuntime } from "../era/server-era.js";
+import { type Call, type HandlerResult, type Outcome, PreparedResult, type ServerRuntime } from "../era/server-era.js";
 import { RpcError } from "../protocol/errors.js";
 import { INTERNAL_ERROR, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
 import { isWritable } from "../protocol/jsonrpc/format.js";
 import { params } from "../protocol/shapes/common.js";
 import { oneLine } from "../protocol/text.js";
 import type { Admission } from "./admission.js";
+import { type CallInfo, callOf, infoOf, toPlain } from "./call-info.js";
 import { Context } from "./context.js";
 import { unknownItem } from "./definitions/catalogue.js";
 import { completeArgument } from "./definitions/complete.js";
@@ -53,6 +54,7 @@ export interface MethodTables extends ServerRuntime {
 export function createServe(server: MethodTables, interceptors: readonly ServerInterceptor[]): ServerRuntime["run"] {
   const dispatchAdmitted = withInterceptors(server, interceptors);
   const dispatchCall = withinRate(server.checkRate, dispatchAdmitted);
+  const isWrapped = interceptors.length > 0;
   return (call, isAdmitted) => {
     const busy = server.admission.enter(call);
     if (busy !== undefined) return refuse(server, call, busy);
@@ -64,7 +66,7 @@ export function createServe(server: MethodTables, interceptors: readonly ServerI
     }
     if (!(result instanceof Promise)) return succeed(server, call, result);
     return result.then(
-      (result) => succeed(server, call, result),
+      (result) => succeed(server, call, isWrapped ? PreparedResult.of(result) : result),
       (error: unknown) => fail(server, call, error),
     );
   };
@@ -74,8 +76,11 @@ type Dispatch = (server: MethodTables, call: Call) => MaybePromise<HandlerResult
 
 function withInterceptors(server: MethodTables, interceptors: readonly ServerInterceptor[]): Dispatch {
   if (interceptors.length === 0) return dispatch;
-  const intercepted = composeInterceptors(interceptors, async (call: Call) => dispatch(server, call));
-  return (_server, call) => intercepted(call);
+  const intercepted = composeInterceptors(interceptors, async (info: CallInfo) => {
+    const result = dispatch(server, callOf(info));
+    return toPlain(result instanceof Promise ? await result : result);
+  });
+  return (_server, call) => intercepted(infoOf(call));
 }
 
 /** Starts a call after its rate limit is checked. Does not start it if it was cancelled during the check. */

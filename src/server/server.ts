@@ -8,7 +8,7 @@ import { createWebExchange } from "../http/web-exchange.js";
 import { DefinitionError, McpError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { Implementation, LoggingLevel, ServerCapabilities } from "../protocol/types/index.js";
-import type { AnySchema } from "../schema/compile.js";
+import type { AnySchema, StandardSchema } from "../schema/compile.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { Changes, type ServerEdit } from "./changes.js";
 import type {
@@ -27,6 +27,7 @@ import type { HttpServerOptions, ServedConnection, ServerInterceptor, ServerOpti
 import { ServerCore } from "./runtime.js";
 import type { PromptType, ResourceType, ServerShape, ToolType } from "./server-types.js";
 import type { SealKey } from "./state/options.js";
+import type { ServerStats } from "./stats.js";
 import { ChannelEndpoints } from "./transports/channel.js";
 import { HttpEndpoint } from "./transports/http.js";
 
@@ -43,7 +44,8 @@ export class Server {
   readonly changes: Changes;
   /** Changes, hides or removes existing definitions while clients are connected. */
   readonly edit: ServerEdit;
-  protected readonly core: ServerCore;
+  /** @internal */
+  readonly core: ServerCore;
   readonly #options: HttpServerOptions;
   readonly #channels: ChannelEndpoints;
   readonly #closing = new AbortController();
@@ -51,7 +53,10 @@ export class Server {
   #isChecked = false;
   #closed: Promise<void> | undefined;
 
-  /** `validator` compiles JSON Schemas if the options have no validator. */
+  /**
+   * `validator` compiles JSON Schemas if the options have no validator.
+   * @internal
+   */
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     this.core = new ServerCore(info, options, eras, options?.validator ?? validator);
     this.#options = options.http ?? {};
@@ -255,7 +260,7 @@ export class Server {
   }
 
   /** Adds an extension of the protocol. Throws if it conflicts with the protocol or with another extension. */
-  extend(extension: Pick<ServerExtension, "installIn">): this {
+  extend(extension: ServerExtension<StandardSchema | undefined>): this {
     if (typeof extension?.installIn !== "function") throw new DefinitionError("extend requires a ServerExtension");
     extension.installIn(this.core);
     return this;
@@ -292,16 +297,14 @@ export class Server {
     return response;
   };
 
-  /**
-   * Counts the resources in use: `connections` (channels), `sessions`, `streams`, `subscriptions`, `openRequests`
-   * (exchanges without a response yet), `running` calls, calls that are `waiting` for their tool, request `bodies`
-   * being read and their `bodyBytes`. `refused` is the number of refusals by limits since the start.
-   */
-  stats(): Readonly<Record<string, number>> {
-    const { loading = 0, ...http } = this.#http?.stats() ?? {};
+  /** Counts what the server holds at the moment, for metrics and tests. */
+  stats(): ServerStats {
+    const { loading = 0, sessions = 0, streams = 0, openRequests = 0 } = this.#http?.stats() ?? {};
     const { admission, bodies, subscriptions } = this.core;
     return {
-      ...http,
+      sessions,
+      streams,
+      openRequests,
       connections: this.#channels.size,
       subscriptions: subscriptions.open,
       running: admission.running + loading,

@@ -1,6 +1,7 @@
 import type { Cluster, Records } from "../cluster/cluster.js";
 import { MemoryNode } from "../cluster/memory/node.js";
 import { createTables } from "../cluster/memory/tables.js";
+import type { OpenableState, OpenedByContext } from "../era/openable-state.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
 import { ConnectionError, DefinitionError, McpError } from "../protocol/errors.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
@@ -30,11 +31,7 @@ export interface StateOptions<S extends StandardSchema = StandardSchema> {
 }
 
 /** Value that a server keeps for each caller. Handlers open it by `ctx.state(definition)`. */
-export interface StateDefinition<In, Out = In> {
-  readonly name: string;
-  /** Opens the value of the caller of a call. Called by `ctx.state`. */
-  open(call: Call, runtime: ServerRuntime): CallerState<In, Out>;
-}
+export interface StateDefinition<In, Out = In> extends OpenedByContext<CallerState<In, Out>> {}
 
 const OPTIONS: Known<StateOptions> = { schema: "any", per: "string", ttlMs: "any", maxChars: "any" };
 const DAY_MS = 86_400_000;
@@ -60,8 +57,7 @@ export function defineState(name: string, options: StateOptions = {}): StateDefi
   assertPositive(where, "ttlMs", ttlMs);
   assertPositive(where, "maxChars", maxChars);
   const rules = { name, schema, ttlMs, maxChars };
-  return {
-    name,
+  const definition: Omit<OpenableState<CallerState<unknown>>, keyof StateDefinition<unknown>> = {
     open: (call, runtime) => {
       const { records } = clusterOf(runtime);
       const owner = ownerOf(where, per, call);
@@ -69,6 +65,7 @@ export function defineState(name: string, options: StateOptions = {}): StateDefi
       return new CallerState({ ...rules, audience: runtime.audience }, records, owner);
     },
   };
+  return { name, ...definition } as OpenableState<CallerState<unknown>>;
 }
 
 function assertPositive(where: string, option: string, value: unknown): void {

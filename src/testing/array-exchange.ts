@@ -1,3 +1,4 @@
+import type { AuthInfo } from "../http/auth-info.js";
 import { BodyTooLarge } from "../http/body-failure.js";
 import { BODILESS, type HttpExchange, type HttpHeaders, type HttpStream, toBodyText } from "../http/exchange.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
@@ -10,7 +11,7 @@ export interface ArrayExchangeInit {
   readonly headers?: { readonly [name: string]: string | undefined } | undefined;
   /** String, or a value to be sent as JSON. */
   readonly body?: unknown;
-  readonly auth?: unknown;
+  readonly auth?: AuthInfo | undefined;
   readonly principal?: string | undefined;
   /** Address of the caller, by which callers without a principal are told apart. */
   readonly remote?: string | undefined;
@@ -56,7 +57,7 @@ export function createArrayExchange(init: ArrayExchangeInit = {}): ArrayExchange
 class MemoryExchange implements ArrayExchange {
   readonly method: string;
   readonly url: string;
-  readonly auth: unknown;
+  readonly auth: AuthInfo | undefined;
   readonly principal: string | undefined;
   readonly remote: string | undefined;
   readonly chunks: string[] = [];

@@ -226,7 +226,7 @@ test("a reader that stalls is cut off, with what it left unread", async (t) => {
     "flood",
     {},
     async (_, ctx) => {
-      while (ctx.open) {
+      while (!ctx.signal.aborted) {
         ctx.progress(performance.now(), undefined, "x".repeat(100_000));
         await new Promise((resolve) => setImmediate(resolve));
       }

@@ -51,7 +51,7 @@ for (const era of ["modern", "legacy"] as const) {
       { concurrency: 1 },
       async (_, ctx) => {
         if (runs++ > 0) return "served";
-        for (let step = 1; ctx.open && !over; step++) {
+        for (let step = 1; !ctx.signal.aborted && !over; step++) {
           let waits = true;
           const told = ctx.progress(step, undefined, "x".repeat(100_000));
           Promise.resolve(told).then(() => {

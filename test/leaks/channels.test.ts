@@ -10,7 +10,7 @@ verifies("protocol:cancel:frees-resources", bareChannels, async (world) => {
   const empty = await takeCensus();
   const { server, reached } = createWaiting();
   const { client, close } = await world.connect(server);
-  await assertNoGrowth(client, { reached, stats: () => server.stats() });
+  await assertNoGrowth(client, { reached, stats: () => ({ ...server.stats() }) });
   await close();
   deepEqual((await takeCensus()).resources, empty.resources);
 });

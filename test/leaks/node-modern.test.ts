@@ -8,7 +8,7 @@ verifies("protocol:cancel:frees-resources", modernNode, async (world) => {
   const empty = await takeCensus();
   const { server, reached } = createWaiting();
   const { client, quiet, close } = await world.connect(server);
-  await assertNoGrowth(client, { reached, stats: () => server.stats(), quiet });
+  await assertNoGrowth(client, { reached, stats: () => ({ ...server.stats() }), quiet });
   await close();
   deepEqual((await takeCensus()).resources, empty.resources);
 });

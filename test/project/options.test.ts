@@ -40,11 +40,18 @@ const root = fileURLToPath(new URL("../../../", import.meta.url));
 /** Declarations of an entry, by name. */
 type Declarations = ReadonlyMap<string, string>;
 
+/** Reads an entry. Its declarations may name those of the entries that it refers to. */
 function read(entry: string): { readonly exported: Declarations; readonly all: Declarations } {
-  const [exported = "", hidden = ""] = readFileSync(join(root, "api", `${entry}.md`), "utf8").split("## Used by");
-  const declared = (text: string) =>
-    [...text.matchAll(/^### (\S+)\n\n```ts\n(.*?)\n```/gms)].map(([, name = "", body = ""]) => [name, body] as const);
-  return { exported: new Map(declared(exported)), all: new Map([...declared(exported), ...declared(hidden)]) };
+  const text = readFileSync(join(root, "api", `${entry}.md`), "utf8");
+  const [exported = "", hidden = ""] = text.split("## Used by");
+  const declared = (part: string) =>
+    [...part.matchAll(/^### (\S+)\n\n```ts\n(.*?)\n```/gms)].map(([, name = "", body = ""]) => [name, body] as const);
+  const homes = [...text.matchAll(/^## As in bowline(?:\/(\S+))?$/gm)].map(([, path = "index"]) => path);
+  const named = homes.flatMap((home) => [...read(home.replaceAll("/", "-")).all]);
+  return {
+    exported: new Map(declared(exported)),
+    all: new Map([...named, ...declared(exported), ...declared(hidden)]),
+  };
 }
 
 /** Splits a text at a separator outside of brackets. An arrow has no bracket. */
@@ -85,7 +92,7 @@ const MISSPELT = { misspelt: 1 };
  */
 const DATA: ReadonlySet<string> = new Set([
   ...["Implementation", "Icon", "Annotations", "JsonObject", "Root"],
-  ...["PriorKnowledge", "SavedSession", "SealKey", "RingKey"],
+  ...["AuthInfo", "PriorKnowledge", "SavedSession", "SealKey", "RingKey"],
 ]);
 
 /** Entities of the protocol among the options. They have the members that are sent, and no others. */

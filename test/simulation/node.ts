@@ -4,7 +4,8 @@ import { legacyServer } from "#src/era/legacy/server/era.js";
 import { modernServer } from "#src/era/modern/server/era.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import type { Context } from "#src/server/context.js";
-import { Server } from "#src/server/server.js";
+import type { Server } from "#src/server/server.js";
+import { serverOfEras } from "../support/core-of.js";
 import type { SimCluster } from "./engine/cluster.js";
 import type { CallRecord, History } from "./history.js";
 import type { Flight } from "./http.js";
@@ -66,7 +67,7 @@ export class SimNode {
 export function createSessionServer(node: SimNode, isResumable: boolean): Server {
   const { history, process, cluster } = node;
   const count = (counts: Map<string, number>, id: string) => void counts.set(id, (counts.get(id) ?? 0) + 1);
-  const server = new Server(
+  const server = serverOfEras(
     { name: "s", version: "1" },
     {
       cluster,
@@ -125,7 +126,7 @@ async function begin(
     return await run(call);
   } finally {
     call.run.endedAt = process.now();
-    history.note(`${name} ends call ${call.number}${ctx.aborted ? " aborted" : ""}`);
+    history.note(`${name} ends call ${call.number}${ctx.signal.aborted ? " aborted" : ""}`);
   }
 }
 
@@ -133,7 +134,7 @@ async function begin(
 async function work({ process }: SimNode, call: CallRecord, stepMs: number, ctx: Context): Promise<string> {
   for (let step = 1; step <= call.steps; step++) {
     await new Promise<void>((resolve) => process.schedule(resolve, stepMs));
-    if (ctx.aborted) throw ctx.signal.reason;
+    if (ctx.signal.aborted) throw ctx.signal.reason;
     if (call.run !== undefined) call.run.sent = step;
     await ctx.log("info", { call: call.number, step });
     await ctx.progress(step, call.steps);

@@ -1,5 +1,5 @@
 import type { TestContext } from "node:test";
-import { type AuthInfo, type Protection, type ProtectOptions, protect } from "bowline/auth/server";
+import { type Protection, type ProtectOptions, protect, type TokenInfo } from "bowline/auth/server";
 import { type Client, connect } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { type Context, McpServer, type Server, type ServerOptions } from "bowline/server";
@@ -69,7 +69,7 @@ export interface GuardedWorld {
   readonly era: "modern" | "legacy";
   readonly transport: "node" | "fetch" | "sse";
   /** What verifiers find, by token. */
-  readonly tokens: Map<string, Partial<AuthInfo> | Error>;
+  readonly tokens: Map<string, Partial<TokenInfo> | Error>;
   guard(options?: GuardOptions): Promise<Guarded>;
 }
 
@@ -79,7 +79,7 @@ function createWorld(t: TestContext, era: GuardedWorld["era"], transport: Guarde
 }
 
 /** A token for this resource that has a while to live. */
-export function toInfo(token: string, more: Partial<AuthInfo> = {}): AuthInfo {
+export function toInfo(token: string, more: Partial<TokenInfo> = {}): TokenInfo {
   return {
     token,
     clientId: "client-1",

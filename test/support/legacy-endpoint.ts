@@ -4,8 +4,9 @@ import { legacyServer } from "#src/era/legacy/server/era.js";
 import { modernServer } from "#src/era/modern/server/era.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import type { HttpServerOptions, ServerOptions } from "#src/server/options.js";
-import { Server } from "#src/server/server.js";
+import type { Server } from "#src/server/server.js";
 import { type ArrayExchange, createArrayExchange } from "#src/testing/array-exchange.js";
+import { serverOfEras } from "./core-of.js";
 
 export interface Message {
   readonly jsonrpc?: "2.0";
@@ -42,7 +43,7 @@ export class LegacyEndpoint {
   constructor(http: HttpServerOptions = {}, options: ServerOptions = {}) {
     const onError = (error: unknown, { where }: { where: string }) => this.reports.push({ error, where });
     const all = { onError, validator: defaultValidator, ...options, http };
-    this.server = new Server({ name: "s", version: "1" }, all, [modernServer, legacyServer]);
+    this.server = serverOfEras({ name: "s", version: "1" }, all, [modernServer, legacyServer]);
   }
 
   get stats(): { readonly sessions: number; readonly streams: number; readonly running: number } {

@@ -8,7 +8,8 @@ import type { ServerEra } from "#src/era/server-era.js";
 import { createNodeExchange } from "#src/node/http/exchange.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import type { ServerOptions } from "#src/server/options.js";
-import { Server } from "#src/server/server.js";
+import type { Server } from "#src/server/server.js";
+import { serverOfEras } from "./core-of.js";
 import { ENGINE, nameOf } from "./each-wire.js";
 import type { ModernRequest } from "./modern-request.js";
 import type { Wire } from "./verifies.js";
@@ -32,7 +33,7 @@ const nodes = ENGINE === undefined ? undefined : await import("./nodes/server.js
 /** A server of this era alone. */
 export function defineServer(options: ServerOptions = {}, eras: readonly ServerEra[] = [modernServer]): Server {
   const info = { name: "scenario", version: "1.0.0" };
-  if (nodes === undefined) return new Server(info, { validator: defaultValidator, ...options }, eras);
+  if (nodes === undefined) return serverOfEras(info, { validator: defaultValidator, ...options }, eras);
   return new nodes.McpServer(info, {
     versions: eras.flatMap(({ versions }) => versions as ProtocolVersion[]),
     ...options,

@@ -1,4 +1,4 @@
-import { audio, embedded, image, type McpServer, ToolError, text } from "bowline/server";
+import { audio, detachStream, embedded, image, type McpServer, ToolError, text } from "bowline/server";
 import * as z from "zod";
 import { addressBook } from "./address-book.js";
 import { RED_PIXEL, SILENCE } from "./samples.js";
@@ -41,7 +41,7 @@ export function addTools(server: McpServer): void {
   });
 
   server.tool("test_reconnection", { description: "Answers after its stream was closed" }, async (_, ctx) => {
-    ctx.detachStream();
+    detachStream(ctx);
     return "delivered to the client that came back";
   });
 

@@ -1,5 +1,5 @@
 import { serveHttp, serveStdio } from "bowline/node";
-import { type Context, McpServer } from "bowline/server";
+import { type Context, detachStream, McpServer } from "bowline/server";
 import * as z from "zod";
 import { openCluster, stateKeys } from "./cluster.js";
 import { ledger } from "./ledger.js";
@@ -74,7 +74,7 @@ const { changes } = server;
 async function count({ to, key, cut }: { to: number; key: string; cut?: boolean }, ctx: Context): Promise<string> {
   for (let i = 1; i <= to; i++) {
     await ctx.progress(i, to, `step ${i}`);
-    if (cut === true && i === 1) ctx.detachStream(10);
+    if (cut === true && i === 1) detachStream(ctx, 10);
   }
   await ledger.seen(key, "heard");
   return `counted to ${to}`;

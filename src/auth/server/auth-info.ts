@@ -1,30 +1,18 @@
+import type { AuthInfo } from "../../http/auth-info.js";
 import { isKeptAuth } from "../../protocol/brand.js";
 import { McpError } from "../../protocol/errors.js";
 
 /** Verified access token. Handlers get it as `ctx.auth`, exactly as the verifier returned it; in a task without `token`. */
-export interface AuthInfo {
+export interface TokenInfo extends AuthInfo {
   readonly token: string;
-  /** Client to which the token was issued. */
-  readonly clientId?: string | undefined;
   readonly scopes: readonly string[];
-  /** Expiry in seconds since 1970. */
-  readonly expiresAt?: number | undefined;
-  /** Resources for which the token is valid. */
-  readonly audience?: string | readonly string[] | undefined;
-  /** User, or the client itself if there is no user. */
-  readonly subject?: string | undefined;
-  readonly issuer?: string | undefined;
-  /** Key to which the token is bound, from its `cnf` claim. */
-  readonly confirmation?: { readonly [method: string]: unknown } | undefined;
-  /** All claims of the token, or members of the introspection response. */
-  readonly claims?: { readonly [name: string]: unknown } | undefined;
 }
 
 /**
  * Verifies an access token. Undefined or an `InvalidTokenError` rejects the token. An `AuthError` means that the token
  * cannot be checked now, and is answered with status 503. Any other error is a failure of this server.
  */
-export type TokenVerifier = (token: string) => AuthInfo | undefined | Promise<AuthInfo | undefined>;
+export type TokenVerifier = (token: string) => TokenInfo | undefined | Promise<TokenInfo | undefined>;
 
 /** Error of a verifier that rejects a token. The message is sent to the client. */
 export class InvalidTokenError extends McpError {
@@ -39,11 +27,11 @@ export class InvalidTokenError extends McpError {
  * Returns the access token of a call: `authOf(ctx).subject`. Throws if the server is not protected. In a task, `token`
  * cannot be read.
  */
-export function authOf(ctx: { readonly auth: unknown }): AuthInfo {
+export function authOf(ctx: { readonly auth: unknown }): TokenInfo {
   const { auth } = ctx;
   if (typeof auth === "object" && auth !== null) {
-    if ("token" in auth) return auth as AuthInfo;
-    if (isKeptAuth(auth)) return Object.defineProperty({ ...auth } as AuthInfo, "token", { get: refuseToken });
+    if ("token" in auth) return auth as TokenInfo;
+    if (isKeptAuth(auth)) return Object.defineProperty({ ...auth } as TokenInfo, "token", { get: refuseToken });
   }
   throw new McpError(
     "no_auth",

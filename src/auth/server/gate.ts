@@ -3,7 +3,7 @@ import { trimHeader } from "../../http/header-value.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import type { BoundToken, DpopCheck, GatedRequest, ProofOutcome } from "../dpop/check.js";
 import { isAudience, statesAudience } from "../resource.js";
-import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
+import { InvalidTokenError, type TokenInfo, type TokenVerifier } from "./auth-info.js";
 import type { ScopeRules } from "./scopes.js";
 
 /** Parts of a bearer gate. */
@@ -14,7 +14,7 @@ export interface BearerGateParts {
   readonly dpop: DpopCheck | undefined;
   readonly metadataUrl: string | undefined;
   readonly maxTokenBytes: number;
-  principalOf(info: AuthInfo): string | undefined;
+  principalOf(info: TokenInfo): string | undefined;
 }
 
 interface Fault {
@@ -27,7 +27,7 @@ interface Fault {
 }
 
 type Verified =
-  | { readonly info: AuthInfo; readonly refusal?: undefined }
+  | { readonly info: TokenInfo; readonly refusal?: undefined }
   | { readonly info?: undefined; readonly refusal: GateRefusal };
 
 const NOT_VALID = "The access token is not valid";
@@ -107,7 +107,7 @@ export class BearerGate {
    * Returns the reason why a token must not be sent with the scheme; undefined if it may be. A bound token requires
    * proof of its key.
    */
-  #findBindingProblem({ confirmation }: AuthInfo, scheme: Scheme): string | undefined {
+  #findBindingProblem({ confirmation }: TokenInfo, scheme: Scheme): string | undefined {
     const bound = confirmation !== undefined && confirmation !== null;
     if (scheme === "DPoP") {
       return typeof confirmation?.jkt === "string"
@@ -118,7 +118,7 @@ export class BearerGate {
     return this.#parts.dpop?.required === true ? "Only access tokens that are bound to a key are accepted" : undefined;
   }
 
-  #judge(info: AuthInfo, scheme: Scheme, operations: readonly Operation[]): GateRefusal | undefined {
+  #judge(info: TokenInfo, scheme: Scheme, operations: readonly Operation[]): GateRefusal | undefined {
     const { scopes } = this.#parts;
     try {
       const needed = scopes.neededFor(operations);
@@ -194,7 +194,7 @@ function unavailable(error: AuthError): GateRefusal {
   return { status: 503, headers: UNAVAILABLE, body: UNAVAILABLE_BODY, error };
 }
 
-function grantedBy({ scopes }: AuthInfo): readonly string[] {
+function grantedBy({ scopes }: TokenInfo): readonly string[] {
   return Array.isArray(scopes) ? scopes : [];
 }
 
@@ -210,7 +210,7 @@ export interface TokenRules {
 }
 
 /** Returns the reason, for the client, why a verified token is not accepted; undefined if it is. */
-export function findTokenProblem(info: AuthInfo, rules: TokenRules): string | undefined {
+export function findTokenProblem(info: TokenInfo, rules: TokenRules): string | undefined {
   return findExpiryProblem(info.expiresAt, rules) ?? findAudienceProblem(info.audience, rules);
 }
 

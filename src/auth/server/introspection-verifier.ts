@@ -8,7 +8,7 @@ import {
   type ServerMetadata,
 } from "../authorization-server.js";
 import { CLIENT_CREDENTIALS, chooseMethod, type KnownClient, toClientAuth } from "../client-auth.js";
-import type { AuthInfo, TokenVerifier } from "./auth-info.js";
+import type { TokenInfo, TokenVerifier } from "./auth-info.js";
 import { GATE_LIMITS, type GateLimits, MOVED_LIMITS } from "./limits.js";
 import { TokenCache, toAuthInfo } from "./verified-tokens.js";
 
@@ -54,9 +54,9 @@ export function introspectionVerifier(
   const refused = new TokenCache(limits.maxRefusedTokens, server.now);
   // A token may become active a moment after it was issued, so a rejection is remembered only briefly.
   const refusedMs = Math.min(introspectedTokenMs, limits.refusedTokenMs);
-  const asking = new Map<string, Promise<AuthInfo | undefined>>();
+  const asking = new Map<string, Promise<TokenInfo | undefined>>();
 
-  const ask = async (token: string): Promise<AuthInfo | undefined> => {
+  const ask = async (token: string): Promise<TokenInfo | undefined> => {
     const info = await introspection.ask(token);
     if (info !== undefined) kept.keep(info, introspectedTokenMs);
     else refused.keep({ token, scopes: [] }, refusedMs);
@@ -90,7 +90,7 @@ class IntrospectionClient {
     this.#metadata = Promise.resolve({ issuer: issuer ?? endpoint, introspection_endpoint: endpoint });
   }
 
-  async ask(token: string): Promise<AuthInfo | undefined> {
+  async ask(token: string): Promise<TokenInfo | undefined> {
     const metadata = await this.#find();
     const { introspection_endpoint: endpoint } = metadata;
     if (endpoint === undefined)

@@ -1,7 +1,7 @@
 import { errors, type JWTPayload } from "jose";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import { ISSUER_KEY_OPTIONS, type IssuerKeyOptions, IssuerKeys, toJwtType } from "../issuer-keys.js";
-import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
+import { InvalidTokenError, type TokenInfo, type TokenVerifier } from "./auth-info.js";
 import { GATE_LIMITS, type GateLimits, MOVED_LIMITS } from "./limits.js";
 import { TokenCache, toAuthInfo } from "./verified-tokens.js";
 
@@ -15,7 +15,7 @@ export interface JwtVerifierOptions extends IssuerKeyOptions {
   readonly types?: readonly string[] | undefined;
   /**
    * Audience of the tokens, for issuers that cannot name the resource. The verifier checks it and leaves it out of
-   * `AuthInfo`, so the gate needs `verifierChecksAudience`.
+   * `TokenInfo`, so the gate needs `verifierChecksAudience`.
    */
   readonly audience?: string | readonly string[] | undefined;
   /**
@@ -59,7 +59,7 @@ export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptio
     clockTolerance: limits.clockSkewMs / 1000,
     ...(audience === undefined ? {} : { audience: audience as string | string[] }),
   };
-  const read = async (token: string): Promise<AuthInfo> => {
+  const read = async (token: string): Promise<TokenInfo> => {
     const { payload, protectedHeader } = await keys.verify(token, check).catch((error: unknown) => {
       throw toInvalid(error);
     });

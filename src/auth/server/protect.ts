@@ -5,7 +5,7 @@ import { assertOptions, type Known, type Optional, withDefaults } from "../../pr
 import { AuthorizationServerClient, type AuthorizationServerOptions } from "../authorization-server.js";
 import { DPOP_OPTIONS, DpopCheck, type DpopOptions } from "../dpop/check.js";
 import { assertResource, resourceMetadataUrl } from "../resource.js";
-import type { AuthInfo, TokenVerifier } from "./auth-info.js";
+import type { TokenInfo, TokenVerifier } from "./auth-info.js";
 import { assertIssuers, createMirror, type DocumentReply, ResourceDocuments, toMetadata } from "./documents.js";
 import { BearerGate } from "./gate.js";
 import { GATE_LIMITS, type GateLimits, MOVED_LIMITS } from "./limits.js";
@@ -41,7 +41,7 @@ export interface ProtectOptions extends ScopeOptions, Pick<AuthorizationServerOp
    * Returns the principal, a string that identifies the caller.
    * @default issuer, client id and subject
    */
-  readonly principal?: (info: AuthInfo) => string | undefined;
+  readonly principal?: (info: TokenInfo) => string | undefined;
   /** Accepts access tokens that are bound to a key of the client (RFC 9449). Off by default. */
   readonly dpop?: DpopOptions | true | undefined;
   /**
@@ -198,7 +198,7 @@ function createDocuments(
  * Returns the default principal; undefined if the token names neither client nor user. Introspection may name the user
  * only by `username` (RFC 7662).
  */
-function principalOf({ issuer, clientId, subject, claims }: AuthInfo): string | undefined {
+function principalOf({ issuer, clientId, subject, claims }: TokenInfo): string | undefined {
   const user = subject ?? claims?.username;
   if (clientId === undefined && user === undefined) return undefined;
   return JSON.stringify([issuer ?? null, clientId ?? null, user ?? null]);

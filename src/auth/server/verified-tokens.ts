@@ -1,8 +1,8 @@
-import type { AuthInfo } from "./auth-info.js";
+import type { TokenInfo } from "./auth-info.js";
 
 /** Cache of verified tokens, each with an expiry. When it is full, the oldest entry is evicted. */
 export class TokenCache {
-  readonly #kept = new Map<string, { readonly info: AuthInfo; readonly untilMs: number }>();
+  readonly #kept = new Map<string, { readonly info: TokenInfo; readonly untilMs: number }>();
   readonly #max: number;
   readonly #now: () => number;
 
@@ -11,7 +11,7 @@ export class TokenCache {
     this.#now = now;
   }
 
-  find(token: string): AuthInfo | undefined {
+  find(token: string): TokenInfo | undefined {
     const kept = this.#kept.get(token);
     if (kept === undefined || kept.untilMs > this.#now()) return kept?.info;
     this.#kept.delete(token);
@@ -19,7 +19,7 @@ export class TokenCache {
   }
 
   /** Caches a token for `ms`, but not beyond its expiry. */
-  keep(info: AuthInfo, ms: number): void {
+  keep(info: TokenInfo, ms: number): void {
     const now = this.#now();
     const { token, expiresAt } = info;
     const end = typeof expiresAt === "number" ? expiresAt * 1000 : Number.POSITIVE_INFINITY;
@@ -33,8 +33,8 @@ export class TokenCache {
 
 type Claims = { readonly [name: string]: unknown };
 
-/** Returns the `AuthInfo` for the claims of a JWT or the members of an introspection response. */
-export function toAuthInfo(token: string, claims: Claims): AuthInfo {
+/** Returns the `TokenInfo` for the claims of a JWT or the members of an introspection response. */
+export function toAuthInfo(token: string, claims: Claims): TokenInfo {
   const { client_id, azp, scope, scp, exp, aud, sub, iss, cnf } = claims;
   return {
     token,
@@ -46,7 +46,7 @@ export function toAuthInfo(token: string, claims: Claims): AuthInfo {
     // Some servers use numbers as user ids.
     subject: text(typeof sub === "number" ? String(sub) : sub),
     issuer: text(iss),
-    confirmation: cnf as AuthInfo["confirmation"],
+    confirmation: cnf as TokenInfo["confirmation"],
     claims,
   };
 }

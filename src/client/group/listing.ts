@@ -31,6 +31,7 @@ export class GroupListing<T> implements AsyncIterable<T> {
   readonly #options: ListingOptions;
   readonly #failures = new Map<string, Error>();
 
+  /** @internal */
   constructor(servers: readonly ListedServer<T>[], options: ListingOptions) {
     this.#servers = servers;
     this.#options = options;

@@ -35,6 +35,7 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
   readonly #clients = new Map<string, Client>();
   #readers: (() => void)[] = [];
 
+  /** @internal */
   constructor(filter: WatchFilter, context: GroupWatchContext) {
     this.#filter = filter;
     this.#context = context;

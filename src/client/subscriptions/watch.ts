@@ -140,7 +140,10 @@ export class Watch implements AsyncIterable<Change | Resync> {
   readonly #queue: ChangeQueue;
   readonly #subscription: Subscription;
 
-  /** `signal` closes the watch. Its listener is removed when the watch ends. */
+  /**
+   * `signal` closes the watch. Its listener is removed when the watch ends.
+   * @internal
+   */
   constructor(queue: ChangeQueue, subscription: Subscription, signal: AbortSignal | undefined) {
     this.#queue = queue;
     this.#subscription = subscription;

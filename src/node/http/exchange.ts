@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LONGEST_DELAY } from "../../call/clock.js";
+import type { AuthInfo } from "../../http/auth-info.js";
 import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge } from "../../http/body-failure.js";
 import { BODILESS, type HttpExchange, type HttpHeaders, type HttpStream, toBodyText } from "../../http/exchange.js";
 import { decodeBody, IncomingBody, RequestBodies } from "../../http/request-bodies.js";
@@ -10,7 +11,7 @@ import { networkOf } from "./network.js";
 /** Options of an exchange over `node:http`. */
 export interface NodeExchangeOptions {
   /** Information about the caller from the authorization gate. */
-  readonly auth?: unknown;
+  readonly auth?: AuthInfo | undefined;
   /** Identifier of the caller. */
   readonly principal?: string | undefined;
   /** Body that the surrounding application has already read: its text, or the parsed JSON value. */
@@ -34,7 +35,7 @@ export function createNodeExchange(
 class NodeExchange implements HttpExchange {
   readonly method: string;
   readonly url: string;
-  readonly auth: unknown;
+  readonly auth: AuthInfo | undefined;
   readonly principal: string | undefined;
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;

@@ -1,4 +1,4 @@
-import { type HandlerResult, PreparedResult } from "../../era/server-era.js";
+import type { Result } from "../../era/server-era.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import type { Registry } from "../definitions/registry.js";
 
@@ -78,13 +78,8 @@ export function claim(
 }
 
 /** Returns the result. Throws if no extension registered its type for this method. */
-export function expectOwnType(
-  registry: Registry,
-  extension: string,
-  method: string,
-  result: HandlerResult,
-): HandlerResult {
-  const type = result instanceof PreparedResult ? undefined : result.resultType;
+export function expectOwnType(registry: Registry, extension: string, method: string, result: Result): Result {
+  const type = result.resultType;
   if (type === undefined || type === "complete" || type === "input_required") return result;
   if (registry.extensionOwners.has(answer(method, type))) return result;
   throw new Error(

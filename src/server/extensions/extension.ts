@@ -1,24 +1,27 @@
 import { tellAll } from "../../call/abort-switch.js";
+import type { Clock } from "../../call/clock.js";
 import { composeInterceptors } from "../../call/interceptor.js";
 import type { MaybePromise } from "../../call/maybe-promise.js";
 import { missingCapability } from "../../era/capabilities.js";
-import {
-  type Call,
-  type ClientDescription,
-  type HandlerResult,
-  type OfferedEra,
-  PreparedResult,
-  type ServerRuntime,
-  type Topics,
+import type {
+  Call,
+  ClientDescription,
+  OfferedEra,
+  ReportContext,
+  Result,
+  ServerRuntime,
+  Topics,
 } from "../../era/server-era.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 import { methodNotFound } from "../../protocol/jsonrpc/errors.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { assertExtensionIds } from "../../protocol/meta.js";
-import type { JsonObject } from "../../protocol/types/index.js";
+import type { Implementation, JsonObject } from "../../protocol/types/index.js";
 import { type AnySchema, type OutputOf, parseStandard, type StandardSchema } from "../../schema/standard-schema.js";
+import type { ChangeBus } from "../../store/change-bus.js";
 import type { Admission } from "../admission.js";
+import { type CallInfo, callOf } from "../call-info.js";
 import type { MethodHandler, MethodOptions, NotificationHandler } from "../definitions/custom-method.js";
 import type { Definition, Registry } from "../definitions/registry.js";
 import type { ResourceHandler, ResourceOptions } from "../definitions/resource.js";
@@ -59,13 +62,30 @@ const OPTIONS: Known<ExtensionOptions<StandardSchema>> = {
 };
 
 /** Parts of the server that an extension may use. */
-export type ExtensionServer = Pick<ServerRuntime, "info" | "clock" | "changes" | "report" | "warn" | "onClosing">;
+export interface ExtensionServer {
+  /** Name and version of the server. */
+  readonly info: Implementation;
+  readonly clock: Clock;
+  /** Announces changes to clients. */
+  readonly changes: ChangeBus;
+  /** Reports an error to `onError` and the logger. With `warn`, the log gets no stack. */
+  report(error: unknown, where: ReportContext, level?: "warn"): void;
+  /** Warns the developer of a setup that works but should be changed. */
+  warn(message: string, fields?: Record<string, unknown>): void;
+  /** Calls the listener when a drain begins, which waits for its promise, and with true at the close. Returns its removal. */
+  onClosing(listener: (isOver: boolean) => unknown): () => void;
+}
 
 /** Serves a member of a subscription's filter. Returns undefined if none of it can be served. */
-export type TopicHandler = (
-  wanted: unknown,
-  call: Call,
-) => MaybePromise<{ readonly honoured: unknown; start: Topics["start"] } | undefined>;
+export type TopicHandler = (wanted: unknown, call: CallInfo) => MaybePromise<ServedTopic | undefined>;
+
+/** Member of a subscription's filter that an extension serves. */
+export interface ServedTopic {
+  /** Value of the member in the acknowledged filter. */
+  readonly honoured: unknown;
+  /** Called after the acknowledgment with a function that sends notifications. Returns a function that stops them. */
+  start(send: (method: string, params: object) => void | Promise<void>): () => void;
+}
 
 /** Server runtime that extensions are installed in. */
 export interface ExtensionHost extends ServerRuntime {
@@ -173,7 +193,10 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     return parsed.ok ? (parsed.value as Settings<S>) : undefined;
   }
 
-  /** Installs the extension in a server. Installs nothing if one of its names is taken. Called by `server.extend`. */
+  /**
+   * Installs the extension in a server. Installs nothing if one of its names is taken. Called by `server.extend`.
+   * @internal
+   */
   installIn(runtime: ExtensionHost): void {
     const { registry } = runtime;
     const wanted = {
@@ -201,26 +224,27 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     return this;
   }
 
-  async #around(call: Call, next: (call: Call) => Promise<HandlerResult>, registry: Registry): Promise<HandlerResult> {
+  async #around(info: CallInfo, next: (call: CallInfo) => Promise<Result>, registry: Registry): Promise<Result> {
+    const call = callOf(info);
     const { method, era } = call;
     const owned = this.#methods.has(method);
     if (this.options.results !== undefined && !era.typesResults) {
       if (owned) throw methodNotFound(method);
-      return method === "initialize" ? this.#unannounced(await next(call)) : next(call);
+      return method === "initialize" ? this.#unannounced(await next(info)) : next(info);
     }
     const declared = this.options.serverOnly === true || this.settingsOf(call) !== undefined;
     if (owned && !declared) throw this.#missing();
-    if (method === "subscriptions/listen") await this.#addTopics(call, declared);
-    if (!declared || this.#interceptors.length === 0) return next(call);
-    return expectOwnType(registry, this.id, method, await composeInterceptors(this.#interceptors, next)(call));
+    if (method === "subscriptions/listen") await this.#addTopics(call, info, declared);
+    if (!declared || this.#interceptors.length === 0) return next(info);
+    return expectOwnType(registry, this.id, method, await composeInterceptors(this.#interceptors, next)(info));
   }
 
-  async #addTopics(call: Call, declared: boolean): Promise<void> {
+  async #addTopics(call: Call, info: CallInfo, declared: boolean): Promise<void> {
     const filter = call.params.notifications;
     for (const [member, serve] of this.#topics) {
       if (!isObject(filter) || !Object.hasOwn(filter, member)) continue;
       if (!declared) throw this.#missing();
-      const topic = await serve(filter[member], call);
+      const topic = await serve(filter[member], info);
       if (topic !== undefined) call.topics = joined(call.topics, member, topic);
     }
   }
@@ -234,8 +258,8 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   }
 
   /** Removes this extension from the result of a handshake. */
-  #unannounced(result: HandlerResult): HandlerResult {
-    if (result instanceof PreparedResult || !isObject(result.capabilities)) return result;
+  #unannounced(result: Result): Result {
+    if (!isObject(result.capabilities)) return result;
     const { extensions, ...capabilities } = result.capabilities;
     const { [this.id]: _, ...others } = (extensions ?? {}) as { readonly [id: string]: unknown };
     const left = Object.keys(others).length === 0 ? undefined : { extensions: others };
@@ -243,11 +267,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   }
 }
 
-function joined(
-  before: Topics | undefined,
-  member: string,
-  topic: NonNullable<Awaited<ReturnType<TopicHandler>>>,
-): Topics {
+function joined(before: Topics | undefined, member: string, topic: ServedTopic): Topics {
   return {
     honoured: { ...before?.honoured, [member]: topic.honoured },
     start(send) {

@@ -178,7 +178,7 @@ export class HttpEndpoint {
     const stats: Record<string, number> = {};
     for (const era of this.#eras) {
       const binding = this.#bindings.get(era);
-      Object.assign(stats, binding === undefined || binding instanceof Promise ? era.noStats : binding.stats?.());
+      if (binding !== undefined && !(binding instanceof Promise)) Object.assign(stats, binding.stats?.());
     }
     return { ...stats, loading: this.#waiting };
   }

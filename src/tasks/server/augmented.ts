@@ -1,6 +1,6 @@
 import { anonymousPart } from "../../era/caller.js";
 import { readAgain } from "../../era/request-shapes.js";
-import type { Call, HandlerResult, Result } from "../../era/server-era.js";
+import type { Call, Result } from "../../era/server-era.js";
 import { AUGMENTING_VERSION } from "../../era/versions.js";
 import { RpcError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
@@ -11,6 +11,7 @@ import {
   methodNotFound,
   Refusal,
 } from "../../protocol/jsonrpc/errors.js";
+import { toPlain } from "../../server/call-info.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
 import { CANCEL_TASK, GET_TASK, LIST_TASKS, TASK_RESULT } from "../types.js";
 import { type AugmentedTask, fromCursor, related, toAugmented, toCursor } from "./augmented-task.js";
@@ -21,7 +22,7 @@ import { tooManyTasks } from "./room.js";
 import type { TaskOwner, TaskService } from "./service.js";
 import { TaskWait } from "./task-wait.js";
 
-type Next = (call: Call) => Promise<HandlerResult>;
+type Next = (call: Call) => Promise<Result>;
 
 /** Number of tasks in a page of `tasks/list`. */
 const PAGE = 50;
@@ -47,7 +48,7 @@ export interface AugmentedOptions {
  */
 export class AugmentedTasks {
   readonly #options: AugmentedOptions;
-  readonly #methods: ReadonlyMap<string, (call: Call) => Promise<HandlerResult>>;
+  readonly #methods: ReadonlyMap<string, (call: Call) => Promise<Result>>;
   /** Number of calls that wait for tasks, in all and by owner. */
   #waiting = 0;
   readonly #waitingOf = new Map<string, number>();
@@ -63,7 +64,7 @@ export class AugmentedTasks {
   }
 
   /** Serves the calls that concern tasks in this version. Passes on all others. */
-  async intercept(call: Call, next: Next): Promise<HandlerResult> {
+  async intercept(call: Call, next: Next): Promise<Result> {
     const { method, client } = call;
     if (client.version !== AUGMENTING_VERSION || this.#options.isTaskCall(call)) return next(call);
     if (method === "tools/call") return this.#call(call, next);
@@ -72,7 +73,7 @@ export class AugmentedTasks {
     return serve === undefined ? next(call) : serve(call);
   }
 
-  async #call(call: Call, next: Next): Promise<HandlerResult> {
+  async #call(call: Call, next: Next): Promise<Result> {
     const { host, service, modeOf, sees } = this.#options;
     const check = call.era.methods.get(call.method)?.params;
     const problem = check?.(call.params);
@@ -119,16 +120,17 @@ export class AugmentedTasks {
     throw new Refusal(INVALID_PARAMS, `The task cannot be cancelled: it has ended (${status})`);
   }
 
-  async #result(call: Call): Promise<HandlerResult> {
+  async #result(call: Call): Promise<Result> {
     const { host, service } = this.#options;
     const owner = await ownerOfCall(call);
     const { id } = await service.find(call.params.taskId, owner);
     const leave = this.#enter(await countedFor(call, host));
     try {
-      return await call.era.runHandler(call, host, async (asking) => {
+      const result = await call.era.runHandler(call, host, async (asking) => {
         const show = (record: TaskRecord) => this.#show(record);
         return toResult(await new TaskWait(id, { call, host, service, owner, show, asking }).ended());
       });
+      return toPlain(result);
     } finally {
       leave();
     }
@@ -164,8 +166,8 @@ export class AugmentedTasks {
 }
 
 /** Adds the capability to the result of a handshake. */
-function announced(result: HandlerResult, lists: boolean): HandlerResult {
-  const { capabilities } = result as Result;
+function announced(result: Result, lists: boolean): Result {
+  const { capabilities } = result;
   const tasks = { ...(lists && { list: {} }), cancel: {}, requests: { tools: { call: {} } } };
   return { ...result, capabilities: { ...(isObject(capabilities) && capabilities), tasks } };
 }

@@ -1,9 +1,10 @@
 import { memoryCluster } from "../../cluster/memory/state.js";
 import { missingCapability } from "../../era/capabilities.js";
-import type { Call, HandlerResult } from "../../era/server-era.js";
+import type { Call, Result } from "../../era/server-era.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import { assertOptions, withDefaults } from "../../protocol/known-options.js";
+import { callOf, interceptCalls } from "../../server/call-info.js";
 import { Context } from "../../server/context.js";
 import type { MethodHandler } from "../../server/definitions/custom-method.js";
 import { type ExtensionHost, ServerExtension } from "../../server/extensions/extension.js";
@@ -22,7 +23,7 @@ import { type TaskRecord, toCreated, toTask } from "./record.js";
 import { tooManyTasks } from "./room.js";
 import { TaskService } from "./service.js";
 
-type Next = (call: Call) => Promise<HandlerResult>;
+type Next = (call: Call) => Promise<Result>;
 
 interface TaskParts {
   readonly host: ExtensionHost;
@@ -81,11 +82,12 @@ export class TasksExtension extends ServerExtension {
     await this.#parts?.service.idle();
   }
 
+  /** @internal */
   override installIn(host: ExtensionHost): void {
     if (this.#host !== undefined)
       throw new DefinitionError("tasks: the extension is already installed; create one with tasks() for each server");
-    host.use((call, next) => this.#runtime.augmented.intercept(call, next));
-    host.use((call, next) => this.#requireDeclaration(call, next));
+    host.use(interceptCalls((call, next) => this.#runtime.augmented.intercept(call, next)));
+    host.use(interceptCalls((call, next) => this.#requireDeclaration(call, next)));
     super.installIn(host);
     this.#host = host;
     // Without a cluster, the first call starts it: until then the server may join one.
@@ -143,8 +145,8 @@ export class TasksExtension extends ServerExtension {
       await this.#service.cancel(taskId, ctx);
       return {};
     });
-    this.topic("taskIds", (wanted, call) => this.#watch(wanted, call));
-    this.use((call, next) => this.#call(call, next));
+    this.topic("taskIds", (wanted, call) => this.#watch(wanted, callOf(call)));
+    this.use(interceptCalls((call, next) => this.#call(call, next)));
   }
 
   /** Handles a method of tasks. Over HTTP it has the id in the header `Mcp-Name`, by option only if there is one. */
@@ -169,14 +171,14 @@ export class TasksExtension extends ServerExtension {
   }
 
   /** Refuses a tool that runs only as a task to a client that did not declare tasks. */
-  #requireDeclaration(call: Call, next: Next): Promise<HandlerResult> {
+  #requireDeclaration(call: Call, next: Next): Promise<Result> {
     const isOpen = call.method !== "tools/call" || this.#taskCalls.has(call) || this.settingsOf(call) !== undefined;
     if (isOpen || this.#modeOf(call.params.name)?.support !== "required" || !call.era.typesResults) return next(call);
     throw missingCapability({ extensions: { [TASKS_EXTENSION]: {} } });
   }
 
   /** Creates a task for a call of a client that declared tasks, if the tool allows it. */
-  async #call(call: Call, next: Next): Promise<HandlerResult> {
+  async #call(call: Call, next: Next): Promise<Result> {
     if (call.method !== "tools/call" || this.#taskCalls.has(call)) return next(call);
     const { host, service } = this.#runtime;
     const { name } = call.params;
@@ -202,7 +204,7 @@ export class TasksExtension extends ServerExtension {
     return (await host.registry.tools.find(tool, ctx)) !== undefined;
   }
 
-  #created(record: TaskRecord): HandlerResult {
+  #created(record: TaskRecord): Result {
     return { resultType: "task", ...toCreated(record, this.#pollIntervalMs) };
   }
 

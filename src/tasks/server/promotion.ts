@@ -7,7 +7,7 @@ import type {
   RequestStrategy,
 } from "../../era/request-strategy.js";
 import { ServedCall } from "../../era/served-call.js";
-import type { Call, HandlerResult, Outcome, RunHandler } from "../../era/server-era.js";
+import type { Call, HandlerResult, Outcome, Result, RunHandler } from "../../era/server-era.js";
 import { HandlerSuspended } from "../../protocol/errors.js";
 import type { InputRequest } from "../../protocol/types/index.js";
 import { askingThrough } from "../../server/asking-through.js";
@@ -39,7 +39,7 @@ export interface PromotionOptions {
   /** Creates the task. Returns undefined if there are too many; the call then goes on in its request. */
   readonly create: (journal: Journal, idempotencyKey: string) => Promise<PromotedTask | undefined>;
   /** Returns the result that tells the client of the task. */
-  readonly show: (record: TaskRecord) => HandlerResult;
+  readonly show: (record: TaskRecord) => Result;
   /** Called when the task exists. Returns a function that is called when its run has ended. */
   readonly onRun: (record: TaskRecord, call: Call) => () => void;
   /** Cancels a task whose client has gone before it was told of it. */
@@ -145,7 +145,7 @@ export class Promotion implements JournalKeeper {
   }
 
   /** Runs the call. Resolves with its result, or with the result that tells of the task that it has become. */
-  async run(next: (call: Call) => Promise<HandlerResult>): Promise<HandlerResult> {
+  async run(next: (call: Call) => Promise<Result>): Promise<Result> {
     const { host, afterMs, show } = this.#options;
     const abort = (reason: unknown) => {
       if (this.#task === undefined) this.#own.end.abort(reason);
@@ -172,13 +172,13 @@ export class Promotion implements JournalKeeper {
   }
 
   /** Returns the result of a call, or `DUE` if its handler still runs. */
-  async #resultBefore(due: Promise<unknown>, running: Promise<HandlerResult>): Promise<HandlerResult | typeof DUE> {
+  async #resultBefore(due: Promise<unknown>, running: Promise<Result>): Promise<Result | typeof DUE> {
     const { asking } = this.#execution;
     let waiting: Promise<unknown> = Promise.all([due, this.#begun]);
     for (;;) {
       const result = await Promise.race([running, waiting.then(() => DUE)]);
       // A question that is open suspends the call, so it is decided first.
-      if (result !== DUE || asking.size === 0) return result as HandlerResult | typeof DUE;
+      if (result !== DUE || asking.size === 0) return result as Result | typeof DUE;
       waiting = Promise.allSettled(asking);
     }
   }

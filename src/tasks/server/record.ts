@@ -1,3 +1,4 @@
+import type { CallOrigin } from "../../era/server-era.js";
 import type { ClientCapabilities, Implementation, InputRequest, JsonObject } from "../../protocol/types/index.js";
 import type { DetailedTask, Task, TaskFailure, TaskStatus } from "../types.js";
 import type { StepFailure } from "./step-failure.js";
@@ -11,7 +12,7 @@ export interface TaskCaller {
   /** Callers of the principal for which the task exists. Undefined for all that declare the extension. */
   readonly realm?: string | undefined;
   /** Data of the authorization gate without the token. */
-  readonly auth?: unknown;
+  readonly auth?: CallOrigin["auth"];
   /** True if the data of the authorization gate had a token. */
   readonly hadToken?: true | undefined;
   readonly version: string;

@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, throws } from "node:assert/strict";
-import { type AuthInfo, protect } from "bowline/auth/server";
+import { protect, type TokenInfo } from "bowline/auth/server";
 import { guardedEverywhere, ISSUER, type Knock, NOW, RESOURCE, toInfo } from "../../support/guarded.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -144,7 +144,7 @@ verifies("hosting:auth:aud-validation:one-setting", guardedEverywhere, async (wo
   const [nobody, foreign, ours] = [await ask(), await ask("good"), await ask("ours")];
   equal(nobody instanceof Response && nobody.headers.get("www-authenticate")?.includes(metadataUrl), true);
   equal(foreign instanceof Response && foreign.status, 401);
-  deepEqual((ours as { auth: AuthInfo }).auth, toInfo("ours", { audience: resource }));
+  deepEqual((ours as { auth: TokenInfo }).auth, toInfo("ours", { audience: resource }));
   const alone = await gate.respond(new Request(metadataUrl));
   deepEqual(await alone?.json(), document);
   equal(gate.respond(new Request(resource)), undefined);

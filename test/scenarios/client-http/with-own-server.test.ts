@@ -152,7 +152,7 @@ verifies(
     server.use(async (call, next) => {
       if (call.method === "subscriptions/listen" && hold.on) {
         arrived.open();
-        await aborted(call.end.signal);
+        await aborted(call.signal);
       }
       return next(call);
     });

@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { type Context, McpError, McpServer, RpcError } from "bowline/server";
 import * as z from "zod";
+import { isOpen } from "../../support/core-of.js";
 import { eachWire } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
 import { modernRequest, sseMessages } from "../../support/modern-request.js";
@@ -15,7 +16,7 @@ verifies("protocol:context:closed-after-completion", eachWire, async ({ connect 
   const ended = gate();
   const server = new McpServer(me, { capabilities: { logging: true } })
     .tool("returns", {}, (_, ctx) => {
-      ok(ctx.open);
+      ok(isOpen(ctx));
       kept.push(ctx);
       return "done";
     })
@@ -54,7 +55,7 @@ verifies("protocol:context:closed-after-completion", eachWire, async ({ connect 
     const cancelled = ["cancelled", "connection_error"];
     const codes = index === 2 ? cancelled : ["call_over"];
     const over = (error: unknown) => error instanceof McpError && codes.includes(error.code);
-    equal(ctx.open, false);
+    equal(isOpen(ctx), false);
     await ctx.progress(99);
     await ctx.notify("vendor/late", {});
     await ctx.log("error", "late");

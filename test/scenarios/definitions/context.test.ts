@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { connect, type RpcError } from "bowline/client";
-import { type Context, McpServer } from "bowline/server";
+import { type AuthInfo, type Context, McpServer } from "bowline/server";
 import { createChannelPair, FakeClock, WireRecorder } from "bowline/testing";
 import { eachWire } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
@@ -65,7 +65,7 @@ verifies("mcpserver:tool:extra", eachWire, async ({ connect: dial, era, transpor
 
 for (const era of ["modern", "legacy"] as const) {
   /** A client whose calls come with this authorization. */
-  const dial = async (t: { after(work: () => unknown): void }, server: McpServer, auth: unknown) => {
+  const dial = async (t: { after(work: () => unknown): void }, server: McpServer, auth: AuthInfo | undefined) => {
     const [ours, theirs] = createChannelPair();
     await server.accept(theirs, { auth });
     const wire = new WireRecorder();
@@ -76,8 +76,8 @@ for (const era of ["modern", "legacy"] as const) {
 
   proves("mcpserver:tool:extra", { wire: `${era}-memory` }, "with what a gate found out", async (t) => {
     const server = new McpServer(me);
-    server.tool("who", {}, (_, ctx) => (ctx.auth as { user: string }).user);
-    const client = await dial(t, server, { user: "ada" });
+    server.tool("who", {}, (_, ctx) => ctx.auth?.subject ?? "nobody");
+    const client = await dial(t, server, { subject: "ada" });
     equal((await client.callTool("who")).text, "ada");
   });
 
@@ -92,7 +92,7 @@ for (const era of ["modern", "legacy"] as const) {
     async (t) => {
       const admin = { requires: { scopes: ["admin"] } };
       const asyncAdmin = {
-        visible: async (ctx: Context) => (ctx.auth as { scopes: string[] }).scopes.includes("admin"),
+        visible: async (ctx: Context) => ctx.auth?.scopes?.includes("admin") === true,
       };
       const server = new McpServer(me, { pageSize: 1, cache: { ttlMs: 60_000, scope: "public" } });
       server

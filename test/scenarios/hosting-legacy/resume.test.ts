@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
+import { detachStream } from "bowline/server";
+import { callOf } from "#src/server/call-info.js";
 import { type EventLog, type LoggedEvent, MemoryEventLog } from "#src/store/event-log.js";
 import { gate } from "../../support/gate.js";
 import {
@@ -31,7 +33,7 @@ function createFed(
       const over = gate();
       feeds.set(String(ctx.requestId), async (value) => {
         if (value === "end") over.open();
-        else if (value === "detach") ctx.detachStream();
+        else if (value === "detach") detachStream(ctx);
         else await ctx.progress(value);
       });
       await over.opened;
@@ -178,7 +180,7 @@ proves(["hosting:resume:close-stream-gated", "hosting:http:sse-no-early-close"],
     const { endpoint, feed, begun } = createFed({ resumable });
     let offered: boolean | undefined;
     endpoint.server.use((call, next) => {
-      if (call.method === "tools/call") offered = call.wire.detachable?.(call);
+      if (call.method === "tools/call") offered = callOf(call).wire.detachable?.(callOf(call));
       return next(call);
     });
     const client = await endpoint.open(version);

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { McpServer } from "bowline/server";
 import { CallLifetime } from "#src/call/lifetime.js";
-import type { Call, ServerWire } from "#src/era/server-era.js";
+import type { ServerWire } from "#src/era/server-era.js";
+import { callOf } from "#src/server/call-info.js";
 import type { Context } from "#src/server/context.js";
 import type { ArrayExchange } from "#src/testing/array-exchange.js";
 import { legacyHttp } from "../../support/each-wire.js";
@@ -30,8 +31,8 @@ function createServer(...args: ConstructorParameters<typeof LegacyEndpoint>) {
   const contexts: Context[] = [];
   const wires: ServerWire[] = [];
   const release = gate();
-  endpoint.server.use((call: Call, next) => {
-    wires.push(call.wire);
+  endpoint.server.use((call, next) => {
+    wires.push(callOf(call).wire);
     return next(call);
   });
   endpoint.server

@@ -163,7 +163,7 @@ verifies(
         const data = "y".repeat(1_000_000);
         for (;;) {
           const waiting = ctx.notify("notifications/message", { level: "info", data });
-          if (!ctx.open) break;
+          if (ctx.signal.aborted) break;
           waits.open();
           await waiting;
         }

@@ -265,7 +265,7 @@ proves(
     const finished: string[] = [];
     const data = "y".repeat(100_000);
     const server = new McpServer(me, { http: { sse: true } }).tool("flood", {}, async (_, ctx) => {
-      for (let n = 1; n <= TOTAL && ctx.open; n++) {
+      for (let n = 1; n <= TOTAL && !ctx.signal.aborted; n++) {
         const waiting = ctx.notify("notifications/message", { level: "info", data: { n, data } });
         sent = n;
         if (waiting instanceof Promise) {
@@ -273,7 +273,7 @@ proves(
           await waiting;
         }
       }
-      finished.push(ctx.open ? "all" : "left");
+      finished.push(!ctx.signal.aborted ? "all" : "left");
       return "flooded";
     });
     const running = await serveHttp(server);

@@ -6,6 +6,7 @@ import { defineState } from "bowline/state";
 import { createMemoryState } from "bowline/testing";
 import * as z from "zod";
 import { until } from "../../support/census.js";
+import { openState } from "../../support/core-of.js";
 import { eachWire, httpWires, legacyHttp, type World } from "../../support/each-wire.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { gate } from "../../support/gate.js";
@@ -76,7 +77,7 @@ proves("state:update:atomic", {}, "updates of two processes at the same time are
   const servers = [shop({ cluster: state.node(), stateKeys }), shop({ cluster: state.node(), stateKeys })];
   const counter = defineState<number>("counter");
   const call = { origin: { principal: "ann" } } as never;
-  const open = (server: (typeof servers)[number]) => counter.open(call, (server as never as { core: never }).core);
+  const open = (server: (typeof servers)[number]) => openState(counter, call, server);
   t.after(() => Promise.all(servers.map((server) => server.close())));
   await Promise.all(
     Array.from({ length: 40 }, (_, at) => open(servers[at % 2] as never).update(async (count = 0) => count + 1)),
@@ -243,7 +244,7 @@ proves(
     /** Opens the value of a session that may be gone. */
     const left = (sessionId: string) => {
       const call = { origin: { sessionId, url: "/" }, end: {} } as never;
-      return definition.open(call, (server as never as { core: never }).core).get();
+      return openState(definition, call, server).get();
     };
     const [removed, expired, late] = [await open(), await open(), await open()];
     for (const { id, call } of [removed, expired]) {

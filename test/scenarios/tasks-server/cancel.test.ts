@@ -130,7 +130,7 @@ verifies(
     const server = new McpServer(me)
       .tool("t", { task: "optional" }, async (_: unknown, ctx: Context) => {
         await open.opened;
-        return String(ctx.aborted);
+        return String(ctx.signal.aborted);
       })
       .extend(tasks());
     const first = await taskClient(world, server, t);
@@ -151,7 +151,7 @@ verifies("tasks-ext:cancel:disconnect-keeps-task", "of a call that became a task
     .tool("t", { task: { promoteAfterMs: 100 } }, async (_: unknown, ctx: Context) => {
       reached.open();
       await open.opened;
-      return String(ctx.aborted);
+      return String(ctx.signal.aborted);
     })
     .extend(tasks());
   const client = await taskClient(world, server, t);

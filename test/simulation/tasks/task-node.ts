@@ -6,9 +6,10 @@ import { modernServer } from "#src/era/modern/server/era.js";
 import { HandlerSuspended } from "#src/protocol/errors.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import type { Context } from "#src/server/context.js";
-import { Server } from "#src/server/server.js";
+import type { Server } from "#src/server/server.js";
 import { TaskSuspended } from "#src/tasks/server/execution.js";
 import { type TasksExtension, tasks } from "#src/tasks/server/extension.js";
+import { serverOfEras } from "../../support/core-of.js";
 import type { SimCluster } from "../engine/cluster.js";
 import { SimNode } from "../node.js";
 import type { SimProcess } from "../process.js";
@@ -47,7 +48,7 @@ export class TaskNode extends SimNode {
 
 function createServer(node: SimNode, history: TaskHistory): Server {
   const { process } = node;
-  const server = new Server(
+  const server = serverOfEras(
     { name: "s", version: "1" },
     {
       clock: process,

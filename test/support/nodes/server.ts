@@ -1,7 +1,8 @@
-import { McpServer as OneServer, type ServerOptions, type WithStateKeys } from "bowline/server";
+import { McpServer as OneServer, type ServerOptions, type ServerStats, type WithStateKeys } from "bowline/server";
 import type { Implementation } from "#src/protocol/types/index.js";
 import type { ServerCore } from "#src/server/runtime.js";
 import { createRoutes } from "#src/server/serve-call.js";
+import { coreOf } from "../core-of.js";
 import { gate } from "../gate.js";
 import { type ConnectedNodes, connectNodes } from "./engine.js";
 
@@ -10,7 +11,7 @@ export * from "bowline/server";
 /** Second node. Serves the definitions of the first. */
 class SecondNode extends OneServer {
   share(first: ServerCore): void {
-    const { core } = this;
+    const core = coreOf(this);
     const { registry } = first;
     Object.assign(core, { registry, routes: createRoutes(registry) });
     Object.defineProperty(core, "mirrorsArguments", { get: () => first.mirrorsArguments });
@@ -38,7 +39,7 @@ export class McpServer extends OneServer {
     const all = { ...options, stateKeys } as WithStateKeys;
     super(info, { ...all, cluster: one });
     this.second = new SecondNode(info, { ...all, cluster: other });
-    this.second.share(this.core);
+    this.second.share(coreOf(this));
     this.#engine = engine;
   }
 
@@ -58,9 +59,10 @@ export class McpServer extends OneServer {
     await Promise.all(listeners.map(({ stop }) => stop()));
   }
 
-  override stats(): Readonly<Record<string, number>> {
+  override stats(): ServerStats {
     const more = this.second.stats();
-    return Object.fromEntries(Object.entries(super.stats()).map(([name, count]) => [name, count + (more[name] ?? 0)]));
+    const sums = Object.entries(super.stats()).map(([name, count]) => [name, count + more[name as keyof ServerStats]]);
+    return Object.fromEntries(sums);
   }
 
   override async drain(graceMs: number): Promise<void> {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Context } from "bowline/server";
 import type { HttpExchange } from "#src/http/exchange.js";
 import type { GateVerdict } from "#src/http/gate.js";
 import { LegacyEndpoint, messages, status, until } from "../../support/legacy-endpoint.js";
@@ -15,10 +16,10 @@ const UNKNOWN = "else://where";
 function openHarbour(visible: (user: unknown) => boolean | Promise<boolean> = (user) => user === "ada") {
   const gate = (exchange: HttpExchange): GateVerdict => {
     const user = exchange.header("x-user") ?? "";
-    return { auth: { user }, principal: user };
+    return { auth: { subject: user }, principal: user };
   };
   const endpoint = new LegacyEndpoint({ gate });
-  const hidden = { visible: (ctx: { readonly auth: unknown }) => visible((ctx.auth as { user: string }).user) };
+  const hidden = { visible: (ctx: Context) => visible(ctx.auth?.subject) };
   endpoint.server
     .resource(OPEN, { name: "open" }, () => "")
     .resource(SECRET, { name: "secret", ...hidden }, () => "")

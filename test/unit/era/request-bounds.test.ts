@@ -93,7 +93,7 @@ test("a URI to subscribe to that is longer than the limit is refused", async () 
 
 test("a subscription knows who asked for it, and not by which request", async () => {
   const seen: unknown[] = [];
-  const gate = () => ({ auth: { user: "ada" }, principal: "ada" });
+  const gate = () => ({ auth: { subject: "ada" }, principal: "ada" });
   const endpoint = new LegacyEndpoint({ gate });
   const visible = (ctx: { auth: unknown; principal?: unknown; meta: unknown; url?: unknown; sessionId?: unknown }) => {
     seen.push([ctx.auth, ctx.principal, ctx.meta, ctx.url, ctx.sessionId]);
@@ -107,7 +107,7 @@ test("a subscription knows who asked for it, and not by which request", async ()
   seen.length = 0;
   endpoint.server.changes.resourceUpdated("note://a");
   await until(() => messages(stream).length === 1);
-  deepEqual(seen, [[{ user: "ada" }, "ada", undefined, "/mcp", client.id]]);
+  deepEqual(seen, [[{ subject: "ada" }, "ada", undefined, "/mcp", client.id]]);
   await settle();
   await endpoint.server.close();
 });

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { createArrayExchange } from "bowline/testing";
 import { DecoratedExchange } from "#src/http/decorated-exchange.js";
 
-const outer = { user: "outer" };
-const inner = { user: "inner" };
+const outer = { subject: "outer" };
+const inner = { subject: "inner" };
 
 test("an admission that names no caller keeps the caller of the exchange in front", () => {
   const given = createArrayExchange({ auth: outer, principal: "outer" });

@@ -37,13 +37,13 @@ const gone = (exchange: HttpExchange) => new Promise<void>((resolve) => exchange
 
 describe("web exchange: request", () => {
   it("tells method, path and headers", () => {
-    const { exchange } = createWebExchange(post("", { headers: { "X-A": "1" } }), { auth: "me" });
+    const { exchange } = createWebExchange(post("", { headers: { "X-A": "1" } }), { auth: { subject: "me" } });
     equal(exchange.method, "POST");
     equal(exchange.url, "/mcp?x=1");
     equal(exchange.header("x-a"), "1");
     equal(exchange.header("x-b"), undefined);
     equal(exchange.header("host"), "localhost:3000");
-    equal(exchange.auth, "me");
+    equal(exchange.auth?.subject, "me");
   });
 
   it("prefers the host header over the URL", () => {

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { connect, RpcError } from "bowline/client";
 import { McpServer, ServerExtension } from "bowline/server";
 import { createChannelPair } from "bowline/testing";
+import * as z from "zod";
 import { gate } from "../../support/gate.js";
 import { enveloped } from "../../support/raw-client.js";
 
@@ -172,6 +173,46 @@ test("a topic is refused to a client that did not declare the extension", async 
     heard.map(({ error }) => (error as Heard).code),
     [-32021],
   );
+});
+
+test("a call continues after its answer, without messages to the client", async (t) => {
+  const [answered, asked] = [gate(), gate()];
+  const work: Promise<unknown>[] = [];
+  const extension = new ServerExtension({ id: ID, results: { job: "tools/call" } }).use(async (call, next) => {
+    if (call.method !== "tools/call") return next(call);
+    const job = next(call);
+    job.catch(() => {});
+    work.push(job);
+    return { resultType: "job", id: "j1" };
+  });
+  const server = new McpServer(me)
+    .tool("greet", {}, async () => {
+      await answered.opened;
+      return "hello";
+    })
+    .tool("asks", {}, async (_, ctx) => {
+      await asked.opened;
+      ctx.progress(1);
+      await ctx.elicit("Who?", z.object({ name: z.string() }));
+    })
+    .extend(extension);
+  t.after(() => server.close());
+  const client = await connect(server, {
+    era: "modern",
+    extensions: [
+      {
+        id: ID,
+        results: { job: { method: "tools/call", resolve: ({ id }) => ({ content: [], structuredContent: id }) } },
+      },
+    ],
+  });
+  t.after(() => client.close());
+  equal((await client.callTool("greet")).structured, "j1");
+  answered.open();
+  deepEqual(((await work[0]) as Heard).content, [{ type: "text", text: "hello" }]);
+  equal((await client.callTool("asks")).structured, "j1");
+  asked.open();
+  deepEqual(((await work[1]) as Heard & { isError?: boolean }).isError, true);
 });
 
 test("a result of a type that is not the extension's is an error of the server", async (t) => {

@@ -5,6 +5,7 @@ import type { Cluster } from "bowline/cluster";
 import { McpServer, type ServerOptions } from "bowline/server";
 import { tasks } from "bowline/tasks/server";
 import { createMemoryState } from "bowline/testing";
+import type { ExtensionHost } from "#src/server/extensions/extension.js";
 
 const KEYS = [{ id: "k", secret: new Uint8Array(32) }];
 
@@ -57,11 +58,12 @@ test("a server with tasks that joins a cluster tells its other extensions", asyn
   const server = new McpServer({ name: "s", version: "1" });
   t.after(() => server.close());
   let told = 0;
-  server.extend({
-    installIn: (host) => {
+  const other = {
+    installIn: (host: ExtensionHost) => {
       host.onShare = () => told++;
     },
-  });
+  };
+  server.extend(other as never);
   server.extend(tasks()).join(cluster, KEYS);
   equal(told, 1);
 });

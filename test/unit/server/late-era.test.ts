@@ -7,7 +7,8 @@ import { legacyServer } from "#src/era/legacy/server/era.js";
 import { modernServer } from "#src/era/modern/server/era.js";
 import type { OfferedEra } from "#src/era/server-era.js";
 import type { HttpServerOptions, ServerOptions } from "#src/server/options.js";
-import { Server } from "#src/server/server.js";
+import type { Server } from "#src/server/server.js";
+import { serverOfEras } from "../../support/core-of.js";
 import { type Gate, gate } from "../../support/gate.js";
 
 /** A server of both eras, whose older one is loaded when the test says so. */
@@ -29,7 +30,7 @@ class LateWorld {
       },
     };
     const onError = (error: unknown) => this.reports.push(error);
-    this.server = new Server({ name: "s", version: "1" }, { onError, ...options, http }, [modernServer, late]);
+    this.server = serverOfEras({ name: "s", version: "1" }, { onError, ...options, http }, [modernServer, late]);
   }
 
   send(id: number | undefined, method: string, params: object = {}, httpMethod = "POST") {

@@ -5,8 +5,13 @@ import { createArrayExchange } from "#src/testing/array-exchange.js";
 
 describe("array exchange", () => {
   it("gives the request and lays the answer open", async () => {
-    const exchange = createArrayExchange({ url: "/a", headers: { accept: "*/*" }, body: { a: "\u00e9" }, auth: 1 });
-    deepEqual([exchange.method, exchange.url, exchange.auth], ["POST", "/a", 1]);
+    const exchange = createArrayExchange({
+      url: "/a",
+      headers: { accept: "*/*" },
+      body: { a: "\u00e9" },
+      auth: { subject: "a" },
+    });
+    deepEqual([exchange.method, exchange.url, exchange.auth], ["POST", "/a", { subject: "a" }]);
     deepEqual([exchange.header("host"), exchange.header("accept")], ["localhost", "*/*"]);
     equal(await exchange.text(10), '{"a":"\u00e9"}');
     await rejects(exchange.text(9), BodyTooLarge);

@@ -5,7 +5,7 @@ import { createArrayExchange } from "bowline/testing";
 test("an exchange has the request that was given, and defaults for the rest", async () => {
   const plain = createArrayExchange();
   deepEqual([plain.method, plain.url, plain.header("host"), await plain.text(0)], ["POST", "/mcp", "localhost", ""]);
-  const auth = { user: 1 };
+  const auth = { subject: "a" };
   const given = createArrayExchange({
     method: "GET",
     url: "/x",

@@ -32,7 +32,6 @@ export const legacyDescriptor: Omit<OfferedEra, "load"> = {
   httpMethods: ({ sessions }: HttpBindingOptions) => methodsOf(sessions),
   ownsPath: (url: string, { sse }: HttpBindingOptions) =>
     sse !== undefined && sse !== false && isSsePath(url, resolveSsePaths(sse)),
-  noStats: { sessions: 0, streams: 0, running: 0 },
 };
 
 /** Returns the HTTP methods other than POST that sessions need. */

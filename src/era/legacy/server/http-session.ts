@@ -2,6 +2,7 @@
 
 import type { Deadline, DeadlineQueue } from "../../../call/deadline-queue.js";
 import { CallLifetime } from "../../../call/lifetime.js";
+import type { AuthInfo } from "../../../http/auth-info.js";
 import type { HttpExchange } from "../../../http/exchange.js";
 import type { SseConnection } from "../../../http/sse/connection.js";
 import type { KeepAlive } from "../../../http/sse/keep-alive.js";
@@ -401,7 +402,7 @@ class SessionOrigin implements CallOrigin {
     this.#exchange = exchange;
   }
 
-  get auth(): unknown {
+  get auth(): AuthInfo | undefined {
     return this.#exchange.auth;
   }
 

@@ -33,6 +33,5 @@ export const modernServer: ServerEra = {
   http: (runtime, options) => new ModernBinding(modernServer, runtime, options),
   attach: (runtime, wire) => new ModernSession(modernServer, runtime, wire),
   httpMethods: () => [],
-  noStats: { openRequests: 0 },
   load: () => modernServer,
 };

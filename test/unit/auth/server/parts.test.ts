@@ -124,7 +124,7 @@ test("scopes that a definition requires are asked of handlers' context too", asy
   for (const [auth, expected] of [
     [{ scopes: ["a"] }, [true, false, true]],
     [undefined, [false, false, true]],
-    [{ scopes: "a" }, [false, false, true]],
+    [{ scopes: "a" } as never, [false, false, true]],
   ] as const) {
     const [ours, theirs] = createChannelPair();
     await server.accept(theirs, { auth });

@@ -472,7 +472,7 @@ test("who leaves the loop over a listing leaves nothing behind", async () => {
       interceptors: [
         (call, next) => {
           if (call.method !== "tools/list") return next(call);
-          call.end.onAbort(() => gone.open());
+          call.signal.addEventListener("abort", () => gone.open());
           asked.open();
           return new Promise(() => {});
         },

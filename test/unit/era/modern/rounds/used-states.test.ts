@@ -1,7 +1,8 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { type Call, McpServer, type ServerOptions } from "bowline/server";
+import { McpServer, type ServerOptions } from "bowline/server";
 import { AbortSwitch } from "#src/call/abort-switch.js";
+import type { Call } from "#src/era/server-era.js";
 import { SERVER_LIMITS } from "#src/era/server-limits.js";
 import { UsedStates } from "#src/server/state/used-states.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
