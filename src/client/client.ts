@@ -53,10 +53,7 @@ const ROOTS_CHANGED = "notifications/roots/list_changed";
 export class Client<S extends AnyServer = AnyServer> {
   readonly #core: ClientCore;
 
-  /** Made by `connect`. */
-  constructor(core: never);
   /** @internal */
-  constructor(core: ClientCore);
   constructor(core: ClientCore) {
     this.#core = core;
   }

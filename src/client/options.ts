@@ -58,13 +58,24 @@ export interface ClientLogger {
   error?(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** Call on its way to the server. */
+/** Call on its way to the server, as interceptors see it. To change it, pass on a changed copy. */
 export interface ClientCall {
+  /** Method of the request, such as `tools/call`. */
   readonly method: string;
+  /** Params of the request, without what the era adds. */
   readonly params: Params | undefined;
+  /** Options that the caller gave. */
   readonly options: CallOptions;
 }
 
+/**
+ * Wraps each call of a client, to log, measure, change or repeat it.
+ *
+ * ```ts
+ * const patient: ClientInterceptor = (call, next) =>
+ *   next({ ...call, options: { timeoutMs: 5_000, ...call.options } });
+ * ```
+ */
 export type ClientInterceptor = Interceptor<ClientCall, ClientResult>;
 
 /** Options of a call. */

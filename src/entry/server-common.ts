@@ -14,7 +14,6 @@ export { resourceNotFound } from "../era/missing-resource.js";
 export type { OpenedByContext } from "../era/openable-state.js";
 export type { AskOptions, ElicitAnswer } from "../era/request-strategy.js";
 export type {
-  CallOrigin,
   ClientDescription,
   ReportContext,
   Result as ResultObject,
@@ -92,6 +91,7 @@ export {
 export { inputRequired } from "../server/input-required.js";
 export type {
   CacheHints,
+  ChannelCaller,
   HttpServerOptions,
   Logger,
   ServedConnection,

@@ -71,6 +71,10 @@ export class Context {
    * Aborts when the client cancels the call (also after a timeout), when the connection ends, when the tool's
    * `timeoutMs` has passed, or when the server shuts down. On legacy HTTP the connection is the session: the loss of a
    * stream does not abort.
+   *
+   * ```ts
+   * const response = await fetch(url, { signal: ctx.signal });
+   * ```
    */
   get signal(): AbortSignal {
     return this.#end.signal;
@@ -89,6 +93,7 @@ export class Context {
     return this.#call.id;
   }
 
+  /** Method of the request, such as `tools/call`. */
   get method(): string {
     return this.#call.method;
   }
@@ -101,7 +106,13 @@ export class Context {
     return this.#call.idempotencyKey;
   }
 
-  /** Protocol version, capabilities and self-reported identity of the client. */
+  /**
+   * Protocol version, capabilities and self-reported identity of the client.
+   *
+   * ```ts
+   * if (ctx.client.capabilities.elicitation !== undefined) await ctx.elicit(...);
+   * ```
+   */
   get client(): ClientDescription {
     return this.#call.client;
   }
@@ -111,17 +122,32 @@ export class Context {
     return this.#call.params._meta as Meta | undefined;
   }
 
-  /** What the authorization gate knows of the caller, such as the claims of a token. Undefined without a gate. */
+  /**
+   * What the authorization gate knows of the caller, such as the claims of a token. Undefined without a gate.
+   *
+   * ```ts
+   * const user = ctx.auth?.subject;
+   * ```
+   */
   get auth(): AuthInfo | undefined {
     return this.#call.origin.auth;
   }
 
-  /** Identifier of the caller from the authorization gate. */
+  /**
+   * Identifier of the caller from the authorization gate, the same for all its requests. Undefined without a gate. Use it
+   * as the key of data that belongs to the caller.
+   */
   get principal(): string | undefined {
     return this.#call.origin.principal;
   }
 
-  /** True if the caller's authorization grants all of these scopes. */
+  /**
+   * True if the caller's authorization grants all of these scopes. To require scopes, set `requires` of the definition.
+   *
+   * ```ts
+   * const all = ctx.grants(["notes:admin"]) ? everyNote() : notesOf(ctx.principal);
+   * ```
+   */
   grants(scopes: readonly string[]): boolean {
     const { auth, judge } = this.#call.origin;
     if (judge !== undefined) return judge([{ method: this.method, scopes }]) === undefined;
@@ -163,12 +189,22 @@ export class Context {
   /**
    * Reports progress if the client requested it. Values must increase: other values are dropped and reported to
    * `onError`.
+   *
+   * ```ts
+   * for (const [index, file] of files.entries()) {
+   *   await convert(file);
+   *   ctx.progress(index + 1, files.length, file);
+   * }
+   * ```
    */
   progress(progress: number, total?: number, message?: string): void | Promise<void> {
     return this.#reporter?.report(toReport(progress, total, message));
   }
 
-  /** Sends a part of the result as progress if the client requested progress. Increments the progress value. */
+  /**
+   * Sends a part of the result as progress if the client requested progress. Increments the progress value. The result
+   * must be complete nevertheless.
+   */
   partial(content: readonly ContentBlock[], message?: string): void | Promise<void> {
     const reporter = this.#reporter;
     const _meta = { [PARTIAL_CONTENT_KEY]: content };
@@ -176,7 +212,8 @@ export class Context {
   }
 
   /**
-   * Sends a log message to the client if `level` is at or above the client's log level.
+   * Sends a log message to the client if `level` is at or above the client's log level. For logs of the server itself use
+   * a logger of your own.
    * @deprecated by SEP-2577; may be removed in the first protocol revision released on or after 28 July 2027.
    */
   log(level: LoggingLevel, data: unknown, logger?: string): void | Promise<void> {
@@ -184,7 +221,7 @@ export class Context {
     return this.#call.notify("notifications/message", { level, data, logger });
   }
 
-  /** Sends a notification that belongs to this call. */
+  /** Sends a notification that belongs to this call, such as one of an extension. */
   notify(method: string, params?: { readonly [key: string]: unknown }): void | Promise<void> {
     if (method === "notifications/progress") assertOwnToken(this.#call, params);
     return this.#call.notify(method, params);
@@ -193,6 +230,12 @@ export class Context {
   /**
    * Requests input from the user by a form. Accepted content is the output of the schema, with defaults and transforms
    * applied.
+   *
+   * ```ts
+   * const answer = await ctx.elicit("Which port?", z.object({ port: z.string() }));
+   * if (answer.action !== "accept") return "Nothing was booked.";
+   * book(answer.content.port);
+   * ```
    */
   elicit<const S extends FormSchema>(
     message: string,
@@ -205,6 +248,10 @@ export class Context {
   /**
    * Requests that the user opens a URL. `accept` means that the user agreed to open it, not that they have finished
    * there.
+   *
+   * ```ts
+   * const { action } = await ctx.elicitUrl("Sign in to the harbour", "https://harbour.example/login");
+   * ```
    */
   elicitUrl(message: string, url: string, options?: AskOptions): Promise<{ readonly action: ElicitResult["action"] }> {
     return this.#ask("elicitation/create", options, (client, limited) => client.elicitUrl(message, url, limited));
@@ -226,12 +273,16 @@ export class Context {
     return this.#ask("roots/list", options, (client, limited) => client.listRoots(limited));
   }
 
-  /** Sends a custom request to the client. Legacy only: rejects in other protocol versions. */
+  /**
+   * Sends a custom request to the client. Legacy only: rejects in other protocol versions. The schema `result` checks the
+   * answer.
+   */
   request<S extends StandardSchema>(
     method: string,
     params: Params | undefined,
     options: AskOptions & { readonly result: S },
   ): Promise<OutputOf<S>>;
+  /** Sends a custom request to the client. Legacy only: rejects in other protocol versions. */
   request(method: string, params?: Params, options?: AskOptions): Promise<Result>;
   request(
     method: string,
@@ -244,22 +295,37 @@ export class Context {
   /**
    * Runs work once per call and keeps its value, even if the handler is run again for each round of input requests. Each
    * step needs its own name, and the value must be JSON.
+   *
+   * ```ts
+   * const order = await ctx.step("order", () => orders.create(item));
+   * const answer = await ctx.elicit("Pay now?", z.object({ pay: z.boolean() }));
+   * ```
    */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     return handled(this.#asking.open().then((client) => client.step(name, work)));
   }
 
-  /** Opens a value that the server keeps for the caller between calls: that of `defineState` of `bowline/state`. */
+  /**
+   * Opens a value that the server keeps for the caller between calls: that of `defineState` of `bowline/state`.
+   *
+   * ```ts
+   * const cart = defineState("cart", { schema: z.array(z.string()) });
+   * server.tool("add", { input: z.object({ item: z.string() }) }, async ({ item }, ctx) => {
+   *   const items = await ctx.state(cart).update((before = []) => [...before, item]);
+   *   return `${items.length} items`;
+   * });
+   * ```
+   */
   state<T>(definition: OpenedByContext<T>): T {
     return (definition as OpenableState<T>).open(this.#call, this.#runtime);
   }
 
-  /** State from an earlier `inputRequired` result of this call's handler. */
+  /** State from an earlier `inputRequired` result of this call's handler. Undefined in the first round. */
   get requestState(): unknown {
     return this.#call.authoredState;
   }
 
-  /** Responses of the client to an earlier `inputRequired` result of this call's handler. */
+  /** Responses of the client to an earlier `inputRequired` result of this call's handler. Undefined in the first round. */
   get inputResponses(): InputResponses | undefined {
     return this.#call.inputResponses;
   }

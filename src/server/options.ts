@@ -6,6 +6,7 @@ import type { ClientDescription, ReportContext, Result, SessionOptions, UnnamedR
 import { SERVER_LIMITS, type ServerLimits } from "../era/server-limits.js";
 import { SSE_PATHS, type SsePaths } from "../era/sse-paths.js";
 import type { ProtocolVersion } from "../era/versions.js";
+import type { AuthInfo } from "../http/auth-info.js";
 import type { HttpGate } from "../http/gate.js";
 import { GUARD_OPTIONS, type GuardOptions } from "../http/guard.js";
 import { defined } from "../protocol/json.js";
@@ -109,6 +110,16 @@ const HTTP_OPTIONS: Known<HttpServerOptions> = {
   retryMs: "count",
   sse: [{ boolean: "any", object: SSE_PATHS }],
 };
+
+/** What a host knows of the client behind a channel. */
+export interface ChannelCaller {
+  /** Handlers read it as `ctx.auth`. */
+  readonly auth?: AuthInfo | undefined;
+  /** Identifier of the caller. Handlers read it as `ctx.principal`. */
+  readonly principal?: string | undefined;
+  /** Address by which callers without a principal are told apart in limits. */
+  readonly remote?: string | undefined;
+}
 
 /** Channel that a server serves, such as stdio. */
 export interface ServedConnection {

@@ -1,6 +1,6 @@
 import { pause } from "../call/abortable.js";
 import type { Cluster } from "../cluster/cluster.js";
-import type { AcceptChannel, CallOrigin, OfferedEra } from "../era/server-era.js";
+import type { AcceptChannel, OfferedEra } from "../era/server-era.js";
 import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import { completeUrlElicitation } from "../era/url-elicitations.js";
 import type { HttpExchange } from "../http/exchange.js";
@@ -23,7 +23,13 @@ import type { ResourceHandler, ResourceOptions } from "./definitions/resource.js
 import type { ToolHandler, ToolOptions } from "./definitions/tool.js";
 import type { UriVariableName } from "./definitions/uri-template.js";
 import type { ServerExtension } from "./extensions/extension.js";
-import type { HttpServerOptions, ServedConnection, ServerInterceptor, ServerOptions } from "./options.js";
+import type {
+  ChannelCaller,
+  HttpServerOptions,
+  ServedConnection,
+  ServerInterceptor,
+  ServerOptions,
+} from "./options.js";
 import { ServerCore } from "./runtime.js";
 import type { PromptType, ResourceType, ServerShape, ToolType } from "./server-types.js";
 import type { SealKey } from "./state/options.js";
@@ -267,9 +273,9 @@ export class Server {
   }
 
   /** Serves a channel until it closes. Several channels can be served at once. */
-  async accept(channel: Channel, origin: CallOrigin = {}): Promise<ServedConnection> {
+  async accept(channel: Channel, caller: ChannelCaller = {}): Promise<ServedConnection> {
     this.#begin();
-    return this.#channels.accept(this.core.eras, channel, () => origin);
+    return this.#channels.accept(this.core.eras, channel, () => caller);
   }
 
   /** Serves an HTTP exchange. */

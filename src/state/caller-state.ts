@@ -41,10 +41,7 @@ export class CallerState<In, Out = In> {
   readonly #owner: StateOwner;
   #place: Promise<Place> | undefined;
 
-  /** Opened by `ctx.state`. */
-  constructor(rules: never, records: never, owner: never);
   /** @internal */
-  constructor(rules: StateRules, records: Records, owner: StateOwner);
   constructor(rules: StateRules, records: Records, owner: StateOwner) {
     this.#rules = rules;
     this.#records = records;

@@ -74,9 +74,13 @@ export interface CachingClient {
 
 /** Statistics of the cache. */
 export interface CacheStats {
+  /** Results that were returned without a request. */
   readonly hits: number;
+  /** Listings and reads that sent a request. */
   readonly misses: number;
+  /** Results that were stored. */
   readonly stored: number;
+  /** Changes that the server reported. Each removes the results that it makes outdated. */
   readonly invalidated: number;
 }
 

@@ -22,10 +22,7 @@ export class ApprovedSkill {
   readonly #held: HeldSkill;
   readonly #host: ApprovedSkillHost;
 
-  /** Made by a catalogue. */
-  constructor(server: never, held: never, allowedTools: never, host: never);
   /** @internal */
-  constructor(server: string, held: HeldSkill, allowedTools: readonly string[], host: ApprovedSkillHost);
   constructor(server: string, held: HeldSkill, allowedTools: readonly string[], host: ApprovedSkillHost) {
     this.server = server;
     this.allowedTools = allowedTools;

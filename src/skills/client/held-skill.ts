@@ -10,10 +10,7 @@ export class HeldSkill {
   readonly #files: EntryFiles;
   readonly #text: SkillText;
 
-  /** Made by `hold`. */
-  constructor(files: never, text: never);
   /** @internal */
-  constructor(files: EntryFiles, text: SkillText);
   constructor(files: EntryFiles, text: SkillText) {
     this.#files = files;
     this.#text = text;

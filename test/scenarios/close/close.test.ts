@@ -97,7 +97,10 @@ verifies("typescript:protocol:error:not-connected", eachWire, async ({ connect: 
   const closed = await dial(new McpServer(me).tool("one", {}, () => "1"));
   await closed.close();
   const frames = closed.wire.frames.length;
-  for (const client of [closed, new Client(new ClientCore({}, systemClock, async () => defaultValidator) as never)]) {
+  for (const client of [
+    closed,
+    Reflect.construct(Client, [new ClientCore({}, systemClock, async () => defaultValidator)]),
+  ]) {
     for (const use of [
       () => client.callTool("one"),
       () => client.listTools(),
