@@ -53,6 +53,13 @@ test("a call over HTTP whose handler takes time", async () => {
   assertWithin(work, { promises: 12, handles: 0, bytes: 10_000 });
 });
 
+test("a call over HTTP through an interceptor", async () => {
+  const { headers, body } = modernRequest("tools/call", { params });
+  const server = createServer().use((call, next) => next(call));
+  const work = await measureWork(postOverHttp(server, headers, body));
+  assertWithin(work, { promises: 9, handles: 0, bytes: 9_000 });
+});
+
 test("a call over HTTP in a session", async () => {
   const server = createServer();
   const json = { "content-type": "application/json", accept: "application/json, text/event-stream" };
