@@ -30,7 +30,7 @@ export const api = {
       if (update) rmSync(file);
       else problems.push(`${shown(file)}: no such entry`);
     }
-    problems.push(...ambiguous(entries), ...internals());
+    problems.push(...ambiguous(entries), ...internals(entries));
     return { problems, note: `${reports.size} entries` };
   },
 };
@@ -63,16 +63,16 @@ export function ambiguous(entries) {
  * Returns a line for each class or interface that the declarations of an export name, directly or through others, and that
  * no entry exports. Aliases are followed and not reported: they compute types for inference, and nobody writes their names.
  */
-function internals() {
+export function internals(entries) {
   const declarations = new Declarations();
-  const entries = packageEntries().map(({ specifier, types }) => ({
+  const found = entries.map(({ specifier, types }) => ({
     specifier,
     origins: [...declarations.exportsOf(types).values()],
   }));
-  const exported = new Set(entries.flatMap(({ origins }) => origins.map(key)));
+  const exported = new Set(found.flatMap(({ origins }) => origins.map(key)));
   const isInternal = (origin) => !exported.has(key(origin)) && declarations.isClassOrInterface(origin);
   const problems = new Map();
-  for (const { specifier, origins } of entries) {
+  for (const { specifier, origins } of found) {
     const paths = new Map(origins.map((origin) => [key(origin), [origin]]));
     for (const path of paths.values()) {
       const last = path.at(-1);
