@@ -21,6 +21,12 @@ import { createArrayExchange, createChannelPair, FakeClock, WireRecorder } from 
 import * as v from "valibot";
 import * as z from "zod";
 
+declare module "bowline/server" {
+  interface AuthInfo {
+    readonly tenant?: string;
+  }
+}
+
 export const issuer = createIssuer({
   issuer: "https://a.example",
   resources: ["https://b.example"],
@@ -52,6 +58,13 @@ export const server = new McpServer(
   .extend(parcels)
   .use(traceServer())
   .use((call, next) => next(call))
+  .use(async (call, next) => {
+    const { isError } = await next(call);
+    // @ts-expect-error: a call shows nothing of the server
+    void call.wire;
+    return { isError, tenant: call.auth?.tenant, kept: call.header("x-kept") };
+  })
+  .tool("caller", {}, (_args, ctx) => `${ctx.auth?.subject} of ${ctx.auth?.tenant}`)
   .tool(
     "zod",
     { input: z.object({ city: z.string(), days: z.number().default(1) }), output: z.object({ celsius: z.number() }) },
