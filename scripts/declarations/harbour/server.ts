@@ -83,8 +83,9 @@ export const server = new McpServer(
   }))
   .tool("json", { input: { type: "object", properties: { a: { type: "string" } } } }, ({ a }) => String(a))
   .tool("annotated", { input: withJsonSchema(z.object({ a: z.string() }), { type: "object" }) }, ({ a }) => text(a))
-  .tool("plain", {}, () => "text")
-  .tool("asks", {}, async (_, ctx) => {
+  .tool("plain", () => "text")
+  .tool("late", () => new Promise((resolve) => setTimeout(() => resolve("late"), 300)))
+  .tool("asks", async (_, ctx) => {
     const answer = await ctx.elicit("How many?", z.object({ count: z.number() }));
     return answer.action === "accept" ? String(answer.content.count) : "none";
   })
@@ -93,6 +94,7 @@ export const server = new McpServer(
   )
   .prompt("review", { arguments: z.object({ code: z.string(), style: z.string().optional() }) }, ({ code }) => code)
   .prompt("hello", { complete: { name: (value: string) => [value] } }, () => "hello")
+  .prompt("bye", () => "bye")
   .resource("note://{id}", { name: "note", complete: { id: (value) => [value] } }, ({ id }) => `note ${id}`)
   .resource("search://notes{?q,limit}", { name: "search" }, ({ q = "" }) => `found ${q}`)
   .resource("tree://{+path}{/rest*}", { name: "tree" }, ({ path }) => path)
@@ -100,7 +102,23 @@ export const server = new McpServer(
   .method("com.example/count", { params: z.object({ from: z.number() }) }, ({ from }) => ({ from }))
   .onNotification("notifications/com.example/seen", {}, () => undefined);
 
-export const modern = new ModernServer({ name: "modern", version: "1.0.0" }).tool("plain", {}, () => "text");
+export const modern = new ModernServer({ name: "modern", version: "1.0.0" }).tool("plain", () => "text");
+
+/** Server whose definitions are not chained. Its type has none of them. */
+export const loose = new McpServer({ name: "loose", version: "1.0.0" });
+loose.tool("plain", () => "text");
+
+/** Definitions that the compiler must refuse. */
+export const refused = (server: McpServer) => [
+  // @ts-expect-error the result has no member celsius
+  server.tool("a", { output: z.object({ celsius: z.number() }) }, () => ({})),
+  // @ts-expect-error the template has no variable idd
+  server.resource("note://{id}", { name: "note", complete: { idd: () => [] } }, ({ id }) => id),
+  // @ts-expect-error the prompt has no argument idd
+  server.prompt("b", { arguments: z.object({ id: z.string() }), complete: { idd: () => [] } }, ({ id }) => id),
+  // @ts-expect-error there is no such hint
+  server.tool("c", { annotations: { readonlyHint: true } }, () => ""),
+];
 
 /** Members with inferred types of all kinds. The compiler must be able to name them. */
 export class Harbour {

@@ -3,7 +3,7 @@ import { connect, createGroup, memoryCache, retry } from "bowline/client";
 import { traceClient } from "bowline/otel";
 import { SkillCatalogue, SkillsClient } from "bowline/skills/client";
 import { withFaults } from "bowline/testing";
-import { Harbour, type modern, server } from "harbour";
+import { Harbour, loose, type modern, server } from "harbour";
 import * as z from "zod";
 
 type Exactly<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -19,6 +19,7 @@ export const login = oauth({ redirectUrl: "http://127.0.0.1/", authorize: () => 
 export const steps = createAuthSteps("https://b.example/mcp");
 export const store = memoryCache();
 export const group = createGroup<{ harbour: typeof server; modern: typeof modern }>({ mcpServers: {} });
+export const untyped = await connect<typeof loose>(loose);
 export const faulty = withFaults(new Harbour().pair[0], {});
 
 /** Uses the types of a server through its declarations. */
@@ -31,6 +32,16 @@ export async function useServer() {
   isExactly<typeof length, number>(true);
   // @ts-expect-error no such tool
   await client.callTool("zot");
+  // @ts-expect-error no such tool
+  await group.callTool("harbour__zot");
+  // @ts-expect-error the city is missing
+  await group.callTool("harbour__zod", {});
+  await client.callTool("late");
+  await client.getPrompt("bye");
+  await untyped.callTool("any", { a: 1 });
+  await group.callTool("other__any", { a: 1 });
+  await group.callTool(`harbour__${String("plain")}`);
+  await (await group.client("other")).callTool("any");
   // @ts-expect-error the city is a text
   await client.callTool("zod", { city: 1 });
   // @ts-expect-error the id is a number
