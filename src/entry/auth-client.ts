@@ -6,6 +6,7 @@ import { type AuthSteps, createStepsWith } from "../auth/client/steps.js";
 import { isOnNode } from "../call/clock.js";
 import { lazyModule } from "../call/lazy.js";
 import { type Fetch, globalFetch } from "../http/client/send.js";
+import { atCaller } from "../protocol/at-caller.js";
 import { createPlatform } from "./auth-platform.js";
 
 const nodeParts = lazyModule(() => import("../node/guarded-fetch.js"));
@@ -23,7 +24,7 @@ const platform = isOnNode
 
 /** Creates the authorization of a client: `connect(url, oauth({ ... }))`. */
 export function oauth(options: OAuthOptions = {}): OAuth {
-  return createOAuthWith(options, platform);
+  return atCaller(oauth, () => createOAuthWith(options, platform));
 }
 
 /** Provides the steps of `oauth` individually, for the authorization at one server. */
@@ -33,7 +34,7 @@ export function createAuthSteps(server: string | URL, options: OAuthOptions = {}
 
 /** Creates the authorization with tokens from another source: `connect(url, bearer({ token }))`. */
 export function bearer(options: BearerOptions): { readonly fetch: Fetch } {
-  return createBearerWith(options, platform);
+  return atCaller(bearer, () => createBearerWith(options, platform));
 }
 
 export * from "./auth-client-common.js";

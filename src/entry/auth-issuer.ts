@@ -2,6 +2,7 @@ import { createIssuerWith, type Issuer } from "../auth/issuer/issuer.js";
 import type { IssuerOptions } from "../auth/issuer/options.js";
 import { isOnNode } from "../call/clock.js";
 import { type Fetch, globalFetch } from "../http/client/send.js";
+import { atCaller } from "../protocol/at-caller.js";
 
 function createGuarded(allowLoopback: boolean): Fetch {
   let guarded: Fetch | undefined;
@@ -15,7 +16,7 @@ function createGuarded(allowLoopback: boolean): Fetch {
 export function createIssuer(options: IssuerOptions): Issuer {
   const { clientDocuments } = Object(options) as Partial<IssuerOptions>;
   const allowLoopback = typeof clientDocuments === "object" && clientDocuments.allowLoopback === true;
-  return createIssuerWith(options, isOnNode ? createGuarded(allowLoopback) : globalFetch);
+  return atCaller(createIssuer, () => createIssuerWith(options, isOnNode ? createGuarded(allowLoopback) : globalFetch));
 }
 
 export * from "./auth-issuer-common.js";

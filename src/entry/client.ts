@@ -7,6 +7,7 @@ import type { GroupOptions } from "../client/group/options.js";
 import type { ClientOptions, Target } from "../client/options.js";
 import type { AnyServer } from "../client/server-types.js";
 import { globalFetch, sendBy } from "../http/client/send.js";
+import { atCaller } from "../protocol/at-caller.js";
 import { createDialer } from "./dialer.js";
 
 const dialer = createDialer({
@@ -52,7 +53,7 @@ export function createGroup<M extends ServerTypes = ServerTypes>(
   config: ServersConfig,
   options: GroupOptions = {},
 ): Group<M> {
-  return new Group<M>(config, options, connect);
+  return atCaller(createGroup, () => new Group<M>(config, options, connect));
 }
 
 export * from "./client-common.js";

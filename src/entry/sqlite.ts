@@ -1,4 +1,5 @@
 import { assertSqlite, startThread } from "../node/sqlite/thread.js";
+import { atCaller } from "../protocol/at-caller.js";
 import type { StartThread } from "../sqlite/messages.js";
 import {
   assertSqliteOptions,
@@ -22,7 +23,7 @@ const start: StartThread = (options, heard, lost) =>
  * not exist. Operations wait for the first attempt to open it.
  */
 export function sqliteCluster(options: SqliteClusterOptions): SqliteCluster {
-  assertSqliteOptions(options);
+  atCaller(sqliteCluster, () => assertSqliteOptions(options));
   assertSqlite();
   return createSqliteCluster(options, start);
 }

@@ -9,6 +9,7 @@ import type { EngineLogs } from "../cluster/engine/logs.js";
 import type { EngineQueue } from "../cluster/engine/queue.js";
 import { Shortage } from "../cluster/engine/shortage.js";
 import { Sweep } from "../cluster/engine/sweep.js";
+import { atCaller } from "../protocol/at-caller.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import { postgresBuckets } from "./buckets.js";
 import { PostgresBus } from "./bus.js";
@@ -90,7 +91,7 @@ export interface PostgresCluster extends Cluster {
  * first attempt to start.
  */
 export function postgresCluster(options: PostgresClusterOptions): PostgresCluster {
-  assertOptions("postgresCluster", options, OPTIONS);
+  atCaller(postgresCluster, () => assertOptions("postgresCluster", options, OPTIONS));
   const names = namesOf(options.schema ?? "bowline", options.prefix ?? "");
   return new SharedByPostgres(options, names);
 }

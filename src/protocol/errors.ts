@@ -336,17 +336,16 @@ export function toError(thrown: unknown, who = "the code"): Error {
   return thrown instanceof Error ? thrown : new Error(textOfThrown(thrown, who));
 }
 
-/** Returns a thrown text, the message of an error of another realm, or a description of the value. */
+/** Returns a thrown text, or a description of the value. */
 function textOfThrown(thrown: unknown, who: string): string {
-  const text = (thrown as { message?: unknown } | null | undefined)?.message ?? thrown;
-  if (typeof text === "string") return text;
-  let shown: string | undefined;
+  if (typeof thrown === "string") return thrown;
+  let shown = typeof thrown as string;
   try {
-    shown = JSON.stringify(thrown);
+    shown = JSON.stringify(thrown) ?? shown;
   } catch {
     // Some values cannot be written. Their type is named instead.
   }
-  return `${who} threw a value that is not an Error: ${oneLine(shown ?? Object.prototype.toString.call(thrown))}`;
+  return `${who} threw a value that is not an Error: ${oneLine(shown)}`;
 }
 
 /** Creates the error of a call on a closed connection. Its message contains `reason` if that is a `ConnectionError`. */

@@ -3,6 +3,7 @@ import { ignoreErrors } from "../call/maybe-promise.js";
 import { ClusterChanges } from "../cluster/changes.js";
 import type { ChangingServer, Cluster, LocalChanges } from "../cluster/cluster.js";
 import { Shortage } from "../cluster/engine/shortage.js";
+import { atCaller } from "../protocol/at-caller.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import { RedisBuckets } from "./buckets.js";
 import { RedisBus } from "./bus.js";
@@ -60,7 +61,7 @@ const HEARTBEAT_MS = 2_000;
 
 /** State that processes share in a Redis server of version 6.2 or newer. */
 export function redisCluster(options: RedisClusterOptions): RedisCluster {
-  assertOptions("redisCluster", options, OPTIONS);
+  atCaller(redisCluster, () => assertOptions("redisCluster", options, OPTIONS));
   return new SharedByRedis(options);
 }
 

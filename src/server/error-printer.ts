@@ -13,8 +13,9 @@ const MAX_CAUSES = 2;
 export class ErrorPrinter {
   readonly #limits: Pick<ServerLimits, "maxPrintedErrors">;
   readonly #clock: Clock;
+  /** Number of errors printed in the period that ends at `#endsAt`. */
   #printed = 0;
-  #endsAt = Number.NEGATIVE_INFINITY;
+  #endsAt = 0;
 
   constructor(limits: Pick<ServerLimits, "maxPrintedErrors">, clock: Clock) {
     this.#limits = limits;
@@ -32,8 +33,8 @@ export class ErrorPrinter {
     if (most === 0 || this.#printed > most) return;
     const text =
       this.#printed++ < most
-        ? `${method}${name === undefined ? "" : ` ${JSON.stringify(name)}`} failed: ${stackOf(error)}`
-        : `${most} errors were printed (limits.maxPrintedErrors); further errors are not printed for an hour: set logger or onError`;
+        ? `${method}${name ? ` "${name}"` : ""} failed: ${stackOf(error)}`
+        : `${most} errors were printed (limits.maxPrintedErrors), no more for an hour: set logger or onError`;
     // biome-ignore lint/suspicious/noConsole: it writes to the standard error on every runtime that has one
     console.error(`bowline: ${text}`);
   }
@@ -41,12 +42,11 @@ export class ErrorPrinter {
 
 /** Returns the stacks of an error and its causes. Text from a peer in them can neither control a terminal nor forge a line. */
 function stackOf(error: unknown, depth = 0): string {
-  const { name, message, stack = "", cause } = toError(error);
-  // The stack of a value that is not an error would be that of this function. Not every runtime begins it with the message.
-  const own = !(error instanceof Error) ? message : stack.includes(message) ? stack : `${name}: ${message}\n${stack}`;
+  const { message, stack = message, cause } = toError(error);
+  // The stack of a value that is not an error would be that of this function.
+  const own = error instanceof Error ? stack : message;
   const shown = own
     .slice(0, MAX_CHARS)
-    .trimEnd()
     .split("\n")
     .map((line) => oneLine(line, MAX_CHARS))
     .join("\n    ");

@@ -165,9 +165,8 @@ export function toOutcome(runtime: ServerRuntime, call: Call, error: unknown): O
 }
 
 /** Returns the name or URI in the params of a call, for a report. */
-function namedBy({ name, uri }: Call["params"]): { readonly name?: string } {
-  const named = name ?? uri;
-  return typeof named === "string" ? { name: oneLine(named) } : {};
+function namedBy({ name, uri = name }: Call["params"]): { readonly name?: string } {
+  return typeof uri === "string" ? { name: oneLine(uri) } : {};
 }
 
 /** Serves a method of the specification. */

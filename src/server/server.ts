@@ -5,6 +5,7 @@ import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import { completeUrlElicitation } from "../era/url-elicitations.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
+import { atCaller, pointAtCallers } from "../protocol/at-caller.js";
 import { DefinitionError, McpError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { Implementation, LoggingLevel, ServerCapabilities } from "../protocol/types/index.js";
@@ -64,7 +65,7 @@ export class Server {
    * @internal
    */
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
-    this.core = new ServerCore(info, options, eras, options?.validator ?? validator);
+    this.core = atCaller(new.target, () => new ServerCore(info, options, eras, options?.validator ?? validator));
     this.#options = options.http ?? {};
     this.#channels = new ChannelEndpoints(this.core);
     this.changes = new Changes(this.core);
@@ -368,3 +369,5 @@ export class Server {
     await this.close();
   }
 }
+
+pointAtCallers(Server.prototype, "tool", "prompt", "resource", "method", "onNotification", "use", "extend");

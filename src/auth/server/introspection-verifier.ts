@@ -1,3 +1,4 @@
+import { atCaller } from "../../protocol/at-caller.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
@@ -36,6 +37,10 @@ const OPTIONS: Known<IntrospectionVerifierOptions> = {
 export function introspectionVerifier(
   options: IntrospectionVerifierOptions = {} as IntrospectionVerifierOptions,
 ): TokenVerifier {
+  return atCaller(introspectionVerifier, () => createIntrospectionVerifier(options));
+}
+
+function createIntrospectionVerifier(options: IntrospectionVerifierOptions): TokenVerifier {
   assertOptions("introspectionVerifier", options, OPTIONS, MOVED_LIMITS);
   const { issuer, endpoint } = options;
   const limits = withDefaults(options.limits, GATE_LIMITS);

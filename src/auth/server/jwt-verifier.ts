@@ -1,4 +1,5 @@
 import { errors, type JWTPayload } from "jose";
+import { atCaller } from "../../protocol/at-caller.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import { ISSUER_KEY_OPTIONS, type IssuerKeyOptions, IssuerKeys, toJwtType } from "../issuer-keys.js";
 import { InvalidTokenError, type TokenInfo, type TokenVerifier } from "./auth-info.js";
@@ -48,6 +49,10 @@ const DEFAULT_TYPES = ["", "jwt", ACCESS_TOKEN];
 
 /** Creates a verifier for access tokens that are JWTs, signed by the keys of their issuer. */
 export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptions): TokenVerifier {
+  return atCaller(jwtVerifier, () => createJwtVerifier(options));
+}
+
+function createJwtVerifier(options: JwtVerifierOptions): TokenVerifier {
   assertOptions("jwtVerifier", options, OPTIONS, MOVED_LIMITS);
   const { audience } = options;
   const limits = withDefaults(options.limits, GATE_LIMITS);

@@ -1,5 +1,6 @@
 import type { GateAdmission, GateRefusal, HttpExchange } from "../../http/exchange.js";
 import type { HttpGate } from "../../http/gate.js";
+import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import { AuthorizationServerClient, type AuthorizationServerOptions } from "../authorization-server.js";
@@ -111,6 +112,10 @@ export interface Protection extends HttpGate {
  * ```
  */
 export function protect(options: ProtectOptions = {} as ProtectOptions): Protection {
+  return atCaller(protect, () => createProtection(options));
+}
+
+function createProtection(options: ProtectOptions): Protection {
   assertOptions("protect", options, OPTIONS, MOVED_LIMITS);
   const { resource, now = Date.now } = options;
   if (typeof options.verify !== "function")

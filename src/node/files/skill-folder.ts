@@ -3,6 +3,7 @@ import { type FileHandle, lstat, open, readdir, realpath } from "node:fs/promise
 import { createRequire } from "node:module";
 import nodePath from "node:path";
 import { fileURLToPath } from "node:url";
+import { atCaller } from "../../protocol/at-caller.js";
 import { McpError, toError } from "../../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import { SkillError } from "../../skills/error.js";
@@ -67,7 +68,7 @@ function assertYaml(): void {
  */
 export function skillFolder(folder: string | URL, options: SkillFolderOptions = {}): SkillFiles {
   const root = typeof folder === "string" ? folder : fileURLToPath(folder);
-  assertOptions("skillFolder", options, OPTIONS);
+  atCaller(skillFolder, () => assertOptions("skillFolder", options, OPTIONS));
   assertYaml();
   const limits = withDefaults(options.limits, SKILL_FOLDER_LIMITS);
   const { ignore = isIgnored, watch = true } = options;

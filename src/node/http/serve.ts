@@ -6,6 +6,7 @@ import { pause } from "../../call/abortable.js";
 import { type Clock, systemClock } from "../../call/clock.js";
 import type { Cluster } from "../../cluster/cluster.js";
 import type { HttpExchange } from "../../http/exchange.js";
+import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertAtCall, assertOptions, type Known } from "../../protocol/known-options.js";
 import { SERVE_HTTP_LIMITS } from "../limits.js";
@@ -191,18 +192,23 @@ export async function serveHttp(
   server: HttpServerLike,
   options: ServeHttpOptions = {},
 ): Promise<RunningHttpServer | RunningHttpWorkers> {
-  if (typeof server?.handle !== "function") throw new DefinitionError("serveHttp needs a server, such as an McpServer");
-  assertOptions("serveHttp", options, OPTIONS);
-  const { port = 0, path = PATH, workers } = options;
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new DefinitionError(`serveHttp: port must be an integer from 0 to 65535, got ${JSON.stringify(port)}`);
-  if (!path.startsWith("/"))
-    throw new DefinitionError(`serveHttp: path must begin with /, got ${JSON.stringify(path)}`);
+  atCaller(serveHttp, () => assertServable(server, options));
+  const { port = 0, workers } = options;
   if (workers === undefined) return serveHere(server, options);
   const { serveByWorkers } = await import("../workers/serve.js");
   const { lameDuckMs = SERVE_HTTP_LIMITS.lameDuckMs } = options;
   const serve = (port: number) => serveHere(server, { ...options, port });
   return serveByWorkers(server, { workers, port, lameDuckMs, serve });
+}
+
+function assertServable(server: HttpServerLike, options: ServeHttpOptions): void {
+  if (typeof server?.handle !== "function") throw new DefinitionError("serveHttp needs a server, such as an McpServer");
+  assertOptions("serveHttp", options, OPTIONS);
+  const { port = 0, path = PATH } = options;
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new DefinitionError(`serveHttp: port must be an integer from 0 to 65535, got ${JSON.stringify(port)}`);
+  if (!path.startsWith("/"))
+    throw new DefinitionError(`serveHttp: path must begin with /, got ${JSON.stringify(path)}`);
 }
 
 /** Listens in this process. */

@@ -1,5 +1,6 @@
 import { constants } from "node:os";
 import { basename, relative } from "node:path";
+import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import type { Channel } from "../../protocol/jsonrpc/channel.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
@@ -59,9 +60,11 @@ const CHECK_MS = 1000;
  * ```
  */
 export async function serveStdio(server: ChannelServer, options: ServeStdioOptions = {}): Promise<void> {
-  if (typeof server?.accept !== "function")
-    throw new DefinitionError("serveStdio needs a server, such as an McpServer");
-  assertOptions("serveStdio", options, OPTIONS);
+  atCaller(serveStdio, () => {
+    if (typeof server?.accept !== "function")
+      throw new DefinitionError("serveStdio needs a server, such as an McpServer");
+    assertOptions("serveStdio", options, OPTIONS);
+  });
   const { guardStdout: guards, signals, watchParent, ...channelOptions } = options;
   const guard = guards === false ? undefined : guardStdout();
   const channel = createStdioServerChannel(

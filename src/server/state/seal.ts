@@ -115,7 +115,8 @@ export function createStateSeal(options: SealOptions): StateSeal {
 /** Creates the seal of a server. Its options have been checked. */
 export function createServerSeal(runtime: ServerRuntime, options: ServerOptions): StateSeal {
   const { stateKeys: keys, stateCodec: codec, acceptState: accept, cluster } = options;
-  const onRefused = (reason: unknown) => runtime.report(toRefused(reason), { where: "requestState" }, reason instanceof McpError ? undefined : "warn");
+  const onRefused = (reason: unknown) =>
+    runtime.report(toRefused(reason), { where: "requestState" }, reason instanceof McpError ? undefined : "warn");
   const createUsed = () => {
     if (cluster === undefined) return new UsedStates(runtime.clock, runtime.limits);
     const refuse = (reason: unknown) => {

@@ -1,6 +1,7 @@
 import { unref } from "../../call/clock.js";
 import { ignoreErrors } from "../../call/maybe-promise.js";
 import { type HandlerResult, PreparedResult } from "../../era/server-era.js";
+import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
 import { assertOptions, withDefaults } from "../../protocol/known-options.js";
@@ -20,7 +21,7 @@ import type { AnySkill, SkillFiles, SkillProblem, SkillSource, SkillsOfCaller } 
 
 /** Creates the extension that serves skills: `server.extend(skills(source))`. */
 export function skills(source: SkillSource | readonly SkillSource[], options: SkillsOptions = {}): SkillsExtension {
-  return new SkillsExtension([source].flat() as SkillSource[], options);
+  return atCaller(skills, () => new SkillsExtension([source].flat() as SkillSource[], options));
 }
 
 /** Extension that serves skills. The skills are loaded when a server is extended by it. */

@@ -1,6 +1,7 @@
 import { memoryCluster } from "../../cluster/memory/state.js";
 import { missingCapability } from "../../era/capabilities.js";
 import type { Call, Result } from "../../era/server-era.js";
+import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import { assertOptions, withDefaults } from "../../protocol/known-options.js";
@@ -47,7 +48,7 @@ const HEADER_MISMATCH = -32020;
  * ```
  */
 export function tasks(options: TasksOptions = {}): TasksExtension {
-  return new TasksExtension(options);
+  return atCaller(tasks, () => new TasksExtension(options));
 }
 
 /** Extension that runs tools as tasks. It belongs to one server. */

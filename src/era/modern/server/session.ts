@@ -27,7 +27,8 @@ export class ModernSession implements EraSession {
     const { runtime } = this.#serving;
     if (REMOVED_NOTIFICATIONS.has(notification.method)) return;
     const problem = notificationProblem(modernNotifications, notification);
-    if (problem !== undefined) return runtime.report(problem, { where: "notification", method: notification.method }, "warn");
+    if (problem !== undefined)
+      return runtime.report(problem, { where: "notification", method: notification.method }, "warn");
     this.#receive ??= runtime.receiver((method) => this.#notificationCall(method));
     this.#receive(notification);
   }
