@@ -184,7 +184,7 @@ export interface ServerLimits {
    */
   readonly maxOutcomeChars: number;
   /**
-   * Maximum number of errors that a server without `logger` and `onError` prints in an hour. 0 prints none.
+   * Maximum number of errors that a server without `logger` and `onError` prints in an hour. Then it says so once.
    * @default 100
    */
   readonly maxPrintedErrors: number;

@@ -15,12 +15,11 @@ export function atCaller<T>(called: object, work: () => T): T {
 
 /** Lets the errors of methods of a class begin with their caller, as {@link atCaller} does. */
 export function pointAtCallers<C extends object>(prototype: C, ...names: readonly (keyof C & string)[]): void {
-  const methods = prototype as { [name: string]: (...given: unknown[]) => unknown };
+  const methods = prototype as { [name: string]: (this: unknown, ...given: unknown[]) => unknown };
   for (const name of names) {
-    const own = methods[name];
-    const method = function (this: unknown, ...given: unknown[]): unknown {
-      return atCaller(method, () => own?.apply(this, given));
+    const own = methods[name]!;
+    methods[name] = function method(...given) {
+      return atCaller(method, () => own.apply(this, given));
     };
-    methods[name] = method;
   }
 }

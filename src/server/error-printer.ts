@@ -30,11 +30,11 @@ export class ErrorPrinter {
       this.#endsAt = now + PERIOD_MS;
     }
     const { maxPrintedErrors: most } = this.#limits;
-    if (most === 0 || this.#printed > most) return;
+    if (this.#printed > most) return;
     const text =
       this.#printed++ < most
         ? `${method}${name ? ` "${name}"` : ""} failed: ${stackOf(error)}`
-        : `${most} errors were printed (limits.maxPrintedErrors), no more for an hour: set logger or onError`;
+        : `${most} errors printed, none for an hour (limits.maxPrintedErrors): set logger or onError`;
     // biome-ignore lint/suspicious/noConsole: it writes to the standard error on every runtime that has one
     console.error(`bowline: ${text}`);
   }

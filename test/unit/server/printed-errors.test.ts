@@ -86,7 +86,7 @@ test("errors are printed up to limits.maxPrintedErrors in an hour, and the limit
     return printed.splice(0).map((text) => text.split(" failed")[0]);
   };
   const shown = 'bowline: tools/call "forecast"';
-  const full = `bowline: 2 errors were printed (limits.maxPrintedErrors), no more for an hour: set logger or onError`;
+  const full = `bowline: 2 errors printed, none for an hour (limits.maxPrintedErrors): set logger or onError`;
   deepEqual(await fail(5), [shown, shown, full]);
   clock.advance(3_599_999);
   deepEqual(await fail(1), []);
