@@ -6,7 +6,7 @@ import { type Client, connect } from "bowline/client";
 import { serveHttp, skillFolder } from "bowline/node";
 import { SkillsClient } from "bowline/skills/client";
 import { skills } from "bowline/skills/server";
-import { TasksClient, tasksClient } from "bowline/tasks/client";
+import { ClientTasks, tasksClient } from "bowline/tasks/client";
 import { createHarbour } from "./harbour.js";
 
 const colours = process.stdout.isTTY === true && process.env.NO_COLOR === undefined;
@@ -79,7 +79,7 @@ async function outlive(): Promise<void> {
   try {
     const [url] = (await once(createInterface({ input: program.stdout }), "line")) as [string];
     await using client = await connect(url, { extensions: [tasksClient({ minPollIntervalMs: 50 })] });
-    const task = await new TasksClient(client).startTool("survey");
+    const task = await new ClientTasks(client).startTool("survey");
     say(`     the server answered at once with the id ${task.id}`);
     let killed = false;
     let shown = "";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "bowline/client";
-import { TasksClient, tasksClient } from "bowline/tasks/client";
+import { ClientTasks, tasksClient } from "bowline/tasks/client";
 
 const TIMEOUT_MS = 20_000;
 /** Pause before a task is taken up again after its client gave up. */
@@ -30,7 +30,7 @@ export class Follower {
       onElicit,
       onError,
     });
-    follower.#tasks = new TasksClient(follower.#client);
+    follower.#tasks = new ClientTasks(follower.#client);
     return follower;
   }
 

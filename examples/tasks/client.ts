@@ -1,5 +1,5 @@
 import { connect } from "bowline/client";
-import { TasksClient, tasksClient } from "bowline/tasks/client";
+import { ClientTasks, tasksClient } from "bowline/tasks/client";
 
 /**
  * Client that runs a task and follows it to its end, even if the server is killed and started again meanwhile. With an id
@@ -14,7 +14,7 @@ const client = await connect(url, {
     return { action: "accept", content: {} };
   },
 });
-const started = new TasksClient(client);
+const started = new ClientTasks(client);
 const task = id === undefined ? await started.startTool("survey", { harbour: "north" }) : await started.task(id);
 console.log(`task ${task.id}`);
 

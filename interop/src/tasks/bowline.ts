@@ -1,5 +1,5 @@
 import { connect, RpcError } from "bowline/client";
-import { type TaskHandle as Handle, TaskError, TasksClient, tasksClient } from "bowline/tasks/client";
+import { ClientTasks, type TaskHandle as Handle, TaskError, tasksClient } from "bowline/tasks/client";
 import type { OpenTaskDriver, TaskHandle } from "./driver.js";
 
 /** Bowline's own client. */
@@ -10,7 +10,7 @@ export const openBowline: OpenTaskDriver = async (target, choice) => {
     extensions: [tasksClient()],
     onElicit: () => ({ action: "accept", content: { name: "Ada" } }),
   });
-  const owned = new TasksClient(client);
+  const owned = new ClientTasks(client);
   // In 2025-11-25 it asks for tasks of the tools that a list has shown.
   if (choice === "legacy") await client.tools().all();
   const handleOf = (task: Handle): TaskHandle => {

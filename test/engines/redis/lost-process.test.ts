@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { after, type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { connect } from "bowline/client";
-import { TasksClient, tasksClient } from "bowline/tasks/client";
+import { ClientTasks, tasksClient } from "bowline/tasks/client";
 import { startRedis } from "../../support/engines/redis.js";
 import type { Served } from "../../support/engines/task-node.js";
 import { aborted, gate } from "../../support/gate.js";
@@ -61,7 +61,7 @@ test("a process that is killed during tasks/result does not end the task, and it
   });
   t.after(() => client.close());
   await client.tools().all();
-  const task = await new TasksClient(client).startTool("greet");
+  const task = await new ClientTasks(client).startTool("greet");
   await asked.opened;
   await kill();
   equal((await task.result).text, "hello Ada");

@@ -3,7 +3,7 @@ import type { TestContext } from "node:test";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import type { Cluster } from "bowline/cluster";
 import { McpServer } from "bowline/server";
-import { TasksClient, tasksClient } from "bowline/tasks/client";
+import { ClientTasks, tasksClient } from "bowline/tasks/client";
 import { tasks } from "bowline/tasks/server";
 import { createMemoryState, FakeClock } from "bowline/testing";
 import * as z from "zod";
@@ -140,7 +140,7 @@ for (const resumable of [true, false])
             throw signal.reason;
           },
         });
-        const task = await new TasksClient(client).startTool("greet");
+        const task = await new ClientTasks(client).startTool("greet");
         await front.until("the question is asked", () => asked === 1);
         if (how === "killed") front.kill();
         else await front.settled("the node is closed", front.close());

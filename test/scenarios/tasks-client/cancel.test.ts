@@ -1,6 +1,6 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { type Client, type ClientOptions, ConnectionError, connect } from "bowline/client";
-import { TasksClient } from "bowline/tasks/client";
+import { ClientTasks } from "bowline/tasks/client";
 import { createChannelPair } from "bowline/testing";
 import { until } from "../../support/census.js";
 import { createPipePair, modernWires } from "../../support/each-wire.js";
@@ -120,10 +120,10 @@ verifies(
     const client = await connectTo(t, script, new TaskBench().options());
     const reason = new Error("left the page");
     const isReason = (error: unknown) => error === reason;
-    await rejects(new TasksClient(client).task("t", { signal: AbortSignal.abort(reason) }), isReason);
+    await rejects(new ClientTasks(client).task("t", { signal: AbortSignal.abort(reason) }), isReason);
     equal(script.all("tasks/get").length, 0);
     const end = new AbortController();
-    const taken = new TasksClient(client).task("t", { signal: end.signal });
+    const taken = new ClientTasks(client).task("t", { signal: end.signal });
     await script.next("tasks/get");
     end.abort(reason);
     await rejects(taken, isReason);

@@ -1,7 +1,7 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { type Client, type ClientOptions, connect, RpcError, type Tool } from "bowline/client";
 import { McpServer } from "bowline/server";
-import { type TaskError, TasksClient, type TasksClientOptions, tasksClient } from "bowline/tasks/client";
+import { ClientTasks, type TaskError, type TasksClientOptions, tasksClient } from "bowline/tasks/client";
 import { tasks } from "bowline/tasks/server";
 import { createChannelPair } from "bowline/testing";
 import { until } from "../../support/census.js";
@@ -81,7 +81,10 @@ verifies("tasks-2025:client:augment", "a tool that was not listed runs as a task
     });
   const server = new McpServer({ name: "unlisted", version: "1.0.0" }, { pageSize: 1 }).extend(tasks());
   for (const one of [define("may", "optional"), define("must", "required")]) one(server);
-  const client = await world.connect(server, { extensions: [tasksClient({ minPollIntervalMs: 1, pollIntervalMs: 1 })], cache: false });
+  const client = await world.connect(server, {
+    extensions: [tasksClient({ minPollIntervalMs: 1, pollIntervalMs: 1 })],
+    cache: false,
+  });
   equal((await client.callTool("must")).text, "must");
   equal((await client.callTool("must")).text, "must");
   deepEqual(runs, ["must", "must"]);
@@ -118,7 +121,7 @@ verifies(
     await client.tools().all();
     equal((await client.callTool("must")).text, "plain");
     equal("task" in (script.all("tools/call")[0]?.params ?? {}), false);
-    equal(new TasksClient(client).supported, false);
+    equal(new ClientTasks(client).supported, false);
   },
 );
 
@@ -242,7 +245,7 @@ verifies("tasks-2025:client:augment", "waits for a result while it answers", old
   script.on("tasks/get", { result: old("t", "input_required") });
   const client = await open({ onElicit: () => ({ action: "accept", content: { name: "Ada" } }) });
   await client.tools().all();
-  const handle = await new TasksClient(client).startTool("may");
+  const handle = await new ClientTasks(client).startTool("may");
   await bench.pass(2345);
   const waiting = await script.next("tasks/result");
   const _meta = { "io.modelcontextprotocol/related-task": { taskId: "t" } };
@@ -269,7 +272,7 @@ verifies("tasks-2025:client:augment", "cancels, takes up and lists", oldServers,
   }));
   const client = await open();
   await client.tools().all();
-  const tasks = new TasksClient(client);
+  const tasks = new ClientTasks(client);
   equal(tasks.supported, true);
   const end = new AbortController();
   const handle = await tasks.startTool("must", {}, { signal: end.signal });
@@ -357,10 +360,10 @@ verifies("tasks-2025:client:augment", "cancels only where it may", oldServers, a
   script.on("tools/call", { result: { task: old("t", "working") } });
   const client = await open();
   await client.tools().all();
-  const handle = await new TasksClient(client).startTool("may");
+  const handle = await new ClientTasks(client).startTool("may");
   await rejects(handle.cancel(), { code: "tasks_unsupported" });
   await rejects(handle.result, { code: "task_cancelled" });
-  await rejects(new TasksClient(client).list().all(), { code: "tasks_unsupported" });
+  await rejects(new ClientTasks(client).list().all(), { code: "tasks_unsupported" });
   deepEqual(
     script.methods.filter((method) => method?.startsWith("tasks/")),
     [],

@@ -1,7 +1,7 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { ConnectionError, connect, createGroup, RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
-import { GroupTasks, TaskError, type TaskState, TasksClient } from "bowline/tasks/client";
+import { ClientTasks, GroupTasks, TaskError, type TaskState } from "bowline/tasks/client";
 import * as z from "zod";
 import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
@@ -19,7 +19,7 @@ verifies("tasks-ext:client:handle", "shows each change in order", modernWires, a
   const script = new TaskScript();
   script.task("t", working("half"), working("half"), asking("t", "name"), working("more"), completed("t", "done"));
   const client = await connect(script.server(), { ...bench.options(), onElicit: () => ({ action: "decline" }) });
-  const handle = await new TasksClient(client).startTool("work");
+  const handle = await new ClientTasks(client).startTool("work");
   deepEqual([handle.id, handle.status], ["t", "working"]);
   const seen: (string | undefined)[] = [];
   const reading = (async () => {
@@ -36,7 +36,7 @@ verifies("tasks-ext:client:handle", "lets the caller answer by hand", modernWire
   const bench = new TaskBench();
   const script = new TaskScript().task("t", asking("t", "name"), asking("t", "name"), completed("t", "done"));
   const client = await connect(script.server(), { ...bench.options(), onElicit: () => ({ action: "decline" }) });
-  const handle = await new TasksClient(client).startTool("work", {}, { input: "manual" });
+  const handle = await new ClientTasks(client).startTool("work", {}, { input: "manual" });
   const states: TaskState[] = [];
   await bench.pass(1111);
   for await (const one of handle) {
@@ -57,7 +57,7 @@ verifies("tasks-ext:client:handle", "cancels", modernWires, async ({ connect }) 
   const bench = new TaskBench();
   const script = new TaskScript().task("t", state("t", "working"));
   const client = await connect(script.server(), bench.options());
-  const handle = await new TasksClient(client).startTool("work");
+  const handle = await new ClientTasks(client).startTool("work");
   const refused = rejects(handle.result, (error: TaskError) => error.code === "task_cancelled" && error.taskId === "t");
   await handle.cancel();
   await refused;
@@ -78,7 +78,7 @@ verifies("tasks-ext:client:handle", "cancels again after a failure", modernWires
     return next(call);
   });
   const client = await connect(server, bench.options());
-  const handle = await new TasksClient(client).startTool("work");
+  const handle = await new ClientTasks(client).startTool("work");
   await rejects(handle.cancel(), { message: "not now" });
   await rejects(handle.result, { code: "task_cancelled" });
   deepEqual(script.cancels, []);
@@ -92,7 +92,7 @@ verifies("tasks-ext:client:handle", "cancels a task that it left", modernWires, 
   const bench = new TaskBench();
   const script = new TaskScript().task("t", state("t", "working"));
   const client = await connect(script.server(), bench.options());
-  const handle = await new TasksClient(client).startTool("work");
+  const handle = await new ClientTasks(client).startTool("work");
   handle.detach();
   await rejects(handle.result, { code: "task_detached" });
   await handle.cancel();
@@ -105,7 +105,7 @@ verifies("tasks-ext:client:handle", "cancels after a poll that failed", modernWi
   const bench = new TaskBench();
   const script = new TaskScript().task("t", new RpcError(-31050, "broken"));
   const client = await connect(script.server(), bench.options());
-  const handle = await new TasksClient(client).startTool("work");
+  const handle = await new ClientTasks(client).startTool("work");
   const failed = rejects(handle.result, { rpcCode: -31050 });
   await bench.pass(1111);
   await failed;
@@ -124,7 +124,7 @@ proves("tasks-ext:client:handle", { wire: "modern-http" }, "cancels a task that 
     }),
   );
   const client = await connectTo({ era: "modern", ...bench.options({ limits: { maxFailedPolls: 1 } }) });
-  const handle = await new TasksClient(client).startTool("work");
+  const handle = await new ClientTasks(client).startTool("work");
   const failed = rejects(handle.result, { code: "task_unreachable" });
   await bench.pass(1111);
   await bench.pass(1111, 2);
@@ -137,7 +137,7 @@ verifies("tasks-ext:client:handle", "sends no cancellation for a task that ended
   const bench = new TaskBench();
   const script = new TaskScript().task("t", completed("t", "done"));
   const client = await connect(script.server(), bench.options());
-  const handle = await new TasksClient(client).startTool("work");
+  const handle = await new ClientTasks(client).startTool("work");
   await bench.finish(handle.result, 1);
   await handle.cancel();
   equal(client.wire.requests("tasks/cancel").length, 0);
@@ -147,7 +147,7 @@ verifies("tasks-ext:client:handle", "cannot cancel with a closed client", modern
   const bench = new TaskBench();
   const script = new TaskScript().task("t", state("t", "working"));
   const client = await connect(script.server(), bench.options());
-  const handle = await new TasksClient(client).startTool("work");
+  const handle = await new ClientTasks(client).startTool("work");
   await client.close();
   await rejects(handle.result, ConnectionError);
   await rejects(handle.cancel(), ConnectionError);
@@ -157,19 +157,19 @@ verifies("tasks-ext:client:handle", "cannot cancel with a closed client", modern
 verifies("tasks-ext:client:handle", "is complete for a plain answer", modernWires, async ({ connect }) => {
   const bench = new TaskBench();
   const client = await connect(new TaskScript().server(), bench.options());
-  const handle = await new TasksClient(client).startTool("work");
+  const handle = await new ClientTasks(client).startTool("work");
   deepEqual([handle.id, handle.status, (await handle.result).text], [undefined, "completed", "plain"]);
   for await (const _ of handle) throw new Error("there is no change");
   await handle.cancel();
   await rejects(handle.update({}), { code: "tasks_unsupported" });
-  await rejects(new TasksClient(client).startTool("unknown"), (error: RpcError) => error.rpcCode === -32602);
+  await rejects(new ClientTasks(client).startTool("unknown"), (error: RpcError) => error.rpcCode === -32602);
 });
 
 verifies("tasks-ext:client:handle", "keeps a bounded number of changes", modernWires, async ({ connect }) => {
   const bench = new TaskBench();
   const script = new TaskScript().task("t", working("1"), working("2"), working("3"), completed("t", "done"));
   const client = await connect(script.server(), bench.options({ limits: { maxChanges: 2 } }));
-  const handle = await new TasksClient(client).startTool("work");
+  const handle = await new ClientTasks(client).startTool("work");
   for (let times = 1; times <= 4; times++) await bench.pass(1111, times);
   await handle.result;
   const seen: unknown[] = [];
@@ -190,7 +190,7 @@ proves(
       { era: "modern", ...bench.options({ notifications: true }) },
     );
     t.after(() => client.close());
-    const handle = await new TasksClient(client).startTool("work", {}, { input: "manual" });
+    const handle = await new ClientTasks(client).startTool("work", {}, { input: "manual" });
     const { id } = await script.next("subscriptions/listen");
     const _meta = { "io.modelcontextprotocol/subscriptionId": id };
     const tell = (task: object) => script.notify("notifications/tasks", { ...task, _meta });
@@ -228,7 +228,7 @@ verifies("tasks-ext:client:resume", "a new client takes a task up by its id", mo
   const script = new TaskScript().task("t", state("t", "working"));
   const server = script.server();
   const first = await connect(server, bench.options());
-  const handle = await new TasksClient(first).startTool("work");
+  const handle = await new ClientTasks(first).startTool("work");
   const left = rejects(handle.result, { code: "task_detached" });
   handle.detach();
   await left;
@@ -236,30 +236,30 @@ verifies("tasks-ext:client:resume", "a new client takes a task up by its id", mo
   script.states.set("t", [asking("t", "name"), completed("t", "later", { structuredContent: { n: 1 } })]);
   const second = await connect(server, { ...bench.options(), onElicit: () => ({ action: "decline" }) });
   const output = z.object({ n: z.number() });
-  const taken = await new TasksClient(second).task(handle.id ?? "", { output });
+  const taken = await new ClientTasks(second).task(handle.id ?? "", { output });
   equal(taken.status, "input_required");
   await until("the question is answered", () => script.updates.length === 1);
   const { text, structured } = await bench.finish(taken.result, 2);
   deepEqual([text, structured], ["later", { n: 1 }]);
   equal(second.wire.requests("tools/call").length, 0);
-  const wrong = await new TasksClient(second).task("t", { output: z.object({ n: z.string() }) });
+  const wrong = await new ClientTasks(second).task("t", { output: z.object({ n: z.string() }) });
   await rejects(wrong.result, { code: "invalid_output" });
-  await rejects(new TasksClient(second).task("gone"), (error) => error instanceof RpcError && error.rpcCode === -32602);
+  await rejects(new ClientTasks(second).task("gone"), (error) => error instanceof RpcError && error.rpcCode === -32602);
 });
 
 verifies("tasks-ext:client:handle", "needs tasks on both sides", modernWires, async ({ connect }) => {
   const bench = new TaskBench();
   const off = await connect(new TaskScript().server());
   const isUnsupported = (error: unknown) => error instanceof TaskError && error.code === "tasks_unsupported";
-  await rejects(async () => new TasksClient(off), isUnsupported);
+  await rejects(async () => new ClientTasks(off), isUnsupported);
   const plain = new McpServer({ name: "plain", version: "1" }).tool("work", {}, () => "plain");
   const client = await connect(plain, bench.options());
-  const tasks = new TasksClient(client);
+  const tasks = new ClientTasks(client);
   equal(tasks.supported, false);
   await rejects(tasks.task("t"), isUnsupported);
   await rejects(tasks.list().all(), isUnsupported);
   equal((await (await tasks.startTool("work")).result).text, "plain");
-  equal(new TasksClient(await connect(new TaskScript().server(), bench.options())).supported, true);
+  equal(new ClientTasks(await connect(new TaskScript().server(), bench.options())).supported, true);
 });
 
 proves("tasks-ext:client:handle", { wire: "modern-memory" }, "works for the servers of a group", async (t) => {

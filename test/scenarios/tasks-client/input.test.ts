@@ -1,6 +1,6 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { type ClientOptions, type ConnectionError, InputRequiredError, type McpError, RpcError } from "bowline/client";
-import { TasksClient } from "bowline/tasks/client";
+import { ClientTasks } from "bowline/tasks/client";
 import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
@@ -211,7 +211,7 @@ verifies("tasks-ext:client:input-dedupe", "a caller's own answer is the only one
       return { action: "decline" };
     },
   });
-  const handle = await new TasksClient(client).startTool("work");
+  const handle = await new ClientTasks(client).startTool("work");
   await handle.update({ name: { action: "cancel" } });
   await bench.pass(1111);
   equal((await bench.finish(handle.result, 2)).text, "done");
@@ -309,7 +309,7 @@ verifies(
         return { action: "decline" };
       },
     });
-    const tasks = new TasksClient(client);
+    const tasks = new ClientTasks(client);
     const first = await tasks.startTool("work");
     script.states.set("t", [asking("t", "name")]);
     const second = await tasks.task("t");

@@ -2,7 +2,7 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import { connect } from "bowline/client";
 import { ClusterError } from "bowline/cluster";
 import { type Context, McpServer } from "bowline/server";
-import { TasksClient, tasksClient } from "bowline/tasks/client";
+import { ClientTasks, tasksClient } from "bowline/tasks/client";
 import { tasks } from "bowline/tasks/server";
 import { createMemoryState } from "bowline/testing";
 import { until } from "../../support/census.js";
@@ -31,7 +31,7 @@ proves(
     });
     const client = await connect(server, { extensions: [tasksClient({ notifications: false })] });
     t.after(() => client.close());
-    const handle = await new TasksClient(client).startTool("once");
+    const handle = await new ClientTasks(client).startTool("once");
     await begun.opened;
     handle.detach();
     let isDrained = false;
@@ -63,7 +63,7 @@ proves(
       });
     const client = await connect(server, { extensions: [tasksClient()] });
     t.after(() => client.close());
-    const { result } = await new TasksClient(client).startTool("long");
+    const { result } = await new ClientTasks(client).startTool("long");
     await begun.opened;
     const drained = server.drain(5_000);
     clock.advance(5_000);
@@ -105,7 +105,7 @@ proves(
       onElicit: () => ({ action: "decline" }),
     });
     t.after(() => client.close());
-    const starter = new TasksClient(client);
+    const starter = new ClientTasks(client);
     const start = async (tool: string) => (await starter.startTool(tool, {}, { input: "manual" })).detach();
     await start("asks");
     await asked.opened;

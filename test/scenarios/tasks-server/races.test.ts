@@ -183,10 +183,10 @@ proves("tasks-ext:lifecycle:not-restartable", {}, "the end of a server ends the 
         .extend(tasks());
       t.after(() => server.close());
       const { connect } = await import("bowline/client");
-      const { tasksClient, TasksClient } = await import("bowline/tasks/client");
+      const { tasksClient, ClientTasks } = await import("bowline/tasks/client");
       const client = await connect(server, { extensions: [tasksClient()] });
       t.after(() => client.close());
-      const handle = await new TasksClient(client).startTool("t");
+      const handle = await new ClientTasks(client).startTool("t");
       const signal = await begun.opened;
       handle.detach();
       await (end === "close" ? server.close() : server.drain(1));

@@ -3,7 +3,7 @@ import { EventEmitter, once } from "node:events";
 import { type TestContext, test } from "node:test";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { type CompatTaskExtra, type CompatTaskStatus, type CompatTaskStore, McpServer } from "bowline/compat";
-import { TasksClient, tasksClient } from "bowline/tasks/client";
+import { ClientTasks, tasksClient } from "bowline/tasks/client";
 import { tasks } from "bowline/tasks/server";
 import * as z from "zod";
 
@@ -77,7 +77,7 @@ test("a tool of registerToolTask ends with the result that its program stores", 
     equal((await client.callTool("survey", { name: "Oslo" })).text, "surveyed Oslo");
     equal((await client.callTool("survey", {})).isError, true);
     if (!isTask) return;
-    const handle = await new TasksClient(client).startTool("survey", { name: "Oslo" });
+    const handle = await new ClientTasks(client).startTool("survey", { name: "Oslo" });
     ok(handle.id !== undefined);
     equal((await handle.result).text, "surveyed Oslo");
   });

@@ -1,6 +1,6 @@
 import { equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
-import { createBearer, createOAuth } from "bowline/auth/client";
+import { bearer, oauth } from "bowline/auth/client";
 import { createIssuer } from "bowline/auth/issuer";
 import { introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
 import { createGroup, retry } from "bowline/client";
@@ -36,8 +36,8 @@ const MISTAKES: Readonly<Record<string, () => unknown>> = {
   jwtVerifier: () => jwtVerifier(unknown),
   introspectionVerifier: () => introspectionVerifier({} as never),
   createIssuer: () => createIssuer(unknown),
-  createOAuth: () => createOAuth(unknown),
-  createBearer: () => createBearer({ token: () => "t", unknown: true } as never),
+  oauth: () => oauth(unknown),
+  bearer: () => bearer({ token: () => "t", unknown: true } as never),
   createGroup: () => createGroup({ mcpServers: {} }, unknown),
   retry: () => retry(unknown),
   redisCluster: () => redisCluster(unknown),

@@ -1,7 +1,7 @@
 import { equal, match, notEqual, rejects } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { connect } from "bowline/client";
-import { TasksClient, tasksClient } from "bowline/tasks/client";
+import { ClientTasks, tasksClient } from "bowline/tasks/client";
 import { WorkersProgram } from "../../../support/workers-program.js";
 
 const limit = { timeout: 240_000 };
@@ -20,7 +20,7 @@ async function start(t: TestContext) {
     fetch,
   });
   t.after(() => client.close());
-  return { program, tasksClient: new TasksClient(client) };
+  return { program, tasksClient: new ClientTasks(client) };
 }
 
 /** Ends the worker that runs the task. */

@@ -29,10 +29,10 @@ export interface TaskOptions<Output extends StandardSchema = StandardSchema>
 }
 
 /**
- * Tasks of one server: `new TasksClient(client)`. The client must have been connected with `extensions: [tasksClient()]`. Nothing
+ * Tasks of one server: `new ClientTasks(client)`. The client must have been connected with `extensions: [tasksClient()]`. Nothing
  * is sent before it is needed.
  */
-export class TasksClient<S extends AnyServer = AnyServer> {
+export class ClientTasks<S extends AnyServer = AnyServer> {
   readonly client: Client<S>;
 
   constructor(client: Client<S>) {
@@ -113,7 +113,7 @@ export class GroupTasks<M extends ServerTypes = ServerTypes> {
     this.group = group;
   }
 
-  /** Same as `startTool` of `TasksClient`, for a tool by its name in the group. */
+  /** Same as `startTool` of `ClientTasks`, for a tool by its name in the group. */
   startTool<const Name extends GroupToolName<M> | (string & Record<never, never>)>(
     name: GroupToolNameOr<M, Name>,
     args?: unknown,
@@ -127,8 +127,8 @@ export class GroupTasks<M extends ServerTypes = ServerTypes> {
   async of<S extends GroupServerName<M>>(
     server: S,
     options: CallOptions = {},
-  ): Promise<TasksClient<GroupServer<M, S>>> {
-    return new TasksClient(await this.group.client(server, options));
+  ): Promise<ClientTasks<GroupServer<M, S>>> {
+    return new ClientTasks(await this.group.client(server, options));
   }
 }
 
