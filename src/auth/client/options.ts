@@ -22,9 +22,9 @@ export interface CommonOAuthOptions extends Omit<DiscoverOptions, "issuer"> {
    */
   readonly authorize?: (url: URL, context: AuthorizeContext) => Callback | undefined | Promise<Callback | undefined>;
   /** Redirect URI of the client. */
-  readonly redirectUrl?: string | undefined;
+  readonly redirectUrl?: string | URL | undefined;
   /** HTTPS URL of the client's metadata document. */
-  readonly clientMetadataUrl?: string | undefined;
+  readonly clientMetadataUrl?: string | URL | undefined;
   /**
    * Private key that matches a public key in the metadata document, or an assertion in its place. Set it if the client
    * authenticates with `private_key_jwt`.
@@ -117,8 +117,8 @@ export const OAUTH_OPTIONS: Known<PinnedOAuthOptions & { readonly close: () => v
   ...DISCOVER_OPTIONS,
   issuer: "string",
   authorize: "function",
-  redirectUrl: "string",
-  clientMetadataUrl: "string",
+  redirectUrl: [{ string: "any", object: "any" }],
+  clientMetadataUrl: [{ string: "any", object: "any" }],
   clientKey: CLIENT_CREDENTIALS,
   clientName: "string",
   registration: "object",

@@ -52,7 +52,9 @@ const MAX_STEP_UPS = 2;
 /** Validates the options and fills in defaults. Throws for options that cannot work. */
 export function toSettings(owner: string, options: OAuthOptions, platform: AuthPlatform): Settings {
   assertOptions(owner, options, OAUTH_OPTIONS);
-  const { redirectUrl, clientMetadataUrl, registration, clientName, stepUp = 1 } = options;
+  const { registration, clientName, stepUp = 1 } = options;
+  const redirectUrl = options.redirectUrl?.toString();
+  const clientMetadataUrl = options.clientMetadataUrl?.toString();
   if (clientMetadataUrl !== undefined) assertMetadataUrl(clientMetadataUrl);
   if (redirectUrl !== undefined) assertRedirectUrl(redirectUrl);
   const records = new AuthRecords(options.store ?? memoryStore());

@@ -21,7 +21,7 @@ export interface ProtectOptions extends ScopeOptions, Pick<AuthorizationServerOp
    * metadata, and it determines the URL of the metadata in challenges. Without it the gate accepts tokens with any
    * audience, with a warning unless `verifierChecksAudience` is set.
    */
-  readonly resource?: string | undefined;
+  readonly resource?: string | URL | undefined;
   /**
    * Issuers that the metadata names to clients, spelt exactly as they name themselves. With `resource`, at least one is
    * required. `verify` decides whose tokens are accepted.
@@ -71,7 +71,7 @@ const OPTIONS: Known<ProtectOptions> = {
   fetch: "function",
   now: "function",
   verify: "any",
-  resource: "string",
+  resource: [{ string: "any", object: "any" }],
   authorizationServers: [{ array: "string" }],
   verifierChecksAudience: "boolean",
   requireExpiry: "boolean",
@@ -117,7 +117,8 @@ export function protect(options: ProtectOptions = {} as ProtectOptions): Protect
 
 function createProtection(options: ProtectOptions): Protection {
   assertOptions("protect", options, OPTIONS, MOVED_LIMITS);
-  const { resource, now = Date.now } = options;
+  const { now = Date.now } = options;
+  const resource = options.resource?.toString();
   if (typeof options.verify !== "function")
     throw new DefinitionError(
       "protect: verify is missing or not a function; set jwtVerifier({ issuer }) or a function of your own",

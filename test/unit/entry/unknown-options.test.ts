@@ -436,3 +436,19 @@ describe("a tool that runs only as a task needs the extension that runs it", () 
     );
   });
 });
+
+it("an option that is a URL may be a URL object", () => {
+  const resource = new URL("https://a.example/mcp");
+  const gate = protect({
+    resource,
+    authorizationServers: ["https://b.example"],
+    verify: async () => undefined,
+  } as never);
+  equal(gate.paths?.[0], "/.well-known/oauth-protected-resource/mcp");
+  createOAuth({ redirectUrl: new URL("http://127.0.0.1:3000/callback"), authorize: () => undefined });
+  createOAuth({ clientMetadataUrl: new URL("https://a.example/client.json") });
+  assert.throws(
+    () => createOAuth({ redirectUrl: new URL("http://a.example/callback") }),
+    /got "http:\/\/a\.example\/callback"/,
+  );
+});
