@@ -49,7 +49,7 @@ async function scripted(
     res.writeHead(200, { "content-type": "application/json", "mcp-session-id": "s" });
     res.end(JSON.stringify({ jsonrpc: "2.0", id, result: INITIALIZED }));
   });
-  const options = era === "modern" ? { version: "2026-07-28" } : { era };
+  const options = era === "modern" ? ({ versions: ["2026-07-28"] } as const) : { era };
   const client = await connect(url, { ...options, ...more });
   t.after(() => client.close());
   return client;

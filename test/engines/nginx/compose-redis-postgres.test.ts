@@ -75,7 +75,7 @@ for (const [name, open] of Object.entries(engines))
         nodes.map(({ port }) => port),
       );
       await using client = await connect(url, {
-        ...(era === "legacy" ? { era } : { version: "2026-07-28" }),
+        ...(era === "legacy" ? { era } : ({ versions: ["2026-07-28"] } as const)),
         onElicit: () => ({ action: "accept", content: { sure: true } }),
       });
       const served = new Set<string>();
