@@ -4,9 +4,8 @@ import { createRequire } from "node:module";
 import nodePath from "node:path";
 import { fileURLToPath } from "node:url";
 import { atCaller } from "../../protocol/at-caller.js";
-import { McpError, toError } from "../../protocol/errors.js";
+import { DefinitionError, McpError, toError } from "../../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
-import { SkillError } from "../../skills/error.js";
 import type { SkillFiles, SkillProblem, SkillTree } from "../../skills/server/source.js";
 
 /** Options of {@link skillFolder}. */
@@ -59,7 +58,7 @@ function assertYaml(): void {
   };
   // A program in a single file contains its packages.
   if (isThere("bowline/skills/server") && !isThere("yaml"))
-    throw new SkillError("yaml_missing", "skillFolder: reading SKILL.md needs the package yaml: npm install yaml");
+    throw new DefinitionError("skillFolder: reading SKILL.md needs the package yaml: npm install yaml");
 }
 
 /**
@@ -68,8 +67,10 @@ function assertYaml(): void {
  */
 export function skillFolder(folder: string | URL, options: SkillFolderOptions = {}): SkillFiles {
   const root = typeof folder === "string" ? folder : fileURLToPath(folder);
-  atCaller(skillFolder, () => assertOptions("skillFolder", options, OPTIONS));
-  assertYaml();
+  atCaller(skillFolder, () => {
+    assertOptions("skillFolder", options, OPTIONS);
+    assertYaml();
+  });
   const limits = withDefaults(options.limits, SKILL_FOLDER_LIMITS);
   const { ignore = isIgnored, watch = true } = options;
   let known: ReadonlyMap<string, KnownFile> = new Map();

@@ -445,10 +445,10 @@ it("an option that is a URL may be a URL object", () => {
     verify: async () => undefined,
   } as never);
   equal(gate.paths?.[0], "/.well-known/oauth-protected-resource/mcp");
-  createOAuth({ redirectUrl: new URL("http://127.0.0.1:3000/callback"), authorize: () => undefined });
-  createOAuth({ clientMetadataUrl: new URL("https://a.example/client.json") });
+  oauth({ redirectUrl: new URL("http://127.0.0.1:3000/callback"), authorize: () => undefined });
+  oauth({ clientMetadataUrl: new URL("https://a.example/client.json") });
   assert.throws(
-    () => createOAuth({ redirectUrl: new URL("http://a.example/callback") }),
+    () => oauth({ redirectUrl: new URL("http://a.example/callback") }),
     /got "http:\/\/a\.example\/callback"/,
   );
 });

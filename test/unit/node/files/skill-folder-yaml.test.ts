@@ -25,7 +25,7 @@ test("a folder of skills is refused where it is defined, if the package yaml is 
     const args = ["--input-type=module", "-e", program];
     return (await promisify(execFile)(process.execPath, args, { cwd: folder })).stdout.trim();
   };
-  equal(await run(), "yaml_missing: skillFolder: reading SKILL.md needs the package yaml: npm install yaml");
+  equal(await run(), "definition_error: skillFolder: reading SKILL.md needs the package yaml: npm install yaml");
   cpSync(join(root, "node_modules/yaml"), join(folder, "node_modules/yaml"), { recursive: true });
   equal(await run(), "defined");
 });
