@@ -186,32 +186,36 @@ export interface ClientExtension {
    * Settings that are announced to servers.
    * @default {}
    */
-  readonly settings?: JsonObject;
+  readonly settings?: JsonObject | undefined;
   /** Schema of the server's settings. A server whose settings do not match counts as one without the extension. */
-  readonly serverSettings?: StandardSchema;
+  readonly serverSettings?: StandardSchema | undefined;
   /**
    * Result types of the extension. Each has the methods that may return it and a function that converts it to an
    * ordinary result. In protocol versions without result types the extension is not announced.
    */
-  readonly results?: {
-    readonly [type: string]: {
-      readonly method: string | readonly string[];
-      readonly resolve: (result: ClientResult, ctx: ExtensionContext) => ClientResult | Promise<ClientResult>;
-    };
-  };
+  readonly results?:
+    | {
+        readonly [type: string]: {
+          readonly method: string | readonly string[];
+          readonly resolve: (result: ClientResult, ctx: ExtensionContext) => ClientResult | Promise<ClientResult>;
+        };
+      }
+    | undefined;
   /**
    * Request methods of the extension. They are refused without sending if the server does not support the extension.
    */
-  readonly methods?: readonly string[];
+  readonly methods?: readonly string[] | undefined;
   /**
    * Member of params that names the target of a request, by method. HTTP clients also send it in the header `Mcp-Name`.
    */
-  readonly names?: { readonly [method: string]: string };
+  readonly names?: { readonly [method: string]: string } | undefined;
   /**
    * Handlers of the extension's notifications. They run one after the other, in the order of arrival. `withParams`
    * creates a handler that checks params.
    */
-  readonly notifications?: { readonly [method: string]: (params: Params | undefined) => void | Promise<void> };
+  readonly notifications?:
+    | { readonly [method: string]: (params: Params | undefined) => void | Promise<void> }
+    | undefined;
 }
 
 /** Options of an extension, and members of the extensions of this package. */

@@ -88,10 +88,10 @@ const MISSPELT = { misspelt: 1 };
 
 /**
  * Data that is used as it is. It is passed on (entities of the protocol), comes from an earlier connection, or is refused
- * by its reader if a part is missing (keys).
+ * by its reader if a part is missing (keys). Of the annotations of a tool, names that look misspelt are refused.
  */
 const DATA: ReadonlySet<string> = new Set([
-  ...["Implementation", "Icon", "Annotations", "JsonObject", "Root"],
+  ...["Implementation", "Icon", "Annotations", "ToolAnnotations", "JsonObject", "Root"],
   ...["AuthInfo", "PriorKnowledge", "SavedSession", "SealKey", "RingKey"],
 ]);
 

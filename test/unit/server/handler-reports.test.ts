@@ -31,7 +31,7 @@ test("the lines of a console have no members without a value", async (t) => {
     });
   const client = await connect(server);
   const watch = await client.watch({ toolsListChanged: true });
-  await rejects(client.request("x/fail", {}));
+  await rejects(client.request("x/fail", {}), { rpcCode: -32603 });
   await watch.close();
   await client.close();
   await server.close();
