@@ -32,6 +32,9 @@ export interface CallInfo {
   header(name: string): string | undefined;
 }
 
+/** Names the call of a view, also for another copy of this package. */
+const CALL = Symbol.for("bowline.call");
+
 /**
  * View of a call. The call itself is a private member: it would otherwise be open to changes that its era does not expect.
  * One view per call is created, and only if there are interceptors.
@@ -43,9 +46,8 @@ class CallView implements CallInfo {
     this.#call = call;
   }
 
-  static callOf(info: CallInfo): Call {
-    if (typeof info === "object" && info !== null && #call in info) return info.#call;
-    throw new DefinitionError("next: pass on the call that the interceptor was given");
+  get [CALL](): Call {
+    return this.#call;
   }
 
   get id(): RequestId {
@@ -100,7 +102,9 @@ export function infoOf(call: Call): CallInfo {
 
 /** Returns the call of a view, for the extensions of the SDK. Throws if the object is not one of {@link infoOf}. */
 export function callOf(info: CallInfo): Call {
-  return CallView.callOf(info);
+  const call = (info as Partial<CallView> | undefined)?.[CALL];
+  if (call !== undefined) return call;
+  throw new DefinitionError("next: pass on the call that the interceptor was given");
 }
 
 /** Creates an interceptor that works on calls themselves, for the extensions of the SDK. */

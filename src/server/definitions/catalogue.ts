@@ -193,7 +193,7 @@ export interface Editable<Changes> {
   enable(): void;
   /** Hides the definition: it is not listed, and using it fails as if it did not exist. */
   disable(): void;
-  /** Replaces the given options. */
+  /** Replaces the given options. One that is `undefined` is taken away. */
   update(changes: Changes): void;
   /** Removes the definition. Running calls continue. */
   remove(): void;

@@ -143,7 +143,7 @@ export class Registry {
     const catalogue = this.#catalogueOf(kind, this.templates.get(key));
     const rebuild = (was: string, present: Item, changes: object) => {
       const { [member]: key = was, handler = present.handler, ...options } = changes as Record<string, unknown>;
-      const item = this.#make(kind, key as string, { ...present.options, ...defined(options) }, handler);
+      const item = this.#make(kind, key as string, { ...present.options, ...options }, handler);
       if (this.#catalogueOf(kind, item) === catalogue) return { key: key as string, item };
       throw new DefinitionError(`${noun} "${was}" cannot become "${key}": one is a template`);
     };

@@ -2,6 +2,6 @@
 import { connect } from "bowline/client";
 
 const [stderr, ...args] = process.argv.slice(2);
-const client = await connect({ command: process.execPath, args, stderr }, { version: "2026-07-28" });
+const client = await connect({ command: process.execPath, args, stderr }, { versions: ["2026-07-28"] });
 await client.callTool("any");
 await client.close();
