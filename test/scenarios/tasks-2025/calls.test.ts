@@ -220,10 +220,8 @@ verifies(
       deepEqual([error?.code, (error?.data as Message | undefined)?.limit], [-32005, Object.keys(limits)[0]]);
       await other.start("wait");
       const { tasks: listed } = await one.result("tasks/list");
-      deepEqual(
-        (listed as Message[]).map((task) => task.taskId),
-        ids,
-      );
+      // Tasks of one millisecond have no order.
+      deepEqual((listed as Message[]).map((task) => task.taskId).sort(), ids.sort());
     }
   },
 );

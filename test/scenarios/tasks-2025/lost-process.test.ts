@@ -1,4 +1,4 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import type { Cluster } from "bowline/cluster";
@@ -152,6 +152,7 @@ for (const resumable of [true, false])
         );
         equal(task.status, "completed");
         const results = front.methods.filter((method) => method === "tasks/result");
-        equal(results.length, 2, "the result is requested again, once");
+        // More often only if time passes while the answer is on its way.
+        ok(results.length >= 2, "the result is requested again");
       },
     );
