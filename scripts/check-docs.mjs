@@ -17,21 +17,24 @@ const settings = {
     allowImportingTsExtensions: true,
     noUnusedLocals: false,
     noUnusedParameters: false,
+    noImplicitReturns: false,
   },
   include: ["**/*.ts"],
 };
 
 /** Names that examples in comments may use: an example in an editor is short, and has no imports. */
 const FRONT = `import { jwtVerifier, protect } from "bowline/auth/server";
-import { connect, createGroup } from "bowline/client";
+import { connect, createGroup, type ClientInterceptor } from "bowline/client";
 import { serveHttp, serveStdio } from "bowline/node";
+import { defineState } from "bowline/state";
 import { tasks } from "bowline/tasks/server";
 import * as z from "zod";
 `;
 
-/** Server and client of examples. An example may declare its own in their place. */
+/** Server, client and context of examples. An example may declare its own in their place. */
 const SCENE = `const server = new McpServer({ name: "weather", version: "1.0.0" });
 const client = await connect("https://example.com/mcp");
+async function example(ctx: Context) {
 `;
 
 /**
@@ -64,10 +67,12 @@ export const docs = {
     for (const file of filesBelow(at("src"), ".ts")) {
       for (const { place, code } of examplesOf(file)) {
         const entry = shown(file).endsWith("server-modern.ts") ? "bowline/server/modern" : "bowline/server";
-        const front = `import { McpServer } from "${entry}";\n${FRONT}${SCENE}{\n`;
         const name = `source/${places.size}.ts`;
+        const [front, end] = code.startsWith("declare module")
+          ? [FRONT, ""]
+          : [`import { type Context, McpServer } from "${entry}";\n${FRONT}${SCENE}`, "}\n"];
         places.set(name, { place, skipped: front.split("\n").length - 1 });
-        writeFileSync(join(folder, name), `${front}${code.replace(/^export default /gm, "void ")}}\n`);
+        writeFileSync(join(folder, name), `${front}${code.replace(/^export default /gm, "void ")}${end}`);
       }
     }
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings));

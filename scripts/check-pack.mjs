@@ -98,12 +98,8 @@ async function importAll(home) {
 /** Checks that the stack of an error names lines of TypeScript if Node runs with `--enable-source-maps`. */
 async function traceError(home) {
   const program = `
-    import { McpServer } from "bowline/server";
-    try {
-      new McpServer({ name: "a", version: "1" }).tool("b", { unknown: true }, () => "c");
-    } catch (error) {
-      console.log(error.stack);
-    }`;
+    import { connect } from "bowline/client";
+    await connect({ command: "./no-such-command" }).catch((error) => console.log(error.stack));`;
   const { output } = await runProgram(home, "trace-error.js", program, ["--enable-source-maps"]);
   return /bowline\/src\/.+\.ts:\d+/.test(output) ? [] : ["a stack names no TypeScript", ...lines(output)];
 }

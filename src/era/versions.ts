@@ -1,7 +1,15 @@
 import { isVersionList } from "../protocol/errors.js";
 
+/** Protocol version. */
+export type ProtocolVersion = "2026-07-28" | "2025-11-25" | "2025-06-18" | "2025-03-26" | "2024-11-05";
+
 /** Protocol versions with a handshake, newest first. */
-export const HANDSHAKE_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] as const;
+export const HANDSHAKE_VERSIONS = [
+  "2025-11-25",
+  "2025-06-18",
+  "2025-03-26",
+  "2024-11-05",
+] as const satisfies readonly ProtocolVersion[];
 
 /** Published draft of the oldest version. Servers that answer it are served as that version, as other clients do. */
 const DRAFT = { version: "2024-10-07", of: "2024-11-05" };
@@ -18,10 +26,7 @@ export const BATCHING_VERSION = "2025-03-26";
 export const AUGMENTING_VERSION = "2025-11-25";
 
 /** Protocol versions in which each request is self-contained, newest first. */
-export const STATELESS_VERSIONS = ["2026-07-28"] as const;
-
-/** Protocol version. */
-export type ProtocolVersion = (typeof HANDSHAKE_VERSIONS)[number] | (typeof STATELESS_VERSIONS)[number];
+export const STATELESS_VERSIONS = ["2026-07-28"] as const satisfies readonly ProtocolVersion[];
 
 /** Name of an era. Legacy versions have a handshake. In modern ones each request is self-contained. */
 export type EraName = "legacy" | "modern";

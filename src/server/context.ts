@@ -73,7 +73,7 @@ export class Context {
    * stream does not abort.
    *
    * ```ts
-   * const response = await fetch(url, { signal: ctx.signal });
+   * const response = await fetch("https://example.com/tides", { signal: ctx.signal });
    * ```
    */
   get signal(): AbortSignal {
@@ -110,7 +110,7 @@ export class Context {
    * Protocol version, capabilities and self-reported identity of the client.
    *
    * ```ts
-   * if (ctx.client.capabilities.elicitation !== undefined) await ctx.elicit(...);
+   * if (ctx.client.capabilities.elicitation === undefined) return "Say the city as an argument.";
    * ```
    */
   get client(): ClientDescription {
@@ -145,7 +145,7 @@ export class Context {
    * True if the caller's authorization grants all of these scopes. To require scopes, set `requires` of the definition.
    *
    * ```ts
-   * const all = ctx.grants(["notes:admin"]) ? everyNote() : notesOf(ctx.principal);
+   * const owner = ctx.grants(["notes:admin"]) ? "everybody" : ctx.principal;
    * ```
    */
   grants(scopes: readonly string[]): boolean {
@@ -191,9 +191,10 @@ export class Context {
    * `onError`.
    *
    * ```ts
+   * const files = ["tides.csv", "winds.csv"];
    * for (const [index, file] of files.entries()) {
-   *   await convert(file);
-   *   ctx.progress(index + 1, files.length, file);
+   *   ctx.progress(index, files.length, file);
+   *   // Convert the file here.
    * }
    * ```
    */
@@ -234,7 +235,7 @@ export class Context {
    * ```ts
    * const answer = await ctx.elicit("Which port?", z.object({ port: z.string() }));
    * if (answer.action !== "accept") return "Nothing was booked.";
-   * book(answer.content.port);
+   * return `Booked a berth in ${answer.content.port}.`;
    * ```
    */
   elicit<const S extends FormSchema>(
@@ -297,7 +298,7 @@ export class Context {
    * step needs its own name, and the value must be JSON.
    *
    * ```ts
-   * const order = await ctx.step("order", () => orders.create(item));
+   * const order = await ctx.step("order", () => crypto.randomUUID());
    * const answer = await ctx.elicit("Pay now?", z.object({ pay: z.boolean() }));
    * ```
    */
