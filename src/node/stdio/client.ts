@@ -237,7 +237,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
 
   #tell(link: Link, reason: Error | undefined): void {
     if (link.told) return;
-    link.writer.detach();
+    link.writer.detach(reason);
     link.decoder.end();
     link.told = true;
     link.events.onClose(reason);
@@ -258,8 +258,10 @@ class StdioClientChannelImpl implements StdioClientChannel {
       ...(lastWords === undefined ? [] : [`it wrote to stderr: ${oneLine(lastWords, 200)}`]),
     ].join("; ");
     const details = { exitCode, exitSignal, stderr, command, likelyCause };
+    // A pipe that broke since the process has exited says nothing more.
+    const cause = server.exit === undefined || isOurs ? ending.cause : undefined;
     return new ConnectionError(message, {
-      ...(ending.cause === undefined ? {} : { cause: ending.cause }),
+      ...(cause === undefined ? {} : { cause }),
       delivery: "sent",
       ...details,
     });

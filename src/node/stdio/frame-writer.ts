@@ -90,10 +90,12 @@ export class FrameWriter {
     return this.#idle.promise;
   }
 
-  /** Detaches from the stream. Frames that were not written are lost. */
-  detach(): void {
+  /** Detaches from the stream. Frames that were not written are lost, and callers that wait learn the reason. */
+  detach(reason?: Error): void {
     this.#abandonStream();
-    this.#room?.reject(new ConnectionError("The channel closed before the frame was written", { delivery: "sent" }));
+    this.#room?.reject(
+      reason ?? new ConnectionError("The channel closed before the frame was written", { delivery: "sent" }),
+    );
     this.#room = undefined;
   }
 

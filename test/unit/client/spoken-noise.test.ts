@@ -47,6 +47,21 @@ test("an uncaught error of a process shows its last words once", async () => {
   ok(shown.split("\n").length < 30, shown);
 });
 
+test("a process that closes its input and then exits is reported by its exit alone", async () => {
+  const script = `const { readSync, closeSync } = require("node:fs");
+  const frame = Buffer.alloc(4096);
+  const { id } = JSON.parse(frame.toString("utf8", 0, readSync(0, frame)));
+  closeSync(0);
+  console.log(JSON.stringify({ jsonrpc: "2.0", id, result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } } }));
+  setTimeout(() => { console.error("Error: no key"); process.exit(1); }, 200);`;
+  const lost = await connect(run(script), { era: "legacy" })
+    .then((client) => client.callTool("t"))
+    .catch((error: unknown) => error);
+  ok(lost instanceof ConnectionError);
+  equal(lost.exitCode, 1);
+  equal(inspect(lost).includes("EPIPE"), false, inspect(lost));
+});
+
 test("the error of a call that a process ended has no cause that repeats it", async () => {
   const script = `process.stdin.once("data", (text) => {
     console.log(JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(text).id, result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } } }));
