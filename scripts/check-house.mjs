@@ -5,7 +5,7 @@ import { importsOf, withoutComments } from "./lib/imports.mjs";
 import { at, filesBelow, shown } from "./lib/project.mjs";
 
 /** Sizes above which a file, a folder or the list of seams is worth a second look. They warn; a reviewer decides. */
-const usual = { lines: 450, files: 23, seams: 5 };
+const usual = { lines: 450, files: 23, seams: 6 };
 
 /**
  * Allowed dynamic imports of our own code, by seam: `[importing file, imported file]`, below `src`. See
@@ -22,6 +22,7 @@ const seams = {
     ["server/runtime.ts", "server/state/seal.ts"],
     ["server/asking-through.ts", "era/client-requests.ts"],
   ],
+  "channels of a server": [["server/transports/channels.ts", "server/transports/channel.ts"]],
   "the JSON Schema validator": [
     ["schema/json-schema/lazy-validator.ts", "schema/json-schema/validator.ts"],
     ["entry/dialer.ts", "schema/json-schema/validator.ts"],

@@ -3,10 +3,11 @@ import type { CallLifetime } from "../call/lifetime.js";
 import { withProgressToken } from "../call/progress.js";
 import { ProtocolError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
+import { NO_BATCHES } from "../protocol/jsonrpc/errors.js";
 import type { JsonText } from "../protocol/jsonrpc/format.js";
 import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../protocol/jsonrpc/message.js";
 import type { ParseFailure } from "../protocol/jsonrpc/parse.js";
-import { NO_BATCHES, Peer, type PeerEvents } from "../protocol/jsonrpc/peer.js";
+import { Peer, type PeerEvents } from "../protocol/jsonrpc/peer.js";
 import { quoted } from "../protocol/text.js";
 import {
   type ClientTransport,

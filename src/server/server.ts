@@ -35,7 +35,7 @@ import { ServerCore } from "./runtime.js";
 import type { PromptType, ResourceType, ServerShape, ToolType } from "./server-types.js";
 import type { SealKey } from "./state/options.js";
 import type { ServerStats } from "./stats.js";
-import { ChannelEndpoints } from "./transports/channel.js";
+import { ChannelEndpoints } from "./transports/channels.js";
 import { HttpEndpoint } from "./transports/http.js";
 
 const ANY_ADDRESS = /^(?:0\.0\.0\.0|::0?)?$/;

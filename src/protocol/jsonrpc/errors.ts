@@ -25,6 +25,9 @@ export const LIMIT_EXCEEDED = -32005;
  */
 export const PROCESS_GONE = -32006;
 
+/** Reason to refuse a batch in protocol versions without batches. */
+export const NO_BATCHES = "batches are not supported in this protocol version";
+
 /** Error response of the SDK itself, before any handler ran. A transport may map it to an HTTP status. */
 export class Refusal extends RpcError {}
 

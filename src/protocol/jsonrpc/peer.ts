@@ -9,7 +9,7 @@ import {
 } from "../errors.js";
 import { oneLine } from "../text.js";
 import type { Channel } from "./channel.js";
-import { INVALID_REQUEST } from "./errors.js";
+import { INVALID_REQUEST, NO_BATCHES } from "./errors.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
 import { InflightTable, idKey } from "./inflight-table.js";
 import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
@@ -55,9 +55,6 @@ export interface OutgoingRequest {
   /** Serialized params, used instead of `params`. */
   readonly written?: JsonText | undefined;
 }
-
-/** Reason to refuse a batch in protocol versions without batches. */
-export const NO_BATCHES = "batches are not supported in this protocol version";
 
 /**
  * Number of ids chosen by callers to remember after their requests were abandoned, so that late responses are not

@@ -4,9 +4,14 @@ import { PingLoop } from "../../../call/ping-loop.js";
 import type { PingOptions } from "../../../call/ping-options.js";
 import { progressTokenOf } from "../../../call/progress.js";
 import { ConnectionError } from "../../../protocol/errors.js";
-import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../../protocol/jsonrpc/errors.js";
+import {
+  INVALID_REQUEST,
+  invalidParams,
+  methodNotFound,
+  NO_BATCHES,
+  Refusal,
+} from "../../../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification, RpcRequest } from "../../../protocol/jsonrpc/message.js";
-import { NO_BATCHES } from "../../../protocol/jsonrpc/peer.js";
 import { isWanted } from "../../../protocol/logging.js";
 import { withoutNulls } from "../../../protocol/shapes/nulls.js";
 import type { InitializeParams, LoggingLevel } from "../../../protocol/types/index.js";

@@ -1,9 +1,8 @@
 import { type HttpExchange, JSON_HEADERS } from "../../../http/exchange.js";
-import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../../protocol/jsonrpc/errors.js";
+import { INTERNAL_ERROR, INVALID_REQUEST, NO_BATCHES, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { formatFailure } from "../../../protocol/jsonrpc/format.js";
 import type { RpcNotification } from "../../../protocol/jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
-import { NO_BATCHES } from "../../../protocol/jsonrpc/peer.js";
 import { oneLine } from "../../../protocol/text.js";
 import { metaOf, VERSION_KEY } from "../envelope.js";
 import { type Serving, versionRefusal } from "./decode.js";

@@ -1,6 +1,5 @@
-import type { Refusal } from "../../../protocol/jsonrpc/errors.js";
+import { NO_BATCHES, type Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { RpcNotification, RpcRequest } from "../../../protocol/jsonrpc/message.js";
-import { NO_BATCHES } from "../../../protocol/jsonrpc/peer.js";
 import { notificationProblem } from "../../request-shapes.js";
 import { ServedCall } from "../../served-call.js";
 import type { Call, CallOrigin, EraSession, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
