@@ -49,7 +49,7 @@ say("Two clients visit it. Both run the same code, and so does the server, but t
 say("that have little in common. The lines with 'wire:' tell what was sent.");
 
 for (const era of ["modern", "legacy"] as const) {
-  await using client = await connect(running.url, {
+  const client = await connect(running.url, {
     era,
     onElicit: ({ message }) => {
       say(`     ${bold("?")} ${message} ${green("yes")}`);
@@ -58,6 +58,7 @@ for (const era of ["modern", "legacy"] as const) {
   });
   say(`\n${bold(`A client of ${client.version}`)} ${dim(`(${beneath[era].about})`)}`);
   await visit(client, beneath[era]);
+  await client.close();
 }
 
 say(`\nBoth clients are gone, and the server still holds ${bold(JSON.stringify(harbour.stats()))}.`);
@@ -78,7 +79,7 @@ async function outlive(): Promise<void> {
   });
   try {
     const [url] = (await once(createInterface({ input: program.stdout }), "line")) as [string];
-    await using client = await connect(url, { extensions: [tasksClient({ minPollIntervalMs: 50 })] });
+    const client = await connect(url, { extensions: [tasksClient({ minPollIntervalMs: 50 })] });
     const task = await new ClientTasks(client).startTool("survey");
     say(`     the server answered at once with the id ${task.id}`);
     let killed = false;
@@ -93,13 +94,14 @@ async function outlive(): Promise<void> {
     }
     say(`     ${(await task.result).text}`);
     say(dim("     wire: tools/call returned the task; tasks/get and notifications told how it went"));
+    await client.close();
   } finally {
     program.kill("SIGTERM");
   }
 }
 
 async function visit(client: Client, how: (typeof beneath)["modern"]): Promise<void> {
-  await using watch = await client.watch({ resources: ["berth://north"] });
+  const watch = await client.watch({ resources: ["berth://north"] });
 
   say(` ${green("1")}  A call with progress and a typed result`);
   const { structured } = await client.callTool(
@@ -116,6 +118,7 @@ async function visit(client: Client, how: (typeof beneath)["modern"]): Promise<v
     say(`     ${change.uri} is now ${contents.map((part) => ("text" in part ? part.text : "")).join("")}`);
     break;
   }
+  await watch.close();
   say(dim(`     wire: ${how.change}`));
 
   say(` ${green("3")}  A question to the user in the middle of a tool`);

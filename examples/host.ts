@@ -11,7 +11,7 @@ const examples = fileURLToPath(new URL("..", import.meta.url));
 const [file = join(examples, "servers.json")] = process.argv.slice(2);
 const say = (text: string) => void process.stdout.write(`${text}\n`);
 
-await using group = createGroup(await readServers(file), {
+const group = createGroup(await readServers(file), {
   variables: { ...process.env, EXAMPLES: examples },
   client: { timeoutMs: 10_000, onElicit: () => ({ action: "decline" }) },
   process: (server) => ({ stderr: (line) => say(`${server} says: ${line}`) }),
@@ -31,3 +31,4 @@ const { text, isError } = await group.callTool("notes__find", { words: "Borealis
 say(`${isError ? "the tool says" : "found"}: ${text}`);
 const lost = await group.callTool("lost__anything").catch((error: unknown) => error);
 say(`calling it anyway: ${lost}`);
+await group.close(); // ends every process and connection

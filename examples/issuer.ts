@@ -51,10 +51,9 @@ say(`Without a token: ${refusal.status}`);
 
 const loopback = await openLoopback(process.argv.includes("--browser") ? {} : { open: pressAllow });
 const auth = oauth({ clientName: "Harbour Desk", scope: "log:read", warnDeprecated: false, ...loopback });
-{
-  await using client = await connect(resource, auth);
-  say(`With a token: I am ${(await client.callTool("whoami", {})).text}`);
-}
+const client = await connect(resource, auth);
+say(`With a token: I am ${(await client.callTool("whoami", {})).text}`);
+await client.close();
 await loopback.close();
 await server.close();
 http.close();

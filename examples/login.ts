@@ -15,6 +15,7 @@ const auth = oauth({
   clientName: "bowline example",
   store: fileStore("tokens", TOKENS_SECRET),
 });
-await using client = await connect(server, auth);
+const client = await connect(server, auth);
 for await (const tool of client.tools()) process.stdout.write(`${tool.name}\n`);
+await client.close();
 await loopback.close();

@@ -8,6 +8,11 @@ const read = (path: string) => readFileSync(root(path), "utf8");
 const readme = read("README.md");
 const manifest = JSON.parse(read("package.json"));
 
+/** Paths of the examples, such as `tasks/server.ts`. */
+const examples = readdirSync(root("examples"), { encoding: "utf8", recursive: true })
+  .map((name) => name.replaceAll("\\", "/"))
+  .filter((name) => name.endsWith(".ts") && !/^(?:dist|node_modules)\//.test(name));
+
 const blocksOf = (text: string, language: string): readonly string[] =>
   [...text.matchAll(/^```(\w+)\n((?:.*\n)*?)^```$/gm)].flatMap(([, name, code]) =>
     name === language ? [code ?? ""] : [],
@@ -61,9 +66,17 @@ test("the page of examples names each example, and only programs that exist", ()
   const page = read("examples/README.md");
   const links = [...page.matchAll(/\]\(([^)]+)\)/g)].map(([, link]) => link ?? "");
   for (const link of links) ok(existsSync(root(`examples/${link}`)), link);
-  const files = readdirSync(root("examples")).filter((name) => name.endsWith(".ts"));
   deepEqual(
-    files.filter((name) => !links.includes(name)),
+    examples.filter((name) => !links.includes(name)),
+    [],
+  );
+});
+
+test("the examples that users copy close what they open, since Node 22 does not read `await using`", () => {
+  const copied = examples.filter((name) => !name.startsWith("cluster/"));
+  ok(copied.includes("tasks/server.ts"));
+  deepEqual(
+    copied.filter((name) => read(`examples/${name}`).includes("await using")),
     [],
   );
 });
