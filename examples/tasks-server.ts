@@ -5,7 +5,7 @@ import { tasks } from "bowline/tasks/server";
 
 /**
  * Server with a tool that takes a while, on two processes of this machine. The tool runs as a task: if the process that
- * runs it is killed, the other one goes on, and repeats nothing that is done. Prints its address.
+ * runs it is killed, the other one continues, and repeats nothing that is done. Prints its address.
  */
 const SOUNDINGS = 5;
 

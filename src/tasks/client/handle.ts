@@ -100,7 +100,7 @@ export class TaskHandle<Structured = unknown> implements AsyncIterable<TaskState
     await acknowledged;
   }
 
-  /** Stops following the task, which goes on. `result` rejects with `task_detached`. */
+  /** Stops following the task, which continues. `result` rejects with `task_detached`. */
   detach(): void {
     if (this.#id !== undefined) this.#end.abort(notFollowed(this.#id));
   }

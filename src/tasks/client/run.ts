@@ -72,7 +72,7 @@ export class TaskRun {
     });
   }
 
-  /** True if the client cannot go on with a task that may still run. */
+  /** True if the client cannot continue with a task that may still run. */
   get hasGivenUp(): boolean {
     return this.#hasGivenUp;
   }
@@ -232,7 +232,7 @@ export class TaskRun {
   }
 
   /**
-   * Handles a failed request for the result, after which the next poll requests it again. While the task goes on, a
+   * Handles a failed request for the result, after which the next poll requests it again. While the task continues, a
    * request that waited is not counted: a timeout or a proxy may have cut it off.
    */
   #onNoResult(error: unknown, waitedMs: number): void {
@@ -325,7 +325,7 @@ function retryMs(intervalMs: number, failures: number, error: unknown, maxDelayM
 }
 
 export function notFollowed(id: string): TaskError {
-  return new TaskError("task_detached", `The task ${id} is no longer followed; it may go on`, id);
+  return new TaskError("task_detached", `The task ${id} is no longer followed; it may continue`, id);
 }
 
 function expired({ taskId, ttlMs }: Task): TaskError {

@@ -184,7 +184,7 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
     this.#failures.set(name, (this.#failures.get(name) ?? 0) + 1);
   }
 
-  /** Changes the journal. A journal that cannot be kept ends the task, so that no handler goes on without it. */
+  /** Changes the journal. A journal that cannot be kept ends the task, so that no handler continues without it. */
   async #record(change: (journal: Journal) => Journal): Promise<void> {
     try {
       await this.keep(change);
@@ -221,7 +221,7 @@ export class TaskExecution implements RequestStrategy, JournalKeeper {
     const [first] = this.#expected.keys();
     return new McpError(
       "definition_changed",
-      `The task cannot go on: its tool did not ask again for the ${first}, which is recorded. ` +
+      `The task cannot continue: its tool did not ask again for the ${first}, which is recorded. ` +
         "The tool was changed while the task was under way; keep the order and names of steps and questions",
     );
   }

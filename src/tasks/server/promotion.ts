@@ -36,7 +36,7 @@ export interface PromotionOptions {
   readonly host: ExtensionHost;
   readonly limits: TasksLimits;
   readonly afterMs: number;
-  /** Creates the task. Returns undefined if there are too many; the call then goes on in its request. */
+  /** Creates the task. Returns undefined if there are too many; the call then continues in its request. */
   readonly create: (journal: Journal, idempotencyKey: string) => Promise<PromotedTask | undefined>;
   /** Returns the result that tells the client of the task. */
   readonly show: (record: TaskRecord) => Result;
@@ -304,7 +304,7 @@ export class Promotion implements JournalKeeper {
 
   /**
    * Returns the result of the round of the era, or, if the call was promoted in this round, that of the handler, which
-   * goes on after the round.
+   * continues after the round.
    */
   async #outlive(runRound: () => Promise<HandlerResult>): Promise<HandlerResult> {
     try {

@@ -12,11 +12,11 @@ export class TaskOver extends McpError {
   }
 }
 
-/** Reason of the end of a run whose task goes on in another process. */
+/** Reason of the end of a run whose task continues in another process. */
 export class TaskHandedOver extends McpError {
   override readonly name = "TaskHandedOver";
   constructor(id: string) {
-    super("task_handed_over", `the server is closing; task ${id} goes on in another process`);
+    super("task_handed_over", `the server is closing; task ${id} continues in another process`);
   }
 }
 
@@ -105,7 +105,7 @@ export class RunningTasks {
     this.#runs.get(id)?.call.end.abort(new TaskOver(id));
   }
 
-  /** Ends the runs of restartable tools, now and later, so that other processes go on with their tasks. */
+  /** Ends the runs of restartable tools, now and later, so that other processes continue their tasks. */
   stop(): void {
     this.#isStopped = true;
     for (const [id, { call, restartable }] of [...this.#runs]) if (restartable) call.end.abort(new TaskHandedOver(id));

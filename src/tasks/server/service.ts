@@ -30,7 +30,7 @@ const TASK_ID = /^[\da-f-]{36}$/;
 
 export interface ServiceOptions {
   readonly cluster: Cluster;
-  /** True if other processes may share the cluster, so that they can go on with the tasks of this one. */
+  /** True if other processes may share the cluster, so that they can continue the tasks of this one. */
   readonly isShared: boolean;
   readonly host: ExtensionHost;
   readonly limits: TasksLimits;
@@ -121,7 +121,7 @@ export class TaskService {
 
   /**
    * Takes no more jobs. Tasks of restartable tools are left to other processes. Resolves when the other ones have ended.
-   * Tasks that no other process shares go on until the server is closed (`isOver`), also those in the queue. Changes of
+   * Tasks that no other process shares continue until the server is closed (`isOver`), also those in the queue. Changes of
    * other processes are heard until then, since calls may wait for them.
    */
   async stop(isOver: boolean): Promise<void> {
@@ -245,7 +245,7 @@ export class TaskService {
     }
   }
 
-  /** Acquires the lease of a call that is to become a task. If the engine is away, the call goes on in its request. */
+  /** Acquires the lease of a call that is to become a task. If the engine is away, the call continues in its request. */
   async #reserve(id: string): Promise<Lease | undefined> {
     const { host, cluster, limits } = this.#options;
     try {

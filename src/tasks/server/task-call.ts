@@ -5,7 +5,7 @@ import { isObject } from "../../protocol/json.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
 import type { TaskRecord } from "./record.js";
 
-/** Creates the call of a tool that has no request: it has the data of its task, and its notifications go to `notify`. */
+/** Creates a tool call without a request: it has the data of its task, and its notifications go to `notify`. */
 export function createTaskCall(
   record: TaskRecord,
   era: ServerEra,
