@@ -3,8 +3,8 @@ import { dirname, join } from "node:path";
 import { withoutComments } from "./imports.mjs";
 
 /**
- * Reads declaration files as tsc writes them: each top-level statement begins in the first column, and its further
- * lines are indented or close it. TypeScript 7 has no stable interface to its parser, and a report needs no more.
+ * Reads declaration files as tsc writes them: each top-level statement begins in the first column, after the `;` or `}`
+ * of the one before it. TypeScript 7 has no stable interface to its parser, and a report needs no more.
  */
 export class Declarations {
   #modules = new Map();
@@ -110,7 +110,9 @@ export class Declarations {
 function split(code) {
   const statements = [];
   for (const line of code.split("\n").filter((text) => text.trim() !== "")) {
-    if (/^[\s})\]>|&]/.test(line) && statements.length > 0) statements.at(-1).text += `\n${line}`;
+    // A member of a union after a comment is in the first column, too.
+    const isFurther = /^[\s})\]>|&]/.test(line) || !/[;}]\s*$/.test(statements.at(-1)?.text ?? ";");
+    if (isFurther && statements.length > 0) statements.at(-1).text += `\n${line}`;
     else statements.push({ text: line });
   }
   return statements;
