@@ -6,7 +6,8 @@ import { at, filesBelow, packageEntries, shown } from "./lib/project.mjs";
 /**
  * Compares the public interface in `api/*.md` with the declarations of the build. `--update` rewrites the files. A name
  * that several entries export must be the same declaration, so that a program can import from all of them. Then looks for
- * internals: classes and interfaces that a user reaches from an export, and that no entry exports.
+ * internals: object types that a user reaches from an export, and that no entry exports; and constructors of classes that
+ * no entry exports as a value.
  */
 export const api = {
   name: "api",
@@ -60,8 +61,9 @@ export function ambiguous(entries) {
 }
 
 /**
- * Returns a line for each class or interface that the declarations of an export name, directly or through others, and that
- * no entry exports. Aliases are followed and not reported: they compute types for inference, and nobody writes their names.
+ * Returns a line for each class, interface or alias of an object type that the declarations of an export name, directly or
+ * through others, and that no entry exports. Other aliases are followed and not reported: they compute types for inference,
+ * and nobody writes their names. Returns a line, too, for each constructor of a class that entries export as a type only.
  */
 export function internals(entries) {
   const declarations = new Declarations();
@@ -70,9 +72,15 @@ export function internals(entries) {
     origins: [...declarations.exportsOf(types).values()],
   }));
   const exported = new Set(found.flatMap(({ origins }) => origins.map(key)));
-  const isInternal = (origin) => !exported.has(key(origin)) && declarations.isClassOrInterface(origin);
+  const isInternal = (origin) => !exported.has(key(origin)) && declarations.isObjectType(origin);
+  const values = new Set(found.flatMap(({ origins }) => origins.filter(({ isType }) => !isType).map(key)));
   const problems = new Map();
   for (const { specifier, origins } of found) {
+    for (const origin of origins.filter((each) => !values.has(key(each)) && declarations.isConstructible(each))) {
+      const what = `${origin.name} (${shown(origin.file)})`;
+      const problem = "the constructor is declared, and no entry exports the class as a value; mark it @internal";
+      if (!problems.has(key(origin))) problems.set(key(origin), `${specifier}: ${what}: ${problem}`);
+    }
     const paths = new Map(origins.map((origin) => [key(origin), [origin]]));
     for (const path of paths.values()) {
       const last = path.at(-1);

@@ -9,19 +9,24 @@ import { withoutComments } from "./imports.mjs";
 export class Declarations {
   #modules = new Map();
 
-  /** Returns the names that a module exports, each with the module and name that declare it. */
+  /**
+   * Returns the names that a module exports, each with the module and name that declare it. `isType` marks what is
+   * exported as a type only.
+   */
   exportsOf(file) {
     const found = new Map();
     for (const { text } of this.#read(file).statements) {
-      const all = text.match(/^export (?:type )?\* from "(.+)";$/);
-      const some = text.match(/^export (?:type )?\{([^}]*)\}(?: from "(.+)")?;$/s);
+      const all = text.match(/^export (type )?\* from "(.+)";$/);
+      const some = text.match(/^export (type )?\{([^}]*)\}(?: from "(.+)")?;$/s);
       const target = (specifier) => join(dirname(file), specifier.replace(/\.js$/, ".d.ts"));
       if (all !== null) {
-        for (const [name, origin] of this.exportsOf(target(all[1]))) if (!found.has(name)) found.set(name, origin);
+        for (const [name, origin] of this.exportsOf(target(all[2])))
+          if (!found.has(name)) found.set(name, all[1] === undefined ? origin : { ...origin, isType: true });
       } else if (some !== null) {
-        for (const { name, as } of names(some[1])) {
+        for (const { name, as, isType } of names(some[2])) {
           const local = this.#read(file).imports.get(name) ?? { file, name };
-          found.set(as, some[2] === undefined ? local : this.#origin(target(some[2]), name));
+          const origin = some[3] === undefined ? local : this.#origin(target(some[3]), name);
+          found.set(as, some[1] === undefined && !isType ? origin : { ...origin, isType: true });
         }
       } else if (text.startsWith("export ")) {
         const name = declaredName(text);
@@ -38,9 +43,20 @@ export class Declarations {
     return parts.map(({ text }) => text.replace(/^(export |declare )+/, "")).join("\n");
   }
 
-  /** True if a declaration is a class, an interface or an enumeration. Others are aliases and values. */
-  isClassOrInterface(origin) {
-    return /^(abstract )?(class|interface|enum) /.test(this.textOf(origin));
+  /**
+   * True if a declaration is a class, an interface, an enumeration or an alias of an object type. An alias that its module
+   * does not export stands for its text.
+   */
+  isObjectType(origin) {
+    const text = this.textOf(origin);
+    const isAlias = /^type [^=]+ =\s*\{(?!\s*[-+\w ]*\[)/.test(text) && !this.#isPrivateAlias(origin);
+    return isAlias || /^(abstract )?(class|interface|enum) /.test(text);
+  }
+
+  /** True if a declaration is a class whose constructor anyone may call. */
+  isConstructible(origin) {
+    const text = this.textOf(origin);
+    return /^(abstract )?class /.test(text) && /^ {4}constructor\(/m.test(text);
   }
 
   /** True if a declaration is a class, a function or another value. */
@@ -98,10 +114,13 @@ export class Declarations {
     const module = { statements, imports: new Map() };
     this.#modules.set(file, module);
     for (const { text } of statements) {
-      const [, list, specifier] = text.match(/^import (?:type )?\{([^}]*)\} from "(\..+)";$/s) ?? [];
+      const [, type, list, specifier] = text.match(/^import (type )?\{([^}]*)\} from "(\..+)";$/s) ?? [];
       if (specifier === undefined) continue;
       const source = join(dirname(file), specifier.replace(/\.js$/, ".d.ts"));
-      for (const { name, as } of names(list)) module.imports.set(as, this.#origin(source, name));
+      for (const { name, as, isType } of names(list)) {
+        const origin = this.#origin(source, name);
+        module.imports.set(as, type === undefined && !isType ? origin : { ...origin, isType: true });
+      }
     }
     return module;
   }
@@ -126,10 +145,10 @@ const declaredName = (text) =>
 function names(list) {
   return list
     .split(",")
-    .map((part) => part.trim().replace(/^type /, ""))
+    .map((part) => part.trim())
     .filter((part) => part !== "")
     .map((part) => {
-      const [name, as = name] = part.split(/\s+as\s+/);
-      return { name, as };
+      const [name, as = name] = part.replace(/^type /, "").split(/\s+as\s+/);
+      return { name, as, isType: part.startsWith("type ") };
     });
 }

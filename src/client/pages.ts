@@ -18,7 +18,10 @@ export class Pages<T> implements AsyncIterable<T> {
   readonly #limits: PageLimits;
   readonly #onEndless: (() => void) | undefined;
 
-  /** `onEndless` is called if a cursor repeats or `maxPages` is exceeded, so that none of the pages is cached. */
+  /**
+   * `onEndless` is called if a cursor repeats or `maxPages` is exceeded, so that none of the pages is cached.
+   * @internal
+   */
   constructor(member: string, read: ReadPage, limits: PageLimits, onEndless?: () => void) {
     this.#member = member;
     this.#read = read;

@@ -82,6 +82,7 @@ export class CompatLowLevel {
   readonly #printer = new ErrorPrinter(SERVER_LIMITS, systemClock);
   #client: Context["client"] | undefined;
 
+  /** @internal */
   constructor({ bowline, declared, maskErrors }: CompatParts) {
     this.bowline = bowline;
     this.#declared = declared;

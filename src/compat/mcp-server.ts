@@ -152,6 +152,7 @@ export class CompatServer {
   readonly bowline: BowlineServer;
   readonly #runner: HandlerRunner;
 
+  /** @internal */
   constructor(parts: CompatParts) {
     const { bowline, maskErrors } = parts;
     this.bowline = bowline;

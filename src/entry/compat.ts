@@ -40,7 +40,7 @@ function createParts(
   return { bowline, declared, maskErrors: options?.maskErrors ?? false };
 }
 
-export type { CompatCapabilities, DeclaredCapabilities } from "../compat/capabilities.js";
+export type { CompatCapabilities } from "../compat/capabilities.js";
 export type {
   CompatMessage,
   CompatRequestOptions,
@@ -48,12 +48,7 @@ export type {
   SampledMessage,
   SendRequest,
 } from "../compat/extra.js";
-export {
-  type CompatLowLevel,
-  type CompatParts,
-  type CompatTransport,
-  StdioServerTransport,
-} from "../compat/low-level.js";
+export { type CompatLowLevel, type CompatTransport, StdioServerTransport } from "../compat/low-level.js";
 export type {
   CompatExperiments,
   CompatHandler,

@@ -14,6 +14,7 @@ export interface ServerEdit {
 export class Changes {
   readonly #server: { readonly changes: ChangeBus };
 
+  /** @internal */
   constructor(server: { readonly changes: ChangeBus }) {
     this.#server = server;
   }

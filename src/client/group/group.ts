@@ -100,6 +100,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
   readonly #names: NameRules;
   readonly #watches = new Set<GroupWatch>();
 
+  /** @internal */
   constructor(config: ServersConfig, options: GroupOptions, connect: Connect) {
     assertClientOptions("createGroup", options, GROUP_OPTIONS);
     const { separator = "__", maxNameLength = DEFAULTS.maxNameLength } = options;

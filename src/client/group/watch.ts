@@ -41,7 +41,10 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
     this.#context = context;
   }
 
-  /** Watches a connected server. `wasAway` is true if it was disconnected, so that changes were missed. */
+  /**
+   * Watches a connected server. `wasAway` is true if it was disconnected, so that changes were missed.
+   * @internal
+   */
   follow(server: string, client: Client, wasAway: boolean): void {
     if (this.#stop.signal.aborted) return;
     this.#clients.set(server, client);
@@ -49,6 +52,7 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
     void this.#listen(server, client, wasAway);
   }
 
+  /** @internal */
   lost(server: string, reason: Error | undefined): void {
     this.#clients.delete(server);
     this.#add({ kind: "lost", server, reason });

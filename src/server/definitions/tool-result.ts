@@ -12,7 +12,12 @@ import { CONTENT_TYPES, isContentBlock, text } from "./content.js";
 export class ToolResult {
   protected static readonly bowline: string = "ToolResult";
   static readonly [Symbol.hasInstance]: (value: unknown) => boolean = isInstance;
-  constructor(readonly result: CallToolResult) {}
+  readonly result: CallToolResult;
+
+  /** @internal */
+  constructor(result: CallToolResult) {
+    this.result = result;
+  }
 }
 
 /** Creates a result with custom content, with or without a structured value. */

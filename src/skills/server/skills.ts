@@ -45,6 +45,7 @@ export class SkillsExtension extends ServerExtension {
   #snapshot: Snapshot | undefined;
   #problems: readonly SkillProblem[] = [];
 
+  /** @internal */
   constructor(sources: readonly SkillSource[], options: SkillsOptions) {
     const { scheme = "skill", directories = true, pageSize = 100, cache = {} } = options;
     super({ id: SKILLS_EXTENSION, serverOnly: true, settings: directories ? { directoryRead: true } : {} });

@@ -28,6 +28,7 @@ export class TaskHandle<Structured = unknown> implements AsyncIterable<TaskState
   /** Wakes the readers of changes, and the caller who waits for the first state. */
   #wake: (() => void)[] = [];
 
+  /** @internal */
   private constructor(
     call: (options: CallOptions) => Promise<ToolOutcome<Structured>>,
     signal: AbortSignal | undefined,
@@ -52,7 +53,11 @@ export class TaskHandle<Structured = unknown> implements AsyncIterable<TaskState
     this.result.catch(() => {});
   }
 
-  /** Starts a call, with options that are added to those of the call. Resolves when the task, or the result, is there. Rejects if the call fails before. */
+  /**
+   * Starts a call, with options that are added to those of the call. Resolves when the task, or the result, is there.
+   * Rejects if the call fails before.
+   * @internal
+   */
   static async start<Structured>(
     call: (options: CallOptions) => Promise<ToolOutcome<Structured>>,
     signal: AbortSignal | undefined,

@@ -62,6 +62,7 @@ export class TasksExtension extends ServerExtension {
   #host: ExtensionHost | undefined;
   #parts: TaskParts | undefined;
 
+  /** @internal */
   constructor(options: TasksOptions) {
     super({ id: TASKS_EXTENSION, results: { task: "tools/call" } });
     assertOptions("tasks", options, TASKS_OPTIONS);
