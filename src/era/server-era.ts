@@ -233,8 +233,8 @@ export interface RuntimeOptions {
   /** Called when the first client subscribes to a resource, and when the last has unsubscribed. */
   readonly resources?:
     | {
-        readonly onSubscribe?: (uri: string) => void;
-        readonly onUnsubscribe?: (uri: string) => void;
+        readonly onSubscribe?: ((uri: string) => void) | undefined;
+        readonly onUnsubscribe?: ((uri: string) => void) | undefined;
       }
     | undefined;
 }

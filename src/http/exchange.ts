@@ -104,8 +104,8 @@ export interface Operation {
 /** Response to a request that is not authorized. */
 export interface GateRefusal {
   readonly status: number;
-  readonly headers?: { readonly [name: string]: string };
-  readonly body?: string;
+  readonly headers?: { readonly [name: string]: string } | undefined;
+  readonly body?: string | undefined;
   /** Cause of the refusal, for the server's own log. */
   readonly error?: unknown;
   /** Reason that the client is told, for the server's log too. */
@@ -113,7 +113,7 @@ export interface GateRefusal {
   /**
    * Extends the refusal by the scopes that these operations need, so that the client has to be authorized only once.
    */
-  readonly amend?: (operations: readonly Operation[]) => GateRefusal;
+  readonly amend?: ((operations: readonly Operation[]) => GateRefusal) | undefined;
 }
 
 /** Admission of a caller. */

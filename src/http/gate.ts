@@ -7,9 +7,9 @@ export type GateVerdict = GateAdmission | GateRefusal;
 export interface HttpGate {
   (exchange: HttpExchange): GateVerdict | Promise<GateVerdict>;
   /** Responds to requests for the gate's own documents, which are public. Returns false for every other request. */
-  readonly route?: (exchange: HttpExchange) => boolean;
+  readonly route?: ((exchange: HttpExchange) => boolean) | undefined;
   /** Paths of those documents. */
-  readonly paths?: readonly string[];
+  readonly paths?: readonly string[] | undefined;
   /** Problems of the gate's settings that do not prevent its use. */
-  readonly warnings?: readonly string[];
+  readonly warnings?: readonly string[] | undefined;
 }

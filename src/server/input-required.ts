@@ -7,7 +7,7 @@ import type { InputRequests, InputRequiredResult } from "../protocol/types/index
  * an input request is invalid, such as a form with nested objects.
  */
 export function inputRequired(parts: {
-  readonly inputRequests?: InputRequests;
+  readonly inputRequests?: InputRequests | undefined;
   readonly state?: unknown;
 }): InputRequiredResult {
   if (Object.keys(parts.inputRequests ?? {}).length === 0 && parts.state === undefined) {

@@ -59,7 +59,7 @@ export interface HttpServerOptions extends GuardOptions {
    * your proxy sets. Undefined if it is unknown.
    * @default the address of the connection, unless it is private
    */
-  readonly remoteOf?: (request: UnnamedRequest) => string | undefined;
+  readonly remoteOf?: ((request: UnnamedRequest) => string | undefined) | undefined;
   /** Options of sessions (legacy only). `false` disables sessions, so that each request stands alone. */
   readonly sessions?: SessionOptions | undefined;
   /**
@@ -221,13 +221,13 @@ export interface ServerSettings {
         /**
          * Called when the first client subscribes to a resource. `onUnsubscribe` is called when the last one unsubscribes.
          */
-        readonly onSubscribe?: (uri: string) => void;
-        readonly onUnsubscribe?: (uri: string) => void;
+        readonly onSubscribe?: ((uri: string) => void) | undefined;
+        readonly onUnsubscribe?: ((uri: string) => void) | undefined;
         /**
          * Allows `..`, absolute paths and NUL in the variables of all templates.
          * @default false
          */
-        readonly unsafePaths?: boolean;
+        readonly unsafePaths?: boolean | undefined;
       }
     | undefined;
   /**

@@ -17,7 +17,7 @@ export interface RateLimitOptions extends BucketLimit {
    * Returns the name of the bucket of a call, or undefined for a call without a limit.
    * @default the principal from the gate
    */
-  readonly key?: (call: CallInfo) => string | undefined;
+  readonly key?: ((call: CallInfo) => string | undefined) | undefined;
 }
 
 export const RATE_LIMIT_OPTIONS: Known<RateLimitOptions> = {

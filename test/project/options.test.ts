@@ -26,7 +26,7 @@ import {
 import { traceClient, traceServer } from "bowline/otel";
 import { postgresCluster } from "bowline/postgres";
 import { redisCluster } from "bowline/redis";
-import { McpServer, memoryBuckets, ServerExtension } from "bowline/server";
+import { inputRequired, McpServer, memoryBuckets, ServerExtension, toolResult } from "bowline/server";
 import { SkillCatalogue, SkillsClient } from "bowline/skills/client";
 import { skills } from "bowline/skills/server";
 import { sqliteCluster } from "bowline/sqlite";
@@ -40,18 +40,23 @@ const root = fileURLToPath(new URL("../../../", import.meta.url));
 /** Declarations of an entry, by name. */
 type Declarations = ReadonlyMap<string, string>;
 
-/** Reads an entry. Its declarations may name those of the entries that it refers to. */
+const ENTRIES = readdirSync(join(root, "api")).map((file) => file.replace(/\.md$/, ""));
+
+/** Returns the declarations of a part of an entry. */
+const declared = (part = ""): Declarations =>
+  new Map([...part.matchAll(/^### (\S+)\n\n```ts\n(.*?)\n```/gms)].map(([, name = "", body = ""]) => [name, body]));
+
+const partsOf = (entry: string) => readFileSync(join(root, "api", `${entry}.md`), "utf8").split("## Used by");
+
+/** Declarations of all entries. A name has one meaning in all of them, but for those of the official SDK. */
+const EVERYWHERE: Declarations = new Map(
+  ENTRIES.filter((entry) => entry !== "compat").flatMap((entry) => [...declared(partsOf(entry)[0])]),
+);
+
+/** Reads an entry. Its declarations may name those of other entries. */
 function read(entry: string): { readonly exported: Declarations; readonly all: Declarations } {
-  const text = readFileSync(join(root, "api", `${entry}.md`), "utf8");
-  const [exported = "", hidden = ""] = text.split("## Used by");
-  const declared = (part: string) =>
-    [...part.matchAll(/^### (\S+)\n\n```ts\n(.*?)\n```/gms)].map(([, name = "", body = ""]) => [name, body] as const);
-  const homes = [...text.matchAll(/^## As in bowline(?:\/(\S+))?$/gm)].map(([, path = "index"]) => path);
-  const named = homes.flatMap((home) => [...read(home.replaceAll("/", "-")).all]);
-  return {
-    exported: new Map(declared(exported)),
-    all: new Map([...named, ...declared(exported), ...declared(hidden)]),
-  };
+  const [exported, hidden] = partsOf(entry).map(declared);
+  return { exported: exported as Declarations, all: new Map([...EVERYWHERE, ...(exported ?? []), ...(hidden ?? [])]) };
 }
 
 /** Splits a text at a separator outside of brackets. An arrow has no bracket. */
@@ -77,8 +82,6 @@ interface Probe {
 
 interface Member {
   readonly name: string;
-  /** Type that declares it. */
-  readonly of: string;
   readonly isOptional: boolean;
   readonly type: string;
 }
@@ -93,15 +96,6 @@ const MISSPELT = { misspelt: 1 };
 const DATA: ReadonlySet<string> = new Set([
   ...["Implementation", "Icon", "Annotations", "ToolAnnotations", "JsonObject", "Root"],
   ...["AuthInfo", "PriorKnowledge", "SavedSession", "SealKey", "RingKey"],
-]);
-
-/** Entities of the protocol among the options. They have the members that are sent, and no others. */
-const PROTOCOL: ReadonlySet<string> = new Set([
-  "Tool",
-  "ToolAnnotations",
-  "ToolExecution",
-  "BaseMetadata",
-  "ClientCapabilities",
 ]);
 
 /**
@@ -128,6 +122,10 @@ function probesOf(type: string, all: Declarations, seen: readonly string[] = [])
   if (text.startsWith("{")) return membersOf(text.slice(1, -1), all, seen);
   const [, name = "", given = ""] = /^([\w$]+)(?:<(.*)>)?$/s.exec(text) ?? [];
   const [inner = "", keys = ""] = split(given, ",");
+  if (name === "Readonly") return probesOf(given, all, seen);
+  const literals = split(all.get(inner)?.replace(/^type \w+ = (.*);$/s, "$1") ?? inner, "|");
+  if (name === "Record" && literals.every((each) => each.startsWith('"')))
+    return membersOf(literals.map((each) => `${each.slice(1, -1)}: ${keys}`).join("; "), all, seen);
   if (name === "Partial" || name === "Optional") {
     const suffix = name === "Optional" ? " | undefined" : "";
     const optional = (each: Member) => ({ ...each, isOptional: true, type: each.type + suffix });
@@ -166,7 +164,7 @@ function membersOf(text: string, all: Declarations, seen: readonly string[]): re
   for (const member of split(text, ";")) {
     const [, name, mark, type] = /^(?:readonly )?([\w$]+)(\??): (.*)$/s.exec(member) ?? [];
     if (name === undefined || type === undefined) return [];
-    members.push({ name, of: seen.at(-1) ?? "", isOptional: mark === "?", type });
+    members.push({ name, isOptional: mark === "?", type });
     for (const { path, value, members: own } of probesOf(type, all, seen)) {
       const place = name + (path === "" || path.startsWith("[") ? path : `.${path}`);
       probes.push({ path: place, value: { [name]: value }, members: own });
@@ -175,10 +173,11 @@ function membersOf(text: string, all: Declarations, seen: readonly string[]): re
   return probes;
 }
 
-/** True for the type of a function, which has an arrow outside of parentheses. */
+/** True for the type of a function, which has an arrow outside of brackets. */
 function isFunction(type: string): boolean {
   let flat = type;
-  for (let before = ""; before !== flat; ) [before, flat] = [flat, flat.replace(/\([^()]*\)/g, "")];
+  const brackets = /\([^()]*\)|\{[^{}]*\}|<(?:=>|[^<>])*(?<!=)>/g;
+  for (let before = ""; before !== flat; ) [before, flat] = [flat, flat.replace(brackets, "")];
   return flat.includes("=>");
 }
 
@@ -293,9 +292,8 @@ const takers = () => allTakers(CALLS).filter(({ where }) => !OTHERS.some(([other
 function allTakers(others: RegExp): readonly Taker[] {
   const found: Taker[] = [];
   const seen = new Set<string>();
-  const entries = readdirSync(join(root, "api")).map((file) => file.replace(/\.md$/, ""));
   // The declarations of the server are in other entries too.
-  for (const entry of entries.toSorted((one, other) => Number(other === "server") - Number(one === "server"))) {
+  for (const entry of ENTRIES.toSorted((one, other) => Number(other === "server") - Number(one === "server"))) {
     const { exported, all } = read(entry);
     for (const [name, body] of exported) {
       if (seen.has(body) || !/^(function|class) /.test(body)) continue;
@@ -366,14 +364,39 @@ describe("a misspelt option is refused at every depth", () => {
   });
 });
 
-/** Options that are no parameter of their own. */
-const ELSEWHERE = [
-  ["client", "CommandTarget"],
-  ["client", "WatchOptions"],
-  ["client", "TypedCallOptions"],
-  ["server", "AskOptions"],
-  ["server", "AccessOptions"],
-] as const;
+/** Declarations whose optional members are no options, with the reason. A program that sets one leaves it out instead. */
+const EXACT: readonly (readonly [member: RegExp, reason: string])[] = [
+  [/^index /, "data of the protocol, and details of errors"],
+  [/^compat /, "as in the official SDK"],
+  [/^nats /, "experimental"],
+  [
+    /^cluster (PutOptions|LogOptions|TakeOptions|Records|Queue|Writer)\./,
+    "operations of an engine, which the SDK calls",
+  ],
+  [/^server (FieldSchema|RequestedSchema|ResourcePart|ResourceReturn|PlainToolResult)\./, "content, as it is sent"],
+  [/^server HttpExchange\./, "state of a request, which the SDK sets"],
+  [/^auth-client OAuth\.extensions/, "capabilities, as they are sent"],
+  [/^auth-issuer IssuerClientMetadata\./, "a document of a client, as it is stored"],
+  [/^auth-issuer Keeping\./, "what the SDK tells a store"],
+  [/^skills-client (SkillApproval|SkillApprovalRequest)\./, "what the SDK tells a host and its store"],
+  [
+    /^(client CallProgress|node ClientConnectionEvent|testing RecordedMessage|tasks-\S+ (Task|TaskState))\./,
+    "is received",
+  ],
+  [/^(server OtherNotificationHandler|client ClientOptions)\.params/, "is received"],
+  [/^(postgres PgPool|redis NodeRedisClient)\./, "is made by another package"],
+  [/^\S+ (\w+Error|ProblemOptions)\./, "details of an error"],
+];
+
+/** Returns the optional members in a declaration that may not be undefined. Parameters of functions do not count. */
+function exactMembers(body: string): readonly Member[] {
+  return [...body.matchAll(/^ +(?:readonly )?(\w+)\?: /gm)].flatMap(({ 0: { length }, 1: name = "", index }) => {
+    const [type = ""] = split(body.slice(index + length), ";");
+    const takesUndefined =
+      !isFunction(type) && (/^(unknown|infer .*)$/.test(type) || split(type, "|").includes("undefined"));
+    return takesUndefined ? [] : [{ name, isOptional: true, type }];
+  });
+}
 
 /** What serves the input of this process, or a browser, until it ends. */
 const LASTING = /^node (serveStdio|serveNodeRequest|createStdioServerChannel|openLoopback)$/;
@@ -398,17 +421,16 @@ async function outcomeOf(attempt: Attempt, options: unknown): Promise<string> {
 
 describe("an option may be undefined instead of absent", () => {
   it("in its type, for users with exactOptionalPropertyTypes", () => {
-    const strict = new Set<string>();
-    const isStrict = ({ of, isOptional, type }: Member) =>
-      isOptional && !PROTOCOL.has(of) && type !== "unknown" && !split(type, "|").includes("undefined");
-    const isError = ({ where }: Taker) => /(Error|Problem|Denied)$/.test(where);
-    for (const { type, all } of allTakers(/^$/).filter((taker) => !isError(taker)))
-      for (const { members } of probesOf(type, all))
-        for (const member of members) if (isStrict(member)) strict.add(`${member.of}.${member.name}?: ${member.type}`);
-    for (const [entry, type] of ELSEWHERE)
-      for (const { members } of probesOf(type, read(entry).all))
-        for (const member of members) if (isStrict(member)) strict.add(`${member.of}.${member.name}?: ${member.type}`);
-    deepEqual([...strict], [], "add | undefined, and use Optional<...> instead of Partial<...>");
+    const exact = ENTRIES.flatMap((entry) =>
+      [...declared(partsOf(entry).join())]
+        .flatMap(([of, body]) => exactMembers(body).map(({ name, type }) => `${entry} ${of}.${name}?: ${type}`))
+        .filter((member) => !EXACT.some(([other]) => other.test(member))),
+    );
+    deepEqual(
+      exact,
+      [],
+      "add | undefined, with parentheses around a function, and use Optional<...> instead of Partial<...>",
+    );
   });
 
   for (const { where, type, all } of takers().filter((taker) => !LASTING.test(taker.where)))
@@ -422,6 +444,43 @@ describe("an option may be undefined instead of absent", () => {
         equal(await outcomeOf(attempt, withUndefined), await outcomeOf(attempt, without), path);
       }
     });
+});
+
+describe("undefined counts as absent in what is given to a server or client later", () => {
+  it("in the filter of a watch", async () => {
+    const none = { promptsListChanged: undefined, resourcesListChanged: undefined, resources: undefined };
+    for (const era of ["modern", "legacy"] as const) {
+      await using client = await connect(server().tool("a", nothing), { era });
+      await using watch = await client.watch({ toolsListChanged: true, ...none });
+      deepEqual(watch.honoured, { toolsListChanged: true }, era);
+    }
+  });
+
+  it("in the changes of a definition", async () => {
+    const edited = server().tool("a", () => "kept");
+    edited.edit.tool("a").update({ name: undefined, handler: undefined });
+    edited.resource("a://b", { name: "b" }, () => "kept");
+    edited.edit.resource("a://b").update({ uri: undefined, handler: undefined });
+    await using client = await connect(edited);
+    equal((await client.callTool("a")).text, "kept");
+    deepEqual((await client.readResource("a://b")).contents, [{ uri: "a://b", text: "kept" }]);
+  });
+
+  it("in input requests and results", () => {
+    deepEqual(inputRequired({ inputRequests: undefined, state: "a" }), {
+      resultType: "input_required",
+      requestState: "a",
+    });
+    deepEqual(toolResult({ content: undefined }).result, { content: [] });
+  });
+
+  it("in the refusal of a gate", async () => {
+    const gate = () => ({ status: 403, headers: undefined, body: undefined, amend: undefined });
+    const response = await new McpServer(info, { http: { gate } }).fetch(
+      new Request("http://localhost/mcp", { method: "POST" }),
+    );
+    deepEqual([response.status, await response.text()], [403, ""]);
+  });
 });
 
 async function refuses(attempt: Attempt, options: unknown, path: string): Promise<void> {

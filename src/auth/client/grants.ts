@@ -24,9 +24,9 @@ export interface GrantTarget {
 /** OAuth grant without user interaction. */
 export interface Grant {
   /** MCP extension that defines the grant. The client announces it as a capability. */
-  readonly extension?: string;
+  readonly extension?: string | undefined;
   /** True if the assertion may only be sent to a token endpoint at the origin of the option `issuer`. */
-  readonly bound?: boolean;
+  readonly bound?: boolean | undefined;
   /** Returns the grant type and the parameters of a token request. */
   request(
     target: GrantTarget,

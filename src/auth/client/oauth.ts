@@ -22,9 +22,9 @@ export interface OAuth {
   /** Client capabilities that announce the MCP extension of the grant. */
   readonly capabilities: { readonly extensions?: { readonly [extension: string]: Record<string, never> } };
   /** Completes an authorization whose `authorize` returned undefined, with the response that arrived later. */
-  readonly finish: (callback: Callback, options?: { readonly signal?: AbortSignal }) => Promise<void>;
+  readonly finish: (callback: Callback, options?: { readonly signal?: AbortSignal | undefined }) => Promise<void>;
   /** Deletes the tokens for an MCP server. Revokes them if its authorization server has a revocation endpoint. */
-  readonly logout: (server: string | URL, options?: { readonly signal?: AbortSignal }) => Promise<void>;
+  readonly logout: (server: string | URL, options?: { readonly signal?: AbortSignal | undefined }) => Promise<void>;
 }
 
 export function createOAuthWith(options: OAuthOptions, platform: AuthPlatform): OAuth {

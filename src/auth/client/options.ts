@@ -20,7 +20,9 @@ export interface CommonOAuthOptions extends Omit<DiscoverOptions, "issuer"> {
    * Redirects the user to the URL. Returns the URL to which the browser was redirected back, or its parameters. Returns
    * undefined if the program cannot wait for the user; `finish` then takes the response later.
    */
-  readonly authorize?: (url: URL, context: AuthorizeContext) => Callback | undefined | Promise<Callback | undefined>;
+  readonly authorize?:
+    | ((url: URL, context: AuthorizeContext) => Callback | undefined | Promise<Callback | undefined>)
+    | undefined;
   /** Redirect URI of the client. */
   readonly redirectUrl?: string | URL | undefined;
   /** HTTPS URL of the client's metadata document. */

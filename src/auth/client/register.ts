@@ -1,5 +1,6 @@
 import { AuthError } from "../../protocol/auth-error.js";
 import { warnByProcess, warnOnce } from "../../protocol/deprecations.js";
+import { defined } from "../../protocol/json.js";
 import { oneLine, quoted } from "../../protocol/text.js";
 import { isLoopback } from "../addresses.js";
 import { chooseMethod } from "../client-auth.js";
@@ -18,13 +19,13 @@ const MAX_BODY_CHARS = 4000;
 
 /** Client metadata for registration (RFC 7591). Missing members get defaults. */
 export interface ClientMetadata {
-  readonly client_name?: string;
-  readonly client_uri?: string;
-  readonly application_type?: "native" | "web";
-  readonly redirect_uris?: readonly string[];
-  readonly grant_types?: readonly string[];
-  readonly token_endpoint_auth_method?: string;
-  readonly scope?: string;
+  readonly client_name?: string | undefined;
+  readonly client_uri?: string | undefined;
+  readonly application_type?: "native" | "web" | undefined;
+  readonly redirect_uris?: readonly string[] | undefined;
+  readonly grant_types?: readonly string[] | undefined;
+  readonly token_endpoint_auth_method?: string | undefined;
+  readonly scope?: string | undefined;
   readonly [member: string]: unknown;
 }
 
@@ -125,7 +126,7 @@ function toRegistration(
     grant_types: ["authorization_code", "refresh_token"],
     response_types: ["code"],
     ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
-    ...registration,
+    ...defined(registration),
     redirect_uris: redirects,
     application_type: type,
   };

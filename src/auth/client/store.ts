@@ -12,7 +12,7 @@ export interface AuthStore {
    * True if the store keeps only values that JSON can represent.
    * @default false
    */
-  readonly textOnly?: boolean;
+  readonly textOnly?: boolean | undefined;
   get(key: string): unknown;
   set(key: string, value: unknown): void | Promise<void>;
   delete(key: string): void | Promise<void>;

@@ -31,10 +31,15 @@ export interface RegistrationOptions {
    * Checks the metadata of a client before the client is stored, and may choose its id. Throws an `OAuthProblem` to
    * reject the client.
    */
-  readonly accept?: (
-    metadata: IssuerClientMetadata & { readonly software_statement?: unknown },
-    request: Request,
-  ) => { readonly clientId?: string } | undefined | Promise<{ readonly clientId?: string } | undefined>;
+  readonly accept?:
+    | ((
+        metadata: IssuerClientMetadata & { readonly software_statement?: unknown },
+        request: Request,
+      ) =>
+        | { readonly clientId?: string | undefined }
+        | undefined
+        | Promise<{ readonly clientId?: string | undefined } | undefined>)
+    | undefined;
   /** Scopes of a client that registers without any. By default it may request all scopes. */
   readonly defaultScopes?: readonly string[] | undefined;
   /**
@@ -217,7 +222,9 @@ export interface IssuerIdentityAssertionOptions {
    * Returns the subject of the tokens for an assertion; undefined rejects the assertion. The default is the claim
    * `sub`. Required with several providers, because two of them may have the same `sub`.
    */
-  readonly subject?: (claims: JWTPayload, client: IssuerClient) => string | undefined | Promise<string | undefined>;
+  readonly subject?:
+    | ((claims: JWTPayload, client: IssuerClient) => string | undefined | Promise<string | undefined>)
+    | undefined;
 }
 
 /** Permissions of a workload. */
@@ -226,17 +233,17 @@ export interface WorkloadGrant {
    * Client id of the tokens.
    * @default the client id of the request, or else the claim `sub`
    */
-  readonly clientId?: string;
+  readonly clientId?: string | undefined;
   /**
    * Subject of the tokens.
    * @default the claim `sub`
    */
-  readonly subject?: string;
+  readonly subject?: string | undefined;
   /**
    * Scopes that the workload may request.
    * @default the scopes of the client in the request, or else all supported scopes
    */
-  readonly scopes?: readonly string[];
+  readonly scopes?: readonly string[] | undefined;
 }
 
 /** Platform that issues JWTs to its workloads. */
@@ -293,7 +300,7 @@ export type IssuerDpopOptions = Omit<DpopOptions, "required" | "acceptProof" | "
 export interface IssuerUser {
   readonly id: string;
   /** Name on the consent page. */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 const TRUSTED_ISSUER: Known<TrustedIssuer> = {

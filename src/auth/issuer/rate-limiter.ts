@@ -9,7 +9,7 @@ export interface Allowance {
    * Time in milliseconds in which `requests` are allowed.
    * @default 60_000
    */
-  readonly periodMs?: number;
+  readonly periodMs?: number | undefined;
 }
 
 /** Options of `rateLimiter`. */

@@ -42,7 +42,7 @@ export interface ProtectOptions extends ScopeOptions, Pick<AuthorizationServerOp
    * Returns the principal, a string that identifies the caller.
    * @default issuer, client id and subject
    */
-  readonly principal?: (info: TokenInfo) => string | undefined;
+  readonly principal?: ((info: TokenInfo) => string | undefined) | undefined;
   /** Accepts access tokens that are bound to a key of the client (RFC 9449). Off by default. */
   readonly dpop?: DpopOptions | true | undefined;
   /**

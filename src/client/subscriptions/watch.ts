@@ -1,6 +1,7 @@
 import { followSignal } from "../../call/abortable.js";
 import type { Subscription, WatchEvents } from "../../era/client-era.js";
 import { ConnectionError } from "../../protocol/errors.js";
+import { defined } from "../../protocol/json.js";
 import { assertOptions } from "../../protocol/known-options.js";
 import type { SubscriptionFilter } from "../../protocol/types/index.js";
 import type { Change } from "../../store/change-bus.js";
@@ -18,11 +19,11 @@ type End = { readonly how: "closed" | "graceful" | "lost"; readonly reason: Erro
 
 /** Changes to subscribe to. */
 export interface WatchFilter {
-  readonly toolsListChanged?: boolean;
-  readonly promptsListChanged?: boolean;
-  readonly resourcesListChanged?: boolean;
+  readonly toolsListChanged?: boolean | undefined;
+  readonly promptsListChanged?: boolean | undefined;
+  readonly resourcesListChanged?: boolean | undefined;
   /** URIs of resources. */
-  readonly resources?: readonly string[];
+  readonly resources?: readonly string[] | undefined;
 }
 
 /** Event after an interruption. Each of the changes in `missed` may have happened. */
@@ -41,7 +42,7 @@ export interface WatchOptions extends CallOptions {
 
 /** Returns the filter in the words of the protocol. */
 export function toWire({ resources, ...lists }: WatchFilter): SubscriptionFilter {
-  return { ...lists, ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }) };
+  return defined<SubscriptionFilter>({ ...lists, resourceSubscriptions: resources && [...resources] });
 }
 
 /** Opens a subscription within the limits of a call. It lasts until the watch or the client is closed. */

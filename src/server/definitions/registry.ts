@@ -20,12 +20,18 @@ import {
 
 export type Kind = "tools" | "prompts" | "resources";
 
-export type ToolChanges = Partial<AnyToolOptions> & { readonly name?: string; readonly handler?: AnyToolHandler };
-export type PromptChanges = Partial<PromptOptions<AnySchema>> & {
-  readonly name?: string;
-  readonly handler?: PromptHandler<AnySchema>;
+export type ToolChanges = Partial<AnyToolOptions> & {
+  readonly name?: string | undefined;
+  readonly handler?: AnyToolHandler | undefined;
 };
-export type ResourceChanges = Partial<ResourceOptions> & { readonly uri?: string; readonly handler?: ResourceHandler };
+export type PromptChanges = Partial<PromptOptions<AnySchema>> & {
+  readonly name?: string | undefined;
+  readonly handler?: PromptHandler<AnySchema> | undefined;
+};
+export type ResourceChanges = Partial<ResourceOptions> & {
+  readonly uri?: string | undefined;
+  readonly handler?: ResourceHandler | undefined;
+};
 
 interface ChangesOf {
   readonly tools: ToolChanges;

@@ -21,7 +21,9 @@ export class ToolResult {
 }
 
 /** Creates a result with custom content, with or without a structured value. */
-export function toolResult(result: Omit<CallToolResult, "content"> & { content?: ContentBlock[] }): ToolResult {
+export function toolResult(
+  result: Omit<CallToolResult, "content"> & { content?: ContentBlock[] | undefined },
+): ToolResult {
   return new ToolResult({ ...result, content: result.content ?? [] } as CallToolResult);
 }
 

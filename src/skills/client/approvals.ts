@@ -24,12 +24,12 @@ export type SkillDecision =
        * Keeps the approval until the entry of the skill changes. Has no effect for a dynamic skill.
        * @default false
        */
-      readonly keep?: boolean;
+      readonly keep?: boolean | undefined;
       /**
        * Grants the tools in `allowed-tools` of the skill.
        * @default false
        */
-      readonly allowedTools?: boolean;
+      readonly allowedTools?: boolean | undefined;
     };
 
 /** Approval that was kept. */

@@ -93,7 +93,7 @@ export interface CatalogueListing {
 export interface SkillIdentity {
   readonly server: string;
   readonly uri: string;
-  readonly entry?: Skill;
+  readonly entry?: Skill | undefined;
 }
 
 /** Skills of several servers. A skill is loaded only after the user has approved it. */

@@ -14,7 +14,7 @@ export interface SkillsOptions {
   /** Path before the paths of all skills: with `acme`, a skill has the URI `skill://acme/<skill>/SKILL.md`. */
   readonly prefix?: string | undefined;
   /** Returns the access rules of a skill from files. Skills in code have their own. */
-  readonly access?: (skill: Skill) => AccessOptions | undefined;
+  readonly access?: ((skill: Skill) => AccessOptions | undefined) | undefined;
   /** Returns false for a skill from files that listings leave out. It can still be loaded by its URI. */
   readonly listed?: ((skill: Skill) => boolean) | undefined;
   /**

@@ -17,9 +17,9 @@ export interface SkillTree {
   /** Contents by path. Return the same array for a file that did not change, so that its digest is not computed again. */
   readonly files: ReadonlyMap<string, Uint8Array>;
   /** Paths of directories without files. */
-  readonly emptyDirectories?: readonly string[];
+  readonly emptyDirectories?: readonly string[] | undefined;
   /** Entries that cannot be served, such as symbolic links. A skill that contains one is not served. */
-  readonly refused?: readonly SkillProblem[];
+  readonly refused?: readonly SkillProblem[] | undefined;
 }
 
 /** Problem of a skill. */
@@ -35,14 +35,14 @@ export interface CommonSkill extends AccessOptions {
    * Path of the skill on the server. Its last segment must be the name of the skill.
    * @default the name of the skill
    */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** Frontmatter of the SKILL.md, with `name` and `description`. */
   readonly frontmatter: SkillFrontmatter;
   /**
    * False to leave the skill out of listings. It can still be loaded by its URI.
    * @default true
    */
-  readonly listed?: boolean;
+  readonly listed?: boolean | undefined;
 }
 
 /** Skill with constant content. */
@@ -50,7 +50,7 @@ export interface SkillDefinition extends CommonSkill {
   /** Markdown of the SKILL.md after the frontmatter. */
   readonly body: string;
   /** Other files by path. */
-  readonly files?: { readonly [path: string]: string | Uint8Array };
+  readonly files?: { readonly [path: string]: string | Uint8Array } | undefined;
 }
 
 /** Skill whose content is generated for each request. It has no digests. */

@@ -1,4 +1,4 @@
-import { equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { memoryStore, oauth } from "bowline/auth/client";
 import { AuthWorld, CALLBACK, failsAt } from "../../../support/auth-world.js";
@@ -25,6 +25,14 @@ test("a token is taken only if it is bound as it was asked for", async (t) => {
   await rejects(world.call(world.oauth()), failsAt("token", /key/));
   world.as.extra = { token_type: "mac" };
   await rejects(world.call(world.oauth()), failsAt("token", /token_type|token type/));
+});
+
+test("members of a registration that are undefined have their defaults", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  await world.call(world.oauth({ registration: { client_name: undefined, grant_types: undefined, scope: undefined } }));
+  const registered = JSON.parse(world.to("POST https://as.example/register").at(-1)?.body ?? "null");
+  equal(registered.client_name, "MCP client");
+  deepEqual(registered.grant_types, ["authorization_code", "refresh_token"]);
 });
 
 test("a client that is registered for one address to come back to is registered again for another", async (t) => {
