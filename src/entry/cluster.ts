@@ -23,6 +23,7 @@ export type {
   TakeOptions,
   Writer,
 } from "../cluster/cluster.js";
+export type { EngineCluster } from "../cluster/engine-cluster.js";
 export { ClusterError, type ClusterFailure } from "../cluster/error.js";
 export type { MemoryClusterLimits, MemoryClusterOptions } from "../cluster/memory/options.js";
 export { memoryCluster } from "../cluster/memory/state.js";

@@ -2,13 +2,14 @@ import { pause } from "../call/abortable.js";
 import { type Backoff, backoffMs } from "../call/backoff.js";
 import { type Clock, systemClock, unref } from "../call/clock.js";
 import { ClusterChanges } from "../cluster/changes.js";
-import type { ChangingServer, Cluster, LocalChanges } from "../cluster/cluster.js";
+import type { ChangingServer, LocalChanges } from "../cluster/cluster.js";
 import type { EngineBuckets } from "../cluster/engine/buckets.js";
 import type { EngineLeases } from "../cluster/engine/leases.js";
 import type { EngineLogs } from "../cluster/engine/logs.js";
 import type { EngineQueue } from "../cluster/engine/queue.js";
 import { Shortage } from "../cluster/engine/shortage.js";
 import { Sweep } from "../cluster/engine/sweep.js";
+import type { EngineCluster } from "../cluster/engine-cluster.js";
 import { atCaller } from "../protocol/at-caller.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import { postgresBuckets } from "./buckets.js";
@@ -76,15 +77,11 @@ const RESTART: Backoff = { delayMs: 200, maxDelayMs: 5000 };
 /** Time for which `close` waits for the server. */
 const CLOSE_MS = 1000;
 
-/** State that processes share in PostgreSQL. */
-export interface PostgresCluster extends Cluster {
-  /**
-   * Settles after the first attempt to start. Rejects with a {@link ClusterError} if the server cannot be reached, is older
-   * than version 13, refuses a right, or is behind a pooler that hides LISTEN. The start is tried again then, so that a
-   * process may go on without it.
-   */
-  readonly ready: Promise<void>;
-}
+/**
+ * State that processes share in PostgreSQL. It cannot start if the server is older than version 13, refuses a right, or is
+ * behind a pooler that hides LISTEN.
+ */
+export type PostgresCluster = EngineCluster;
 
 /**
  * Shares state in a database of PostgreSQL 13 or newer. Creates the tables if they do not exist. Operations wait for the

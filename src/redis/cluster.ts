@@ -1,8 +1,9 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import { ignoreErrors } from "../call/maybe-promise.js";
 import { ClusterChanges } from "../cluster/changes.js";
-import type { ChangingServer, Cluster, LocalChanges } from "../cluster/cluster.js";
+import type { ChangingServer, LocalChanges } from "../cluster/cluster.js";
 import { Shortage } from "../cluster/engine/shortage.js";
+import type { EngineCluster } from "../cluster/engine-cluster.js";
 import { atCaller } from "../protocol/at-caller.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import { RedisBuckets } from "./buckets.js";
@@ -39,13 +40,8 @@ export interface RedisClusterOptions {
   readonly clock?: Clock | undefined;
 }
 
-export interface RedisCluster extends Cluster {
-  /**
-   * Settles after the first attempt to connect. Rejects if the server cannot be reached or used. It is tried again then,
-   * so that a process may go on without it.
-   */
-  readonly ready: Promise<void>;
-}
+/** State that processes share in Redis. */
+export type RedisCluster = EngineCluster;
 
 const OPTIONS: Known<RedisClusterOptions> = {
   client: [{ object: "any" }, "required"],

@@ -1,11 +1,12 @@
 import { settlesWithin } from "../call/abortable.js";
 import { type Clock, systemClock, unref } from "../call/clock.js";
 import { ClusterChanges } from "../cluster/changes.js";
-import type { ChangingServer, Cluster, LocalChanges } from "../cluster/cluster.js";
+import type { ChangingServer, LocalChanges } from "../cluster/cluster.js";
 import type { EngineBuckets } from "../cluster/engine/buckets.js";
 import type { EngineLeases } from "../cluster/engine/leases.js";
 import { Shortage } from "../cluster/engine/shortage.js";
 import { Sweep } from "../cluster/engine/sweep.js";
+import type { EngineCluster } from "../cluster/engine-cluster.js";
 import { DefinitionError } from "../protocol/errors.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import { SqliteBus } from "./bus.js";
@@ -55,13 +56,7 @@ export interface SqliteClusterOptions {
 }
 
 /** State that the processes of a machine share in a file. */
-export interface SqliteCluster extends Cluster {
-  /**
-   * Settles after the first attempt to open the file. Rejects with a {@link ClusterError} if the file cannot be used. The
-   * start is tried again then, so that a process may go on without it.
-   */
-  readonly ready: Promise<void>;
-}
+export type SqliteCluster = EngineCluster;
 
 const OPTIONS: Known<SqliteClusterOptions> = {
   path: "any",
