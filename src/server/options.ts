@@ -249,8 +249,9 @@ export interface ServerSettings {
    */
   readonly stateAudience?: string | undefined;
   /**
-   * Decides whether a sealed state is accepted, by its id and expiry time (Unix time in milliseconds). Replaces the
-   * in-memory record of used states, for servers with several processes.
+   * Decides whether a sealed state is accepted, by its id and expiry time (Unix time in milliseconds), so that no round
+   * starts twice. Without it, a repeated request gets the outcome of the first one, also with a `cluster`, and a round that
+   * has failed may run again. Replaces the record of used states.
    */
   readonly acceptState?: ((id: string, untilMs: number) => boolean | Promise<boolean>) | undefined;
   /**

@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, notEqual, ok, throws } from "node:assert/strict";
 import type { TestContext } from "node:test";
+import { RpcError } from "bowline";
 import { DefinitionError, inputRequired, McpServer, type SealKey } from "bowline/server";
 import { createChannelPair, FakeClock, type RecordedMessage } from "bowline/testing";
 import { modernWires, type World } from "../../support/each-wire.js";
@@ -234,6 +235,28 @@ proves("mrtr:server:state-single-use", wire, "a server may take each state once"
   const lenient = await memory(t, harbour());
   const replayed = await issue(lenient);
   for (let use = 0; use < 2; use++) assertServed(await lenient.ask(call({ requestState: replayed })));
+});
+
+proves("mrtr:server:state-single-use", wire, "so that no round starts twice, also after a failure", async (t) => {
+  const runsWith = async (options: object) => {
+    let runs = 0;
+    const server = new McpServer(me, { onError: () => {}, ...options }).tool(
+      "first",
+      { input: { type: "object" } },
+      (_, ctx) => {
+        if (ctx.requestState === undefined) return inputRequired({ state: 1 });
+        runs++;
+        throw new RpcError(-32001, "failed");
+      },
+    );
+    const client = await memory(t, server);
+    const requestState = await issue(client);
+    for (let use = 0; use < 2; use++) await client.ask(call({ requestState }));
+    return runs;
+  };
+  const used = new Set<string>();
+  equal(await runsWith({}), 2);
+  equal(await runsWith({ acceptState: (id: string) => !used.has(id) && used.add(id) !== undefined }), 1);
 });
 
 proves("mrtr:server:state-ttl", wire, "each round has the whole time", async (t) => {
