@@ -12,7 +12,11 @@ export interface CallInfo {
   readonly id: RequestId;
   /** Method of the request, such as `tools/call`. */
   readonly method: string;
-  /** Params as the client sent them, with `_meta`. `params.name` is the name of a tool or prompt. */
+  /**
+   * Params as the client sent them, with `_meta`. `params.name` is the name of a tool or prompt. The object is a frozen
+   * copy: the handler gets the params of the client whatever an interceptor does. The values in it are those of the call.
+   * Do not change them: states and tasks are bound to what the client sent.
+   */
   readonly params: Params;
   /** Protocol version, capabilities and self-reported identity of the client. */
   readonly client: ClientDescription;
@@ -32,8 +36,16 @@ export interface CallInfo {
   header(name: string): string | undefined;
 }
 
-/** Names the call of a view, also for another copy of this package. */
-const CALL = Symbol.for("bowline.call");
+/**
+ * Converts calls to views and back. A server lends it to its extensions: one of another copy of the package could not open
+ * the views of this copy.
+ */
+export interface CallViews {
+  /** Returns the view of a call that code of others gets. */
+  infoOf(call: Call): CallInfo;
+  /** Returns the call of a view. Throws if the object is not one of `infoOf`. */
+  callOf(info: CallInfo): Call;
+}
 
 /**
  * View of a call. The call itself is a private member: it would otherwise be open to changes that its era does not expect.
@@ -41,13 +53,15 @@ const CALL = Symbol.for("bowline.call");
  */
 class CallView implements CallInfo {
   readonly #call: Call;
+  #params: Params | undefined;
 
   constructor(call: Call) {
     this.#call = call;
   }
 
-  get [CALL](): Call {
-    return this.#call;
+  static callOf(info: CallInfo): Call {
+    if (typeof info === "object" && info !== null && #call in info) return info.#call;
+    throw new DefinitionError("next: pass on the call that the interceptor was given");
   }
 
   get id(): RequestId {
@@ -59,7 +73,8 @@ class CallView implements CallInfo {
   }
 
   get params(): Params {
-    return this.#call.params;
+    this.#params ??= Object.freeze({ ...this.#call.params });
+    return this.#params;
   }
 
   get client(): ClientDescription {
@@ -95,20 +110,12 @@ class CallView implements CallInfo {
   }
 }
 
-/** Returns the view of a call that code of others gets. */
-export function infoOf(call: Call): CallInfo {
-  return new CallView(call);
-}
-
-/** Returns the call of a view, for the extensions of the SDK. Throws if the object is not one of {@link infoOf}. */
-export function callOf(info: CallInfo): Call {
-  const call = (info as Partial<CallView> | undefined)?.[CALL];
-  if (call !== undefined) return call;
-  throw new DefinitionError("next: pass on the call that the interceptor was given");
-}
+/** Views of the calls of a server. */
+export const callViews: CallViews = { infoOf: (call) => new CallView(call), callOf: CallView.callOf };
 
 /** Creates an interceptor that works on calls themselves, for the extensions of the SDK. */
 export function interceptCalls(
+  { infoOf, callOf }: CallViews,
   around: (call: Call, next: (call: Call) => Promise<Result>) => Promise<Result>,
 ): Interceptor<CallInfo, Result> {
   return (info, next) => {

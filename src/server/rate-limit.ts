@@ -4,7 +4,7 @@ import type { Call, ServerRuntime } from "../era/server-era.js";
 import { DefinitionError } from "../protocol/errors.js";
 import type { Known } from "../protocol/known-options.js";
 import type { Admission } from "./admission.js";
-import { type CallInfo, infoOf } from "./call-info.js";
+import { type CallInfo, callViews } from "./call-info.js";
 
 /** Rate limit of a caller. It may make `burst` calls at once, and one more after each `refillMs` milliseconds. */
 export interface RateLimitOptions extends BucketLimit {
@@ -61,7 +61,7 @@ export function createRateLimit(
       () => {
         // A server may join a cluster after its construction.
         buckets ??= bucketsIn(runtime) ?? new MemoryBuckets({ clock: runtime.clock });
-        const name = key === undefined ? call.origin.principal : key(infoOf(call));
+        const name = key === undefined ? call.origin.principal : key(callViews.infoOf(call));
         return name === undefined ? undefined : buckets.take(name, limit);
       },
       judge,

@@ -30,6 +30,7 @@ import type { Implementation, ServerCapabilities } from "../protocol/types/index
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { Admission } from "./admission.js";
+import { callViews } from "./call-info.js";
 import { Registry } from "./definitions/registry.js";
 import { ErrorPrinter } from "./error-printer.js";
 import { createReceiver } from "./notifications.js";
@@ -61,6 +62,7 @@ export class ServerCore implements ServerRuntime {
   readonly bodies: RequestBodies;
   declare readonly checkRate: ((call: Call) => MaybePromise<void>) | undefined;
   readonly routes: ReadonlyMap<string, Route>;
+  readonly views = callViews;
   readonly #closing = new Set<(isOver: boolean) => unknown>();
   mirrorsArguments = false;
   /** True if new calls are refused. */

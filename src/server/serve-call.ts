@@ -9,7 +9,7 @@ import { isWritable } from "../protocol/jsonrpc/format.js";
 import { params } from "../protocol/shapes/common.js";
 import { oneLine } from "../protocol/text.js";
 import type { Admission } from "./admission.js";
-import { type CallInfo, callOf, infoOf, toPlain } from "./call-info.js";
+import { type CallInfo, callViews, toPlain } from "./call-info.js";
 import { Context } from "./context.js";
 import { unknownItem } from "./definitions/catalogue.js";
 import { completeArgument } from "./definitions/complete.js";
@@ -77,10 +77,10 @@ type Dispatch = (server: MethodTables, call: Call) => MaybePromise<HandlerResult
 function withInterceptors(server: MethodTables, interceptors: readonly ServerInterceptor[]): Dispatch {
   if (interceptors.length === 0) return dispatch;
   const intercepted = composeInterceptors(interceptors, async (info: CallInfo) => {
-    const result = dispatch(server, callOf(info));
+    const result = dispatch(server, callViews.callOf(info));
     return toPlain(result instanceof Promise ? await result : result);
   });
-  return (_server, call) => intercepted(infoOf(call));
+  return (_server, call) => intercepted(callViews.infoOf(call));
 }
 
 /** Starts a call after its rate limit is checked. Does not start it if it was cancelled during the check. */

@@ -21,7 +21,7 @@ import type { Implementation, JsonObject } from "../../protocol/types/index.js";
 import { type AnySchema, type OutputOf, parseStandard, type StandardSchema } from "../../schema/standard-schema.js";
 import type { ChangeBus } from "../../store/change-bus.js";
 import type { Admission } from "../admission.js";
-import { type CallInfo, callOf } from "../call-info.js";
+import type { CallInfo, CallViews } from "../call-info.js";
 import type { MethodHandler, MethodOptions, NotificationHandler } from "../definitions/custom-method.js";
 import type { Definition, Registry } from "../definitions/registry.js";
 import type { ResourceHandler, ResourceOptions } from "../definitions/resource.js";
@@ -92,6 +92,7 @@ export interface ExtensionHost extends ServerRuntime {
   readonly registry: Registry;
   readonly admission: Pick<Admission, "enter" | "leave">;
   readonly eras: readonly OfferedEra[];
+  readonly views: CallViews;
   /** Called when the server has joined a cluster after its construction. An extension calls the former listener too. */
   onShare?: () => void;
   use(interceptor: ServerInterceptor): void;
@@ -213,7 +214,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     registry.extensions = { ...registry.extensions, [this.id]: this.options.settings ?? {} };
     // An interceptor makes all calls asynchronous, so it is added only if it is needed.
     const isForAll = this.options.serverOnly === true && this.#interceptors.length + this.#topics.size === 0;
-    if (!isForAll) runtime.use((call, next) => this.#around(call, next, registry));
+    if (!isForAll) runtime.use((call, next) => this.#around(call, next, runtime));
     for (const listener of this.#onInstall) listener(runtime);
   }
 
@@ -224,8 +225,8 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     return this;
   }
 
-  async #around(info: CallInfo, next: (call: CallInfo) => Promise<Result>, registry: Registry): Promise<Result> {
-    const call = callOf(info);
+  async #around(info: CallInfo, next: (call: CallInfo) => Promise<Result>, server: ExtensionHost): Promise<Result> {
+    const call = server.views.callOf(info);
     const { method, era } = call;
     const owned = this.#methods.has(method);
     if (this.options.results !== undefined && !era.typesResults) {
@@ -236,7 +237,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     if (owned && !declared) throw this.#missing();
     if (method === "subscriptions/listen") await this.#addTopics(call, info, declared);
     if (!declared || this.#interceptors.length === 0) return next(info);
-    return expectOwnType(registry, this.id, method, await composeInterceptors(this.#interceptors, next)(info));
+    return expectOwnType(server.registry, this.id, method, await composeInterceptors(this.#interceptors, next)(info));
   }
 
   async #addTopics(call: Call, info: CallInfo, declared: boolean): Promise<void> {

@@ -5,7 +5,7 @@ import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import { assertOptions, withDefaults } from "../../protocol/known-options.js";
-import { callOf, interceptCalls } from "../../server/call-info.js";
+import { type CallViews, interceptCalls } from "../../server/call-info.js";
 import { Context } from "../../server/context.js";
 import type { MethodHandler } from "../../server/definitions/custom-method.js";
 import { type ExtensionHost, ServerExtension } from "../../server/extensions/extension.js";
@@ -88,8 +88,9 @@ export class TasksExtension extends ServerExtension {
   override installIn(host: ExtensionHost): void {
     if (this.#host !== undefined)
       throw new DefinitionError("tasks: the extension is already installed; create one with tasks() for each server");
-    host.use(interceptCalls((call, next) => this.#runtime.augmented.intercept(call, next)));
-    host.use(interceptCalls((call, next) => this.#requireDeclaration(call, next)));
+    const { views } = host;
+    host.use(interceptCalls(views, (call, next) => this.#runtime.augmented.intercept(call, next)));
+    host.use(interceptCalls(views, (call, next) => this.#requireDeclaration(call, next)));
     super.installIn(host);
     this.#host = host;
     // Without a cluster, the first call starts it: until then the server may join one.
@@ -147,8 +148,13 @@ export class TasksExtension extends ServerExtension {
       await this.#service.cancel(taskId, ctx);
       return {};
     });
-    this.topic("taskIds", (wanted, call) => this.#watch(wanted, callOf(call)));
-    this.use(interceptCalls((call, next) => this.#call(call, next)));
+    this.topic("taskIds", (wanted, call) => this.#watch(wanted, this.#views.callOf(call)));
+    this.use((info, next) => interceptCalls(this.#views, (call, pass) => this.#call(call, pass))(info, next));
+  }
+
+  /** Views of the server in which this extension is installed. */
+  get #views(): CallViews {
+    return (this.#host as ExtensionHost).views;
   }
 
   /** Handles a method of tasks. Over HTTP it has the id in the header `Mcp-Name`, by option only if there is one. */

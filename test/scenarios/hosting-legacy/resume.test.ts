@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { detachStream } from "bowline/server";
-import { callOf } from "#src/server/call-info.js";
+import { callViews } from "#src/server/call-info.js";
 import { type EventLog, type LoggedEvent, MemoryEventLog } from "#src/store/event-log.js";
 import { gate } from "../../support/gate.js";
 import {
@@ -180,7 +180,7 @@ proves(["hosting:resume:close-stream-gated", "hosting:http:sse-no-early-close"],
     const { endpoint, feed, begun } = createFed({ resumable });
     let offered: boolean | undefined;
     endpoint.server.use((call, next) => {
-      if (call.method === "tools/call") offered = callOf(call).wire.detachable?.(callOf(call));
+      if (call.method === "tools/call") offered = callViews.callOf(call).wire.detachable?.(callViews.callOf(call));
       return next(call);
     });
     const client = await endpoint.open(version);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { McpServer } from "bowline/server";
 import { CallLifetime } from "#src/call/lifetime.js";
 import type { ServerWire } from "#src/era/server-era.js";
-import { callOf } from "#src/server/call-info.js";
+import { callViews } from "#src/server/call-info.js";
 import type { Context } from "#src/server/context.js";
 import type { ArrayExchange } from "#src/testing/array-exchange.js";
 import { legacyHttp } from "../../support/each-wire.js";
@@ -32,7 +32,7 @@ function createServer(...args: ConstructorParameters<typeof LegacyEndpoint>) {
   const wires: ServerWire[] = [];
   const release = gate();
   endpoint.server.use((call, next) => {
-    wires.push(callOf(call).wire);
+    wires.push(callViews.callOf(call).wire);
     return next(call);
   });
   endpoint.server

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { type Context, McpServer, RpcError } from "bowline/server";
 import { tasks } from "bowline/tasks/server";
 import { FakeClock } from "bowline/testing";
-import { callOf } from "#src/server/call-info.js";
+import { callViews } from "#src/server/call-info.js";
 import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
@@ -115,7 +115,7 @@ verifies(["tasks-ext:get:failed", "tasks-ext:get:failed-status-message"], modern
       (call, next) => {
         if (
           call.params.name === "crash" &&
-          callOf(call).wire.shared === false &&
+          callViews.callOf(call).wire.shared === false &&
           call.id !== undefined &&
           inTask(call.id)
         )

@@ -7,6 +7,8 @@ import * as issuer from "bowline/auth/issuer";
 import * as gate from "bowline/auth/server";
 import * as client from "bowline/client";
 import * as server from "bowline/server";
+import { ClientTasks, tasksClient } from "bowline/tasks/client";
+import type * as tasks from "bowline/tasks/server";
 
 /** A second copy of the package. It is inside the project, where its imports of other packages resolve. */
 const dist = dirname(dirname(fileURLToPath(import.meta.resolve("bowline/server"))));
@@ -17,6 +19,7 @@ const load = async <M>(entry: string): Promise<M> => import(pathToFileURL(join(c
 const otherServer = await load<typeof server>("server");
 const otherClient = await load<typeof client>("client");
 const otherGate = await load<typeof gate>("auth-server");
+const otherTasks = await load<typeof tasks>("tasks/server");
 const otherIssuer = await load<typeof issuer>("auth-issuer");
 
 type ErrorClass = (new (...args: never[]) => Error) & { readonly prototype: Error };
@@ -83,6 +86,23 @@ test("a server takes results, errors and extensions of the other copy", async ()
   equal(failed.text, "for the model");
   await rejects(peer.callTool("rpc-error"), (error) => error instanceof client.RpcError && error.rpcCode === 1001);
   equal((await peer.request("com.example/track")).at, 1);
+});
+
+test("a server runs tools as tasks by the extension of the other copy, also with an interceptor", async () => {
+  const methods: string[] = [];
+  const mixed = new server.McpServer({ name: "mixed", version: "1" })
+    .use((call, next) => {
+      methods.push(`${call.method} ${call.params.name}`);
+      return next(call);
+    })
+    .extend(otherTasks.tasks())
+    .tool("report", { task: "required" }, () => "done");
+  await using peer = await client.connect(mixed, { extensions: [tasksClient()] });
+  const call = await new ClientTasks(peer).startTool("report");
+  equal((await call.result).text, "done");
+  ok(call.id !== undefined);
+  ok(methods.includes("tools/call report"));
+  await mixed.close();
 });
 
 test("a gate takes a refusal of the other copy for one of the token", async () => {

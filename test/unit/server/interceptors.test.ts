@@ -49,11 +49,38 @@ test("an interceptor can neither change the call nor see its inside", async () =
   deepEqual(Reflect.ownKeys(call), []);
   for (const member of ["method", "params", "principal"])
     throws(() => Object.assign(call, { [member]: "other" }), TypeError);
+  deepEqual(Object.getOwnPropertySymbols(Object.getPrototypeOf(call)), []);
   deepEqual(
     ["end", "wire", "era", "origin", "authoredState", "key", "beforeClose"].filter((member) => member in call),
     [],
   );
   await server.close();
+});
+
+test("an interceptor can replace neither the name nor the arguments of a call", async () => {
+  const server = greeter((call, next) => {
+    throws(() => Object.assign(call.params, { name: "secret" }), TypeError);
+    throws(() => Object.assign(call.params, { arguments: { all: true } }), TypeError);
+    equal(call.params, call.params);
+    return next(call);
+  }).tool("secret", () => "secret");
+  equal((await post(server)).result.content[0].text, "hello");
+  await server.close();
+});
+
+test("a handler may change the params that an interceptor has read", async (t) => {
+  const server = new McpServer(me)
+    .use((call, next) => {
+      equal(call.params.name, undefined);
+      return next(call);
+    })
+    .method("com.example/page", (params) => {
+      Object.assign(params, { limit: 10 });
+      return { limit: params.limit };
+    });
+  t.after(() => server.close());
+  await using client = await connect(server);
+  deepEqual((await client.request("com.example/page")).limit, 10);
 });
 
 test("a copy of a call is refused with an error that says what to pass on", async () => {

@@ -7,7 +7,7 @@ import type { ServerWire } from "#src/era/server-era.js";
 import { SseConnection } from "#src/http/sse/connection.js";
 import { KeepAlive } from "#src/http/sse/keep-alive.js";
 import { parseFrame } from "#src/protocol/jsonrpc/parse.js";
-import { callOf } from "#src/server/call-info.js";
+import { callViews } from "#src/server/call-info.js";
 import { ServerCore } from "#src/server/runtime.js";
 import type { MemoryChangeBus } from "#src/store/change-bus.js";
 import { type EventLog, MemoryEventLog } from "#src/store/event-log.js";
@@ -169,7 +169,7 @@ test("a request to the client fails when its session ends", async () => {
   const endpoint = new LegacyEndpoint();
   const wires: ServerWire[] = [];
   endpoint.server.use((call, next) => {
-    wires.push(callOf(call).wire);
+    wires.push(callViews.callOf(call).wire);
     return next(call);
   });
   const client = await endpoint.open();
