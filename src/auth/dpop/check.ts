@@ -25,8 +25,11 @@ export interface DpopOptions {
    * @default ["ES256", "PS256", "RS256", "EdDSA", "Ed25519"]
    */
   readonly algorithms?: readonly string[] | undefined;
-  /** Demands a nonce of this server in each proof. Servers that share a key accept each other's nonces. */
-  readonly nonce?: true | { readonly key?: NonceKey | undefined; readonly ttlSeconds?: number | undefined } | undefined;
+  /**
+   * Demands a nonce of this server in each proof. Servers that share a key accept each other's nonces. A nonce is valid for
+   * `ttlMs`, 300,000 by default.
+   */
+  readonly nonce?: true | { readonly key?: NonceKey | undefined; readonly ttlMs?: number | undefined } | undefined;
   /**
    * Called with the id of a proof and its expiry in milliseconds since 1970. Returns true for the first use. Servers
    * that share a load use it to detect replays together; by default each server remembers the proofs in memory.
@@ -41,7 +44,7 @@ export interface DpopOptions {
 export const DPOP_OPTIONS: Known<DpopOptions> = {
   required: "boolean",
   algorithms: [{ array: "string" }],
-  nonce: [{ boolean: [true], object: { key: "any", ttlSeconds: "period" } }],
+  nonce: [{ boolean: [true], object: { key: "any", ttlMs: "period" } }],
   acceptProof: "function",
   url: "function",
 };
@@ -133,11 +136,11 @@ export class DpopCheck {
     }
     const { nonce, acceptProof } = options;
     const seen = new ReplayCache(limits);
-    const { key, ttlSeconds = MAX_WINDOW_MS / 1000 } = nonce === true || nonce === undefined ? {} : nonce;
+    const { key, ttlMs = MAX_WINDOW_MS } = nonce === true || nonce === undefined ? {} : nonce;
     this.algorithms = toAlgorithms("dpop.algorithms", options.algorithms ?? DEFAULT_ALGORITHMS);
     this.required = options.required === true;
     this.#limits = limits;
-    this.#nonces = nonce === undefined ? undefined : new NonceMaker(key, ttlSeconds * 1000);
+    this.#nonces = nonce === undefined ? undefined : new NonceMaker(key, ttlMs);
     this.#accept = ({ name, untilMs, thumbprint }) =>
       acceptProof === undefined ? seen.accept(name, untilMs, now(), thumbprint) : acceptProof(name, untilMs);
     const origin = resource === undefined ? "" : new URL(resource).origin;

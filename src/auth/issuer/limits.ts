@@ -198,10 +198,11 @@ export const ISSUER_LIMITS: IssuerLimits = {
   grantAssertionMs: 86_400_000,
 };
 
-/** Earlier names of limits, which were options. */
+/** Earlier names of limits, which were options, and of an option. */
 export const MOVED_LIMITS = {
   maxBytes: "limits.maxDocumentBytes",
   timeoutMs: "limits.documentMs",
   maxAgeMs: "limits.documentAgeMs",
   windowSeconds: "limits.proofWindowMs",
+  ttlSeconds: "ttlMs",
 };

@@ -76,7 +76,7 @@ export const GATE_LIMITS: GateLimits = {
   mirrorMs: 300_000,
 };
 
-/** Earlier names of limits, which were options. */
+/** Earlier names of limits, which were options, and of an option. */
 export const MOVED_LIMITS = {
   timeoutMs: "limits.requestMs",
   maxAgeMs: "limits.keysMs",
@@ -86,4 +86,5 @@ export const MOVED_LIMITS = {
   cacheMs: "limits.introspectedTokenMs",
   maxCached: "limits.maxIntrospectedTokens",
   windowSeconds: "limits.proofWindowMs",
+  ttlSeconds: "ttlMs",
 };

@@ -193,7 +193,7 @@ verifies("hosting:auth:dpop:nonce", guardedHttp, async (world) => {
   world.tokens.set("bound", { confirmation: { jkt: client.thumbprint }, expiresAt: undefined });
   let now = NOW;
   const key = "a key that two servers have in common";
-  const make = () => world.guard({ protect: { dpop: { nonce: { key, ttlSeconds: 60 } }, now: () => now } });
+  const make = () => world.guard({ protect: { dpop: { nonce: { key, ttlMs: 60_000 } }, now: () => now } });
   const [one, two] = [await make(), await make()];
   const proof = (nonce: string | undefined) =>
     client.proof("bound", { claims: { iat: Math.floor(now / 1000), ...(nonce === undefined ? {} : { nonce }) } });

@@ -314,6 +314,10 @@ describe("what is missing is named, and what to give is shown", () => {
     refuses(() => (protect as Untyped)(), /^protect: verify is missing/);
     const dpop = { url: () => "https://a.example", nonce: { key: "short" } };
     refuses(() => (protect as Untyped)({ verify: handler, dpop }), "dpop.nonce.key must have at least 16 bytes, got 5");
+    refuses(
+      () => (protect as Untyped)({ verify: handler, dpop: { nonce: { ttlSeconds: 60 } } }),
+      "protect: dpop.nonce: unknown option ttlSeconds; use ttlMs",
+    );
     refuses(() => (jwtVerifier as Untyped)(), /issuer is missing/);
     refuses(() => (introspectionVerifier as Untyped)(), /issuer and endpoint are both missing/);
     refuses(() => (createIssuer as Untyped)(), /^createIssuer: issuer is missing/);
