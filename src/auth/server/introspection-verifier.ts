@@ -34,10 +34,10 @@ const OPTIONS: Known<IntrospectionVerifierOptions> = {
 };
 
 /** Creates a verifier that introspects access tokens at the authorization server (RFC 7662). */
-export function introspectionVerifier(
-  options: IntrospectionVerifierOptions = {} as IntrospectionVerifierOptions,
-): TokenVerifier {
-  return atCaller(introspectionVerifier, () => createIntrospectionVerifier(options));
+export function introspectionVerifier(options: IntrospectionVerifierOptions): TokenVerifier {
+  return atCaller(introspectionVerifier, () =>
+    createIntrospectionVerifier(options ?? ({} as IntrospectionVerifierOptions)),
+  );
 }
 
 function createIntrospectionVerifier(options: IntrospectionVerifierOptions): TokenVerifier {

@@ -48,8 +48,8 @@ const ACCESS_TOKEN = "at+jwt";
 const DEFAULT_TYPES = ["", "jwt", ACCESS_TOKEN];
 
 /** Creates a verifier for access tokens that are JWTs, signed by the keys of their issuer. */
-export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptions): TokenVerifier {
-  return atCaller(jwtVerifier, () => createJwtVerifier(options));
+export function jwtVerifier(options: JwtVerifierOptions): TokenVerifier {
+  return atCaller(jwtVerifier, () => createJwtVerifier(options ?? ({} as JwtVerifierOptions)));
 }
 
 function createJwtVerifier(options: JwtVerifierOptions): TokenVerifier {

@@ -111,8 +111,8 @@ export interface Protection extends HttpGate {
  * const server = new McpServer({ name: "weather", version: "1.0.0" }, { http: { gate } });
  * ```
  */
-export function protect(options: ProtectOptions = {} as ProtectOptions): Protection {
-  return atCaller(protect, () => createProtection(options));
+export function protect(options: ProtectOptions): Protection {
+  return atCaller(protect, () => createProtection(options ?? ({} as ProtectOptions)));
 }
 
 function createProtection(options: ProtectOptions): Protection {

@@ -311,16 +311,20 @@ describe("what is missing is named, and what to give is shown", () => {
   });
 
   it("for protection and issuers", () => {
-    refuses(() => (protect as Untyped)(), /^protect: verify is missing/);
+    // @ts-expect-error the options are missing
+    refuses(() => protect(), /^protect: verify is missing/);
     const dpop = { url: () => "https://a.example", nonce: { key: "short" } };
     refuses(() => (protect as Untyped)({ verify: handler, dpop }), "dpop.nonce.key must have at least 16 bytes, got 5");
     refuses(
       () => (protect as Untyped)({ verify: handler, dpop: { nonce: { ttlSeconds: 60 } } }),
       "protect: dpop.nonce: unknown option ttlSeconds; use ttlMs",
     );
-    refuses(() => (jwtVerifier as Untyped)(), /issuer is missing/);
-    refuses(() => (introspectionVerifier as Untyped)(), /issuer and endpoint are both missing/);
-    refuses(() => (createIssuer as Untyped)(), /^createIssuer: issuer is missing/);
+    // @ts-expect-error the options are missing
+    refuses(() => jwtVerifier(), /issuer is missing/);
+    // @ts-expect-error the options are missing
+    refuses(() => introspectionVerifier(), /issuer and endpoint are both missing/);
+    // @ts-expect-error the options are missing
+    refuses(() => createIssuer(), /^createIssuer: issuer is missing/);
     refuses(() => (createIssuer as Untyped)({}), /^createIssuer: issuer is missing/);
     refuses(() => (createIssuer as Untyped)({ issuer: "https://a.example" }), /resources is missing/);
     refuses(
