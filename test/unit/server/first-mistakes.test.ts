@@ -197,18 +197,24 @@ describe("connect says what is wrong with its target", () => {
       code: "definition_error",
       message: 'connect: era must be "auto" or "legacy" or "modern", got "future"',
     });
-    await assert.rejects(connect(server, { era: "moden" as never }), {
+    // @ts-expect-error a misspelt era does not compile
+    await assert.rejects(connect(server, { era: "moden" }), {
       message: 'connect: era must be "auto" or "legacy" or "modern", got "moden"; did you mean "modern"?',
     });
     const session = { era: "future" as never, id: "a", initialized: {} };
     await assert.rejects(connect(server, { session }), { code: "unknown_era", message: /choose from \w+, \w+$/ });
-    await assert.rejects(connect(server, { versions: ["2031-01-01" as never] }), {
+    // @ts-expect-error nor does a version that does not exist
+    await assert.rejects(connect(server, { versions: ["2031-01-01"] }), {
       code: "unknown_version",
       message: /^versions: this client does not support 2031-01-01; choose from (\d{4}-\d\d-\d\d(, )?)+$/,
     });
     const mixed = ["2026-07-28", "2031-01-01"] as never[];
     await assert.rejects(connect(server, { versions: mixed }), { message: /does not support 2031-01-01; choose/ });
     await assert.rejects(connect(server, { versions: [] }), { message: /^versions: is empty; choose from 20/ });
+    const other = { name: "other", version: "1.0.0" };
+    // @ts-expect-error nor at a server
+    const define = () => new McpServer(other, { versions: ["2031-01-01"] });
+    assert.throws(define, /^DefinitionError: versions: 2031-01-01 is not/);
   });
 });
 
