@@ -260,13 +260,14 @@ export class Registry {
   }
 }
 
-/** Option names of other SDKs with their names here, for errors: an ignored schema would check nothing. */
+/** Option names of other SDKs, and earlier ones, with their names here, for errors: an ignored schema would check nothing. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   inputSchema: "input",
   parameters: "input",
   outputSchema: "output",
   argsSchema: "arguments",
   args: "arguments",
+  taskSupport: "task",
 };
 
 /** Handler of a definition, after its options if it has any. What is given is checked. */

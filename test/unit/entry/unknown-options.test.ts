@@ -43,6 +43,7 @@ describe("an option that does not exist is refused where it is written", () => {
     const define = (kind: "tool" | "prompt" | "resource" | "method" | "onNotification", options: object) => () =>
       (server() as unknown as Record<string, Untyped>)[kind]?.("a:b", options, handler);
     refuses(define("tool", { desciption: "" }), 'tool "a:b": unknown option desciption; did you mean description?');
+    refuses(define("tool", { taskSupport: "optional" }), 'tool "a:b": unknown option taskSupport; use task');
     refuses(define("prompt", { args: z.object({}) }), /^prompt "a:b": unknown option args/);
     refuses(
       define("resource", { name: "a", mimetype: "a/b" }),
