@@ -7,7 +7,7 @@ export const overview = {
   "stdio modern": "stdio, 2026-07-28",
 };
 
-/** Packages of the peers. */
+/** Packages of the peers: of npm, and of the registries of Rust and Go. */
 const packages = {
   bowline: "bowline",
   "official-v2": "@modelcontextprotocol/server",
@@ -15,6 +15,8 @@ const packages = {
   fastmcp: "fastmcp",
   tmcp: "tmcp",
   "mcp-lite": "mcp-lite",
+  rmcp: "rmcp",
+  "go-sdk": "github.com/modelcontextprotocol/go-sdk",
 };
 
 /** Returns the overview as a table with a row per peer. It has the peers and the figures of the chart. */
@@ -24,7 +26,7 @@ export function toOverviewTable({ calls = {}, size = {}, run }) {
   const rows = Object.keys(packages)
     .filter(isShown)
     .map((peer) => [
-      `${peer} (\`${packages[peer]}\` ${run.versions[packages[peer]]})`,
+      `${peer} (\`${packages[peer]}\` ${run.versions[packages[peer]] ?? run.versions[peer]})`,
       ...wires.map((wire) => figureOf(calls, wire, peer) ?? ""),
       String(size.installed?.server[peer]?.packages ?? ""),
     ]);

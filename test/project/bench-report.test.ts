@@ -25,7 +25,14 @@ const { toMarkdown, table, shown } = await loadScript<{
   table(head: readonly string[], rows: readonly (readonly string[])[]): string;
   shown(value: number | undefined): string;
 }>("bench/report/markdown.mjs");
-const { toSvg } = await loadScript<{ toSvg(document: object): string }>("bench/report/svg.mjs");
+const { toSvg, toOverviewSvg } = await loadScript<{
+  toSvg(document: object): string;
+  toOverviewSvg(document: object): string;
+}>("bench/report/svg.mjs");
+const { toOverviewTable } = await loadScript<{ toOverviewTable(document: object): string }>(
+  "bench/report/overview.mjs",
+);
+const { peers } = await loadScript<{ peers: Readonly<Record<string, object>> }>("bench/adapters/peers.mjs");
 const { fillIn } = await loadScript<{ fillIn(page: string, text: string): string }>("bench/report/docs.mjs");
 
 const figures = (perSecond: number, ofFloor: number) => ({
@@ -154,6 +161,24 @@ test("the chart is well-formed, has a bar for each but the floor, and both schem
   const opened = svg.match(/<(?:svg|style|text)\b/g)?.length;
   equal(svg.match(/<\/(?:svg|style|text)>/g)?.length, opened);
   doesNotMatch(svg, /NaN|undefined/);
+});
+
+test("the table and the chart of the overview have every peer", () => {
+  const measured = Object.fromEntries(Object.keys(peers).map((peer) => [peer, { "echo@16": figures(1000, 0.5) }]));
+  const results = { run, calls: { "http modern": measured } };
+  const rows = [...toOverviewTable(results).matchAll(/^\| ([\w-]+) \(/gm)].map(([, peer]) => peer);
+  const bars = [...toOverviewSvg(results).matchAll(/class="name[^"]*"[^>]*>([\w-]+)</g)].map(([, peer]) => peer);
+  const shown = Object.keys(peers).filter((peer) => peer !== "bare");
+  deepEqual(rows.sort(), shown.sort());
+  deepEqual(bars.sort(), shown.sort());
+});
+
+test("the table of the overview has the version of each peer", () => {
+  const versions = { bowline: "0.1.0", "go-sdk": "1.8.0" };
+  const measured = { bowline: { "echo@16": figures(1000, 0.5) }, "go-sdk": { "echo@16": figures(900, 0.4) } };
+  const text = toOverviewTable({ run: { ...run, versions }, calls: { "http modern": measured } });
+  match(text, /\| bowline \(`bowline` 0\.1\.0\) \|/);
+  match(text, /\| go-sdk \(`github\.com\/modelcontextprotocol\/go-sdk` 1\.8\.0\) \|/);
 });
 
 test("a page keeps what is around its markers", () => {
