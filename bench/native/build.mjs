@@ -5,6 +5,9 @@ import { at } from "../../scripts/lib/project.mjs";
 const target = at("bench/native/build");
 const exe = process.platform === "win32" ? ".exe" : "";
 
+/** The first build compiles all packages of a peer, which takes minutes and longer on a busy machine. */
+const timeoutMs = 1_200_000;
+
 const recipes = {
   rust: {
     program: `${target}/rust/release/bench-rmcp${exe}`,
@@ -22,7 +25,7 @@ export const programOf = (folder) => recipes[folder].program;
  */
 export async function buildNative(folder) {
   const [command, ...args] = recipes[folder].build;
-  const { code, output } = await exec(command, args, { cwd: at("bench/native", folder) });
+  const { code, output } = await exec(command, args, { cwd: at("bench/native", folder), timeoutMs });
   return code === 0 ? undefined : (lines(output)[0] ?? `${command} ended with ${code}`);
 }
 
