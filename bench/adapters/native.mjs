@@ -9,7 +9,9 @@ import { canPin, cores, pin } from "../lib/pin.mjs";
  * ends with its input. Returns the port, and the CPU time of the program.
  */
 export async function startNative(program, wire, env = {}) {
-  const child = spawn(program, [wire.json || wire.modern ? "json" : "stream"], {
+  const form = wire.json || wire.modern ? "json" : "events";
+  const sessions = wire.sessions && !wire.modern ? "sessions" : "no-sessions";
+  const child = spawn(program, [form, sessions], {
     env: { ...process.env, ...env },
     stdio: ["pipe", "pipe", "inherit"],
   });

@@ -35,6 +35,12 @@ export function choosePeers(names) {
 /** Returns the names of the peers that support a wire. */
 export const on = (wire) => Object.keys(peers).filter((name) => peers[name].wires.includes(wire));
 
+/** Returns the names of the peers that also serve a legacy wire without sessions. */
+export const sessionlessOn = (wire) => Object.keys(peers).filter((name) => peers[name].sessionless?.includes(wire));
+
+/** Returns the name of a peer where it serves without sessions. */
+export const sessionless = (name) => `${name} without sessions`;
+
 /** Returns the path of a small program of a peer (`stdio`, `http` or `client`), or undefined if it has none. */
 export function programOf(name, kind) {
   const path = fileURLToPath(new URL(`${name}/programs/${kind}.mjs`, import.meta.url));

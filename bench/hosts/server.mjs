@@ -1,8 +1,9 @@
 import { wires } from "../workload/wires.mjs";
 import { answer, cpuMs } from "./answer.mjs";
 
-/** A peer's server in its own process, or in one that it starts: `node server.mjs <peer> <wire>`. */
-const [, , peer, wire] = process.argv;
+/** A peer's server in its own process, or in one that it starts: `node server.mjs <peer> <wire> [no-sessions]`. */
+const [, , peer, wire, mode] = process.argv;
+const served = { ...wires[wire], sessions: mode !== "no-sessions" };
 let native;
 
 // Some peers leave rejected promises unhandled when a connection ends. That must not end the run.
@@ -12,10 +13,10 @@ process.on("uncaughtException", (error) => console.error(peer, wire, error));
 await answer(
   async () => {
     const { serveHttp, serveStdio, serveNative } = await import(`../adapters/${peer}/server.mjs`);
-    native = await serveNative?.(wires[wire]);
+    native = await serveNative?.(served);
     if (native !== undefined) return { port: native.port };
-    if (wires[wire].transport === "stdio") await serveStdio(wires[wire]);
-    else return { port: await serveHttp(wires[wire]) };
+    if (served.transport === "stdio") await serveStdio(served);
+    else return { port: await serveHttp(served) };
   },
   { cpuMs: () => native?.cpuMs() ?? cpuMs() },
 );

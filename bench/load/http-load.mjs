@@ -11,7 +11,7 @@ import {
 import { drive } from "./drive.mjs";
 import { HttpConnection, headerOf, headOf } from "./http-connection.mjs";
 
-/** Opens a session on a connection. Returns undefined if the wire has no sessions. */
+/** Opens a session on a connection, or shakes hands without one if `wire.sessions` is false. Modern wires have none. */
 export async function openSession(connection, wire, facts) {
   if (wire.modern) return undefined;
   const hello = initialize(facts.version);
@@ -22,10 +22,23 @@ export async function openSession(connection, wire, facts) {
   );
   if (status !== 200) throw new Error(`initialize was answered by ${status} ${text}`);
   const session = headerOf(head, "mcp-session-id");
+  if (wire.sessions === false && session !== undefined) throw new Error("initialize opened a session, for none");
+  if (wire.sessions !== false && session === undefined) throw new Error("initialize opened no session");
   const headers = headersOf(wire, { method: "notifications/initialized" }, { ...facts, session });
   const reply = await connection.request("POST", headers, initialized);
   if (reply.status >= 300) throw new Error(`initialized was answered by ${reply.status} ${reply.text}`);
   return session;
+}
+
+const json = "application/json";
+const events = "text/event-stream";
+
+/** A legacy wire has one form of response. On a modern wire the server chooses, and notifications need events. */
+function remarkOn(name, wire, type) {
+  if (wire.modern)
+    return name !== "progress" && type.startsWith(events) ? `${name} is answered with events` : undefined;
+  const wanted = wire.json ? json : events;
+  if (!type.startsWith(wanted)) throw new Error(`${name} was answered with ${type}, for ${wanted}`);
 }
 
 /** Servers close connections that are idle for some seconds. Those unused for longer than this are opened again. */
@@ -48,12 +61,14 @@ export class HttpLoad {
     return this.#lines[0];
   }
 
+  /** Fails if a response is wrong or not in the form of the wire. Returns a remark on it, if there is one. */
   async check(name) {
     const { connection, session } = await this.first();
     const headers = headersOf(this.wire, calls[name], { ...this.facts, session });
-    const { status, text } = await connection.request("POST", headers, bodies(this.wire, calls[name])().text);
+    const { status, head, text } = await connection.request("POST", headers, bodies(this.wire, calls[name])().text);
     if (status !== 200) throw new Error(`${name} was answered by ${status} ${text.slice(0, 300)}`);
     assertProper(name, messagesIn(text));
+    return remarkOn(name, this.wire, headerOf(head, "content-type") ?? "no type");
   }
 
   async run(name, options) {

@@ -1,4 +1,4 @@
-import { floor, on, peers } from "../adapters/peers.mjs";
+import { floor, on, peers, sessionless, sessionlessOn } from "../adapters/peers.mjs";
 import { wires } from "../workload/wires.mjs";
 import { measure } from "./rounds.mjs";
 import { clientSubject, rawSubject, withSubjects } from "./subjects.mjs";
@@ -38,7 +38,10 @@ function limited(run, subject) {
 /** Measures every server of a wire under generated load; in one process, every SDK's own client with its server. */
 export async function measureCalls(run, wire) {
   const subject = wires[wire].transport === "memory" ? clientSubject : rawSubject;
-  const starts = on(wire).map((peer) => () => subject(peer, wire));
+  const starts = [
+    ...on(wire).map((peer) => () => subject(peer, wire)),
+    ...sessionlessOn(wire).map((peer) => () => subject(peer, wire, { name: sessionless(peer), sessions: false })),
+  ];
   const keep = (call) => call !== "progress" || !wires[wire].json; // a JSON body carries no progress
   return withSubjects(starts, (subjects) => {
     const all = subjects.map((one) => limited(run, one));

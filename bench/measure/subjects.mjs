@@ -11,14 +11,15 @@ import { wires } from "../workload/wires.mjs";
  * `run(call, { concurrency, ms, most })` makes load. `cpuMs()` returns the CPU time of the measured process.
  */
 
-/** Starts a peer's server in its own process. The load is generated in this process. */
-export async function rawSubject(peer, wire, { name = peer, env, folder } = {}) {
+/** Starts a peer's server in its own process, with sessions or without. The load is generated in this process. */
+export async function rawSubject(peer, wire, { name = peer, sessions = true, env, folder } = {}) {
   const stdio = wires[wire].transport === "stdio";
-  const child = new Child("server", [peer, wire], { core: cores.measured, env, pipes: stdio, folder });
+  const args = [peer, wire, ...(sessions ? [] : ["no-sessions"])];
+  const child = new Child("server", args, { core: cores.measured, env, pipes: stdio, folder });
   const { port } = await child.ready;
   const load = stdio
     ? new PipeLoad(child.pipes, wires[wire])
-    : new HttpLoad(port, wires[wire], peers[peer].facts ?? {});
+    : new HttpLoad(port, { ...wires[wire], sessions }, peers[peer].facts ?? {});
   await load.open?.();
   return {
     name,

@@ -8,6 +8,7 @@ export const peer = {
     "in-process legacy",
     "in-process modern",
   ],
+  sessionless: ["http legacy json"],
   cancels: {
     "http modern": "close",
     "http legacy json": "notify",

@@ -7,7 +7,9 @@ import { Echo, Extra, Slow } from "../../workload/schemas.mjs";
 const MAX_SESSIONS = 20_000;
 
 /** Creates a server. Older builds had the limit among the options of sessions, which later ones refuse there. */
-function create(json, shared) {
+function create({ json, sessions }, shared) {
+  if (sessions === false)
+    return new McpServer(info, { http: { responseMode: responseMode(json), sessions }, ...shared });
   const older = { preferJson: json };
   try {
     return new McpServer(info, { http: { ...older, sessions: { max: MAX_SESSIONS } }, ...shared });
@@ -16,12 +18,14 @@ function create(json, shared) {
   try {
     return new McpServer(info, { http: older, limits, ...shared });
   } catch {
-    return new McpServer(info, { http: { responseMode: json ? "prefer-json" : "auto" }, limits, ...shared });
+    return new McpServer(info, { http: { responseMode: responseMode(json) }, limits, ...shared });
   }
 }
 
-export function createServer({ json } = {}, shared = {}) {
-  const server = create(json === true, shared);
+const responseMode = (json) => (json ? "prefer-json" : "auto");
+
+export function createServer({ json = false, sessions } = {}, shared = {}) {
+  const server = create({ json, sessions }, shared);
   server.tool("echo", { description: descriptions.echo, input: Echo }, handlers.echo);
   for (const { name, description } of extraTools) server.tool(name, { description, input: Extra }, handlers.extra);
   if (hasProgress) {

@@ -1,5 +1,5 @@
-// The workload of the benchmark on Go's official SDK: echo and a list of 101 tools. Prints the port, and ends with its
-// input.
+// The workload of the benchmark on Go's official SDK: echo and a list of 101 tools. Arguments are the form of a response,
+// json or events, and sessions or no-sessions. Prints the port, and ends with its input.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -39,7 +40,11 @@ func main() {
 			return textResult(args.Query), nil, nil
 		})
 	}
-	options := &mcp.StreamableHTTPOptions{JSONResponse: len(os.Args) > 1 && os.Args[1] == "json"}
+	options := &mcp.StreamableHTTPOptions{
+		JSONResponse: slices.Contains(os.Args, "json"),
+		// A server with sessions refuses clients of 2026-07-28.
+		Stateless: slices.Contains(os.Args, "no-sessions"),
+	}
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, options)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,4 +1,5 @@
-//! The workload of the benchmark on rmcp: `echo` and a list of 101 tools. Prints the port, and ends with its input.
+//! The workload of the benchmark on rmcp: `echo` and a list of 101 tools. Arguments are the form of a response, `json` or
+//! `events`, and `sessions` or `no-sessions`. Prints the port, and ends with its input.
 
 use std::{borrow::Cow, io::Read, sync::Arc};
 
@@ -76,12 +77,16 @@ impl ServerHandler for Bench {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let json = std::env::args().nth(1).as_deref() == Some("json");
+    let has = |name: &str| std::env::args().any(|argument| argument == name);
+    // With sessions, clients of the older versions get events whatever `json_response` says.
+    let config = StreamableHttpServerConfig::default()
+        .with_json_response(has("json"))
+        .with_legacy_session_mode(has("sessions"));
     let bench = Bench::new();
     let service: StreamableHttpService<Bench, LocalSessionManager> = StreamableHttpService::new(
         move || Ok(bench.clone()),
         Default::default(),
-        StreamableHttpServerConfig::default().with_json_response(json),
+        config,
     );
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     println!("{}", listener.local_addr()?.port());
