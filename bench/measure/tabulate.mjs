@@ -1,12 +1,16 @@
+import { peers, sessionless } from "../adapters/peers.mjs";
 import { ratio, spread } from "../lib/stats.mjs";
 
-/** Subject whose ratios to the others are reported. */
-const own = "bowline";
+/** Subjects whose ratios to the others are reported. */
+const own = ["bowline", sessionless("bowline")];
+
+/** Peers of which `overBest` is the best: those in JavaScript, served as the wire says. */
+const isRival = (name) => peers[name] !== undefined && peers[name].native === undefined;
 
 /**
  * Converts `{ cell: { subject: [window per round] } }` to `{ subject: { cell: figures } }`. `ofFloor` and `cpuOfFloor`
- * compare with the floor. `over` (for Bowline) compares calls per second with each of the others, `overBest` with the
- * best of them.
+ * compare with the floor. For Bowline, `over` and `cpuOf` compare calls per second and CPU time per call with each of
+ * the others, and `overBest` compares calls per second with the best in JavaScript.
  */
 export function tabulate(cells, floor) {
   const table = {};
@@ -41,11 +45,13 @@ function againstFloor(series, name, floor) {
 }
 
 function againstPeers(series, name, floor) {
-  if (name !== own) return {};
-  const peers = Object.keys(series).filter((other) => other !== own && other !== floor && !other.includes(" -> "));
-  const over = {};
-  for (const peer of peers) over[peer] = ratio(valuesOf(series[own], "perSecond"), valuesOf(series[peer], "perSecond"));
-  if (peers.length === 0) return {};
-  const [best] = peers.sort((a, b) => over[a].median - over[b].median);
-  return { over, overBest: { peer: best, ...over[best] } };
+  if (!own.includes(name)) return {};
+  const others = Object.keys(series).filter((other) => ![...own, floor].includes(other) && !other.includes(" -> "));
+  if (others.length === 0) return {};
+  const compare = (key) =>
+    Object.fromEntries(others.map((peer) => [peer, ratio(valuesOf(series[name], key), valuesOf(series[peer], key))]));
+  const over = compare("perSecond");
+  const [best] = others.filter(isRival).sort((a, b) => over[a].median - over[b].median);
+  const overBest = best === undefined ? {} : { overBest: { peer: best, ...over[best] } };
+  return { over, cpuOf: compare("cpuUs"), ...overBest };
 }

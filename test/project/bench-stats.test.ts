@@ -13,6 +13,7 @@ interface Figures {
   readonly ofFloor?: Spread;
   readonly cpuOfFloor?: Spread;
   readonly over?: Readonly<Record<string, Spread>>;
+  readonly cpuOf?: Readonly<Record<string, Spread>>;
   readonly overBest?: Spread & { readonly peer: string };
 }
 
@@ -62,14 +63,36 @@ test("a window is told by its calls, their rate and their latencies", () => {
 test("a table compares with the floor, and Bowline with each of the others", () => {
   const windows = (...perSecond: number[]) => perSecond.map((rate) => ({ perSecond: rate, cpuUs: 1e6 / rate }));
   const cells = {
-    "echo@16": { bare: windows(100, 200), bowline: windows(80, 160), slow: windows(10, 20), fast: windows(40, 80) },
+    "echo@16": {
+      bare: windows(100, 200),
+      bowline: windows(80, 160),
+      "mcp-lite": windows(10, 20),
+      tmcp: windows(40, 80),
+    },
   };
-  const { bowline, slow } = tabulate(cells, "bare");
+  const { bowline, "mcp-lite": other } = tabulate(cells, "bare");
   equal(bowline?.["echo@16"]?.ofFloor?.median, 0.8);
   equal(bowline?.["echo@16"]?.cpuOfFloor?.median, 1.25);
-  deepEqual(Object.keys(bowline?.["echo@16"]?.over ?? {}).sort(), ["fast", "slow"]);
-  equal(bowline?.["echo@16"]?.over?.slow?.median, 8);
-  equal(bowline?.["echo@16"]?.overBest?.peer, "fast");
+  deepEqual(Object.keys(bowline?.["echo@16"]?.over ?? {}).sort(), ["mcp-lite", "tmcp"]);
+  equal(bowline?.["echo@16"]?.over?.["mcp-lite"]?.median, 8);
+  equal(bowline?.["echo@16"]?.overBest?.peer, "tmcp");
   equal(bowline?.["echo@16"]?.overBest?.median, 2);
-  equal(slow?.["echo@16"]?.over, undefined);
+  equal(other?.["echo@16"]?.over, undefined);
+});
+
+test("the best peer is one in JavaScript with sessions; those of other languages are compared by name", () => {
+  const windows = (perSecond: number) => [{ perSecond, cpuUs: 1e6 / perSecond }];
+  const series = {
+    bowline: windows(80),
+    "bowline without sessions": windows(120),
+    tmcp: windows(40),
+    rmcp: windows(100),
+    "rmcp without sessions": windows(160),
+    "go-sdk": windows(50),
+  };
+  const { bowline, "bowline without sessions": sessionless } = tabulate({ "echo@16": series }, undefined);
+  equal(bowline?.["echo@16"]?.overBest?.peer, "tmcp");
+  deepEqual(Object.keys(bowline?.["echo@16"]?.over ?? {}), ["tmcp", "rmcp", "rmcp without sessions", "go-sdk"]);
+  equal(bowline?.["echo@16"]?.cpuOf?.["rmcp without sessions"]?.median, 2);
+  equal(sessionless?.["echo@16"]?.cpuOf?.["rmcp without sessions"]?.median, 1.33);
 });
