@@ -6,7 +6,8 @@ const help = `npm run bench -- [options]
 
   --short           fewer rounds, cells and peers; takes two minutes
   --targets         only the targets, as long as in a full run; takes a quarter of an hour
-  --only <name>     only sections whose name begins with this, such as "http modern", "client" or "cancel"; may be repeated
+  --only <name>     only sections whose name begins with this, such as "http modern", "client" or "stages http legacy json";
+                    may be repeated
   --peer <name>     only this peer besides Bowline and plain Node, such as "mcp-lite"; may be repeated
   --rounds <n>      number of rounds (5; with --short 3, with --targets 12)
   --json            prints one JSON document on stdout

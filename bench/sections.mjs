@@ -12,6 +12,7 @@ import { measureTasks } from "./measure/tasks.mjs";
 import { measureWorkers } from "./measure/workers.mjs";
 import { wires } from "./workload/wires.mjs";
 
+const overHttp = Object.keys(wires).filter((wire) => wires[wire].transport === "http");
 const networked = Object.keys(wires).filter((wire) => wires[wire].transport !== "memory");
 
 /**
@@ -41,7 +42,12 @@ export const sections = [
   { name: "sizing of a cluster", at: ["sizing"], measure: measureSizing, aside: true },
   { name: "workers", at: ["workers"], measure: measureWorkers, long: true },
   { name: "tasks", at: ["tasks"], measure: measureTasks, long: true },
-  { name: "stages", at: ["stages"], measure: measureStages, aside: true },
+  ...overHttp.map((wire) => ({
+    name: `stages ${wire}`,
+    at: ["stages", wire],
+    measure: (run) => measureStages(run, wire),
+    aside: true,
+  })),
   { name: "start", at: ["start"], measure: measureStart },
   { name: "size", at: ["size"], measure: measureSize },
 ];

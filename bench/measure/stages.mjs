@@ -12,9 +12,13 @@ const STAGES = [
   ["the exchange: guard, body, reply", ({ url }) => /src\/(node|http)\/|server\/(server|transports\/http)\./.test(url)],
   [
     "reading: JSON, envelope, headers",
-    ({ url }) => /jsonrpc\/parse|modern\/(envelope|server\/(headers|decode|session))/.test(url),
+    ({ url }) => /jsonrpc\/parse|protocol\/shapes|modern\/(envelope|server\/(headers|decode|session))/.test(url),
   ],
-  ["writing: JSON, stamp", ({ url }) => /jsonrpc\/format|modern\/server\/(encode|reply)/.test(url)],
+  ["writing: JSON, stamp", ({ url }) => /jsonrpc\/format|(modern|legacy)\/server\/(encode|reply)/.test(url)],
+  [
+    "sessions: table, expiry, streams",
+    ({ url }) => /legacy\/server\/(session|http-session|stream|sse|event-id)/.test(url),
+  ],
   [
     "the tool: arguments checked, handler",
     ({ url }) => /server\/definitions\/|src\/schema|zod|workload|adapters/.test(url),
@@ -26,9 +30,9 @@ const load = { concurrency: 16, ms: 60_000 };
 const WARM_UP = 20_000;
 const CALLS = 40_000;
 
-/** Returns the server's time of one modern `tools/call` by stage, in microseconds: `{ peer: { stage: us } }`. */
-export async function measureStages(run) {
-  const starts = ["bare", "bowline"].map((peer) => () => rawSubject(peer, "http modern"));
+/** Returns the server's time of one `tools/call` on a wire by stage, in microseconds: `{ peer: { stage: us } }`. */
+export async function measureStages(run, wire) {
+  const starts = ["bare", "bowline"].map((peer) => () => rawSubject(peer, wire));
   return withSubjects(starts, async (subjects) => {
     const result = {};
     for (const subject of subjects) {
@@ -42,16 +46,20 @@ export async function measureStages(run) {
   });
 }
 
-function byStage({ nodes, samples, timeDeltas }, calls) {
+/** Returns the microseconds of a call in each stage, from a profile of the inspector. */
+export function byStage({ nodes, samples, timeDeltas }, calls) {
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, inSource(callFrame)]));
   const totals = Object.fromEntries(STAGES.map(([stage]) => [stage, 0]));
   samples.forEach((id, index) => {
     const frame = frames.get(id);
-    const stage = frame.functionName === "(idle)" ? undefined : STAGES.find(([, fits]) => fits(frame))?.[0];
+    const stage = isOutside(frame) ? undefined : STAGES.find(([, fits]) => fits(frame))?.[0];
     if (stage !== undefined) totals[stage] += timeDeltas[index];
   });
   return Object.fromEntries(Object.entries(totals).map(([stage, us]) => [stage, Math.round((us / calls) * 10) / 10]));
 }
+
+/** True for a server that waits, and for the native call by which the profiler starts. That takes a tenth of a second. */
+const isOutside = ({ url, functionName }) => url === "" && ["(idle)", "dispatch"].includes(functionName);
 
 const maps = new Map();
 

@@ -282,18 +282,19 @@ function cancel(results) {
 
 function stages(results) {
   if (results === undefined) return [];
-  const peers = Object.keys(results);
-  const total = (peer) => Object.values(results[peer]).reduce((sum, us) => sum + us, 0);
-  const rows = Object.keys(results[peers[0]]).map((stage) => [
+  const tables = Object.entries(results).map(([wire, profiles]) => stagesOf(wire, profiles));
+  return ["### Where the time of a call goes", stageNote, ...tables];
+}
+
+function stagesOf(wire, profiles) {
+  const peers = Object.keys(profiles);
+  const total = (peer) => Object.values(profiles[peer]).reduce((sum, us) => sum + us, 0);
+  const rows = Object.keys(profiles[peers[0]]).map((stage) => [
     stage,
-    ...peers.map((peer) => shown(results[peer][stage])),
+    ...peers.map((peer) => shown(profiles[peer][stage])),
   ]);
   const sums = ["all", ...peers.map((peer) => shown(Math.round(total(peer) * 10) / 10))];
-  return [
-    "### Where the time of a call goes",
-    stageNote,
-    table(["HTTP modern, echo@16, us", ...peers], [...rows, sums]),
-  ];
+  return table([`${wire}, echo at 16, µs`, ...peers], [...rows, sums]);
 }
 
 function start(results) {
