@@ -5,7 +5,7 @@ import { at, wantsJson } from "../scripts/lib/project.mjs";
 const help = `npm run bench -- [options]
 
   --short           fewer rounds, cells and peers; takes two minutes
-  --targets         only the targets, as long as in a full run; takes a quarter of an hour
+  --targets         only the targets, as long as in a full run; takes about half an hour
   --only <name>     only sections whose name begins with this, such as "http modern", "client" or "stages http legacy json";
                     may be repeated
   --peer <name>     only this peer besides Bowline and plain Node, such as "mcp-lite"; may be repeated
