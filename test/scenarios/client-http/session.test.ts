@@ -369,43 +369,62 @@ proves(
   },
 );
 
-proves("client-transport:http:no-stream-told", wire, "what is honoured says that nothing arrives", async (t) => {
+const TOOLS_HELLO = {
+  protocolVersion: LEGACY,
+  capabilities: { tools: { listChanged: true } },
+  serverInfo: { name: "s", version: "1" },
+};
+
+/** Answers of servers that have no stream for changes. */
+const NO_STREAM: Readonly<Record<string, (received: Received) => void>> = {
+  "405": (received) => received.status(405),
+  "501": (received) => received.status(501, "Unsupported method"),
+  "400": (received) => received.status(400),
+  "406": (received) => received.status(406),
+  "204": (received) => received.status(204),
+  "text/html": (received) => received.status(200, "<p>MCP server</p>", "text/html"),
+};
+
+for (const [answer, refuse] of Object.entries(NO_STREAM)) {
   for (const late of [false, true]) {
-    const problems: string[] = [];
-    const onError = ({ message }: Error) => problems.push(message);
-    const { script, connectTo } = await scripted(t, () => {});
-    const connecting = connectTo({ era: "legacy", onError, ...(late && { limits: { streamOpenMs: 0 } }) });
-    const capabilities = { tools: { listChanged: true } };
-    const initialized = { protocolVersion: LEGACY, capabilities, serverInfo: { name: "s", version: "1" } };
-    (await script.next("initialize")).result(initialized, { "mcp-session-id": SESSION });
-    (await script.next("notifications/initialized")).status(202);
-    const listening = await script.next("GET");
-    if (!late) listening.status(405);
-    const client = await connecting;
-    const watch = await client.watch({ toolsListChanged: true });
-    if (late) {
-      deepEqual(watch.honoured, { toolsListChanged: true });
-      listening.status(405);
-      await until("the refusal", () => problems.length > 0);
-    }
-    deepEqual(watch.honoured, {});
-    await client.watch({ toolsListChanged: true });
-    equal(problems.length, 1);
-    match(problems[0] ?? "", /watch.honoured is empty: the server has no stream .*405/);
-    // A change that comes with the response to a call is reported all the same.
-    const called = client.callTool("t");
-    const received = await script.next("tools/call");
-    received.stream();
-    received.event({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
-    for await (const change of watch) {
-      deepEqual(change, { kind: "tools" });
-      break;
-    }
-    received.event({ jsonrpc: "2.0", id: received.message.id, result: { content: [] } });
-    received.end();
-    await called;
+    const title = `what is honoured says that nothing arrives (${answer}, ${late ? "after" : "before"} the watch)`;
+    proves("client-transport:http:no-stream-told", wire, title, async (t) => {
+      const told: string[] = [];
+      const onError = ({ message }: Error) => void (message.includes("honoured") && told.push(message));
+      const { script, connectTo } = await scripted(t, (received) => {
+        if (received.rpcMethod === "initialize") received.result(TOOLS_HELLO, { "mcp-session-id": SESSION });
+        else if (received.rpcMethod?.startsWith("notifications/")) received.status(202);
+        else if (received.method === "DELETE") received.status(204);
+        else if (received.method === "GET" && !late) refuse(received);
+      });
+      const client = await connectTo({ era: "legacy", onError, ...(late && { limits: { streamOpenMs: 0 } }) });
+      const listening = await script.next("GET");
+      const watch = await client.watch({ toolsListChanged: true });
+      if (late) {
+        deepEqual(watch.honoured, { toolsListChanged: true });
+        refuse(listening);
+        await until("the refusal", () => told.length > 0);
+      }
+      deepEqual(watch.honoured, {});
+      await client.watch({ toolsListChanged: true });
+      equal(told.length, 1);
+      match(told[0] ?? "", /watch.honoured is empty: the server has no stream .*The GET stream of the session/);
+      equal(script.all("GET").length, 1);
+      // A change that comes with the response to a call is reported all the same.
+      const called = client.callTool("t");
+      const received = await script.next("tools/call");
+      received.stream();
+      received.event({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
+      for await (const change of watch) {
+        deepEqual(change, { kind: "tools" });
+        break;
+      }
+      received.event({ jsonrpc: "2.0", id: received.message.id, result: { content: [] } });
+      received.end();
+      await called;
+    });
   }
-});
+}
 
 proves("client-transport:http:sse-405-tolerated", wire, "405 means that there is no such stream", async (t) => {
   const clock = new FakeClock();

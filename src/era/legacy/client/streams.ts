@@ -244,9 +244,12 @@ async function openStream(
   return { kind: "refused", error: wrongContentType(what, type) };
 }
 
-/** True if another attempt may succeed. With 409 the server has not yet noticed the end of the last connection. */
+/**
+ * True if another attempt may succeed. With 409 the server has not yet noticed the end of the last connection. 501 means
+ * that it does not know the method.
+ */
 function isPassing(status: number): boolean {
-  return status >= 500 || status === 429 || status === 408 || status === 409;
+  return (status >= 500 && status !== 501) || status === 429 || status === 408 || status === 409;
 }
 
 /**
