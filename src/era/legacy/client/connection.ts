@@ -50,7 +50,7 @@ export class LegacyConnection implements Connection {
   /** True from the loss of a session until a new one is open. Requests wait for that. */
   #lost = false;
   #renewal: Promise<void> | undefined;
-  /** Reason for which the session's GET stream is abandoned, and the way to reopen it. */
+  /** Reason for which the session's GET stream is abandoned or not found, and the way to reopen it. */
   #abandoned: { readonly reason: Error; readonly listenAgain: () => Promise<void> } | undefined;
 
   constructor(era: ClientEra, transport: ClientTransport, runtime: ClientRuntime) {
@@ -100,14 +100,16 @@ export class LegacyConnection implements Connection {
   /** Makes the connection open a new session when the server has lost the old one. */
   renewWith(transport: LegacyHttpTransport, reopen: Reopen): void {
     this.#reopen = reopen;
-    transport.onSessionLost = () => {
+    const listenAgain = () => transport.listenAgain();
+    transport.onSessionLost = (reason) => {
+      this.#abandoned = { reason, listenAgain };
       // A client that only receives changes would not notice the loss otherwise.
       if (this.#subscriptions.size > 0) this.#renew().catch((error: Error) => this.#loseSubscriptions(error));
     };
     transport.onGap = () => this.#subscriptions.onMissed();
     transport.onStreamRefused = () => this.#subscriptions.onStreamRefused();
     transport.onStreamAbandoned = (reason) => {
-      this.#abandoned = { reason, listenAgain: () => transport.listenAgain() };
+      this.#abandoned = { reason, listenAgain };
       this.#loseSubscriptions(reason);
     };
   }
@@ -161,9 +163,13 @@ export class LegacyConnection implements Connection {
     return this.#subscriptions.open(honoured, events, lifetime);
   }
 
-  /** Reopens the abandoned GET stream after a ping, which shows that the server answers. Fails if it is abandoned again. */
+  /**
+   * Reopens the abandoned GET stream after a ping, which shows that the server answers and knows the session. If it does
+   * not know it, the ping has opened another. Fails if the stream is abandoned again.
+   */
   async #reopenStream(lifetime: CallLifetime): Promise<void> {
-    await this.call({ method: "ping", params: undefined }, lifetime);
+    // A server without pings has answered, too.
+    await this.call({ method: "ping", params: undefined }, lifetime).catch(rethrowUnlessRpc);
     const before = this.#abandoned;
     this.#abandoned = undefined;
     await before?.listenAgain();
@@ -228,9 +234,9 @@ export class LegacyConnection implements Connection {
     this.#lost = true;
     const lifetime = new CallLifetime("initialize", { timeoutMs: this.#runtime.timeoutMs }, this.#runtime.clock);
     try {
+      this.#abandoned = undefined;
       await this.#reopen?.(lifetime);
       this.#lost = false;
-      this.#abandoned = undefined;
       await this.#restore(lifetime);
       this.#subscriptions.onMissed();
     } finally {
@@ -288,6 +294,10 @@ function readResult(method: string, response: RpcResponse): ClientResult {
   }
   // Older servers omit `content`, which newer versions require.
   return method === "tools/call" && result.content === undefined ? { ...result, content: [] } : result;
+}
+
+function rethrowUnlessRpc(error: unknown): void {
+  if (!(error instanceof RpcError)) throw error;
 }
 
 function cannotResume(method: string): McpError {

@@ -39,8 +39,8 @@ export interface LegacyHttpOptions {
  * its stream is closed only after that.
  */
 export class LegacyHttpTransport extends HttpTransport implements ClientTransport {
-  /** Called when the server no longer knows the session of this transport. */
-  onSessionLost: () => void = () => {};
+  /** Called when the server no longer knows the session of this transport, or has no route for the GET stream. */
+  onSessionLost: (reason: Error) => void = () => {};
   /** Called when the GET stream is open again but messages in between are lost. */
   onGap: () => void = () => {};
   /** Called when the GET stream is abandoned. */
@@ -53,6 +53,8 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   #session: ClientSession;
   readonly #incoming: Incoming;
   #streamRefusal: Error | undefined;
+  /** True if a session was lost, or its GET stream was not found. */
+  #wasNotFound = false;
   /** Ends the GET stream of the session. */
   #listening: AbortSwitch | undefined;
   #terminated: Promise<void> = Promise.resolve();
@@ -138,9 +140,9 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     }
   }
 
-  /** Reopens the GET stream after it was abandoned. */
+  /** Opens the GET stream again, after it was abandoned or not found. */
   async listenAgain(): Promise<void> {
-    this.#listening = undefined;
+    this.#dropStream();
     await this.listen();
   }
 
@@ -165,8 +167,9 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
       const response = await this.wire.send("POST", headers, body, call.abortSwitch, call.lifetime);
       if (!call.over && isSessionLost(response.status, session)) {
         discard(response);
-        this.#loseSession(session);
-        call.fail(new SessionLost(call.method, session));
+        const lost = new SessionLost(call.method, session);
+        this.#loseSession(session, lost);
+        call.fail(lost);
         return;
       }
       if (call.method === "initialize") this.handshakeStatus = response.status;
@@ -215,9 +218,13 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   /** Drops the session and its GET stream, since a handshake begins. */
   #startOver(): void {
     this.#session = new ClientSession();
+    this.#dropStream();
+    this.#streamRefusal = undefined;
+  }
+
+  #dropStream(): void {
     if (this.#listening !== undefined) drop(this.#listening);
     this.#listening = undefined;
-    this.#streamRefusal = undefined;
   }
 
   /**
@@ -263,7 +270,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
 
   #onUndelivered(error: unknown, session: ClientSession): void {
     if (this.closed) return;
-    if (error instanceof ConnectionError && isSessionLost(error.status, session)) this.#loseSession(session);
+    if (error instanceof ConnectionError && isSessionLost(error.status, session)) this.#loseSession(session, error);
     this.wire.report(toError(error));
   }
 
@@ -298,13 +305,17 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     if (limits.streamOpenMs > 0) await pause(clock, limits.streamOpenMs, tried.signal);
   }
 
-  /** Handles a refused GET stream. A server may have no such stream (405), or may have lost the session (404). */
+  /**
+   * Handles a refused GET stream. A server may have no such stream (405). With 404 it has lost the session or, if the
+   * next attempt ends the same, has no such stream either.
+   */
   #onNoStream(error: Error, session: ClientSession, wasOpen: boolean): void {
     const status = error instanceof ConnectionError ? error.status : undefined;
-    const lost = isSessionLost(status, session);
-    if (wasOpen && !lost) return this.wire.guard(() => this.onStreamAbandoned(error));
-    if (status !== 405) this.wire.report(error);
-    if (lost) return this.#loseSession(session);
+    const notFound = isSessionLost(status, session);
+    const hasNone = status === 405 || (notFound && this.#wasNotFound && !wasOpen);
+    if (wasOpen && !notFound) return this.wire.guard(() => this.onStreamAbandoned(error));
+    if (!hasNone) this.wire.report(error);
+    if (notFound && !hasNone) return this.#loseSession(session, error);
     this.#streamRefusal = error;
     this.wire.guard(() => this.onStreamRefused());
   }
@@ -334,8 +345,10 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     drop(call.abortSwitch);
   }
 
-  #loseSession(session: ClientSession): void {
-    if (this.#session.isSameAs(session)) this.wire.guard(() => this.onSessionLost());
+  #loseSession(session: ClientSession, reason: Error): void {
+    if (!this.#session.isSameAs(session)) return;
+    this.#wasNotFound = true;
+    this.wire.guard(() => this.onSessionLost(reason));
   }
 }
 
