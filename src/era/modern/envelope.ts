@@ -37,10 +37,14 @@ export function metaOf(params: Params | undefined): Meta | undefined {
   return isObject(meta) ? meta : undefined;
 }
 
-/** True if a message belongs to this era: by its envelope, or else by the version in its header. */
+/**
+ * True if a message belongs to this era: by its envelope, or else by the version in its header. Without an envelope, a
+ * message that names a session belongs to the session, although some clients name their newest version in the header.
+ */
 export function isOfModernEra(message: RpcMessage, header?: HeaderReader): boolean {
   if ("params" in message && hasEnvelope(message.params)) return true;
-  return header !== undefined && MODERN_VERSIONS.includes(header("mcp-protocol-version") ?? "");
+  if (header === undefined || !MODERN_VERSIONS.includes(header("mcp-protocol-version") ?? "")) return false;
+  return header("mcp-session-id") === undefined;
 }
 
 /** True if the params have an envelope. The version key alone decides. */

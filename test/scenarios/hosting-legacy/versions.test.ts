@@ -108,7 +108,8 @@ proves("hosting:http:protocol-version-session", http, "a missing header means th
 proves("hosting:http:protocol-version-other", http, "the session keeps the version of its handshake", async () => {
   const { endpoint, calls } = createServer();
   const client = await endpoint.open("2025-06-18");
-  for (const version of ["2025-11-25", "2025-03-26", "2024-11-05"]) {
+  const versions = ["2026-07-28", "2025-11-25", "2025-03-26", "2024-11-05"];
+  for (const version of versions) {
     const headers = { "mcp-protocol-version": version };
     assert.equal(textOf(await answer(client.post(call(1), headers))), "2025-06-18");
     await status(client.post([call(2)], headers), 400);
@@ -117,8 +118,30 @@ proves("hosting:http:protocol-version-other", http, "the session keeps the versi
     await until(() => listening.status === 200);
     listening.disconnect();
   }
-  assert.equal(calls.length, 3);
-  await status(client.delete({ "mcp-protocol-version": "2025-11-25" }), 200);
+  assert.equal(calls.length, versions.length);
+  for (const version of ["2025-11-25", "2026-07-28"]) {
+    const ending = await endpoint.open("2025-06-18");
+    await status(ending.delete({ "mcp-protocol-version": version }), 200);
+  }
+});
+
+proves("hosting:http:protocol-version-other", http, "a version without sessions opens and needs none", async () => {
+  const modern = { "mcp-protocol-version": "2026-07-28" };
+  const told =
+    /^Unsupported protocol version: "2026-07-28" is served for POST with its _meta only \(others: 2025-11-25, /;
+  for (const sessions of [{}, false] as const) {
+    const { endpoint, calls } = createServer({ sessions });
+    for (const method of sessions === false ? ["POST"] : ["GET", "DELETE"]) {
+      const session = sessions === false ? "any" : undefined;
+      const refused = await status(endpoint.send(method, call(1), { headers: modern, session }), 400);
+      assert.match(messages(refused)[0]?.error?.message ?? "", told);
+    }
+    assert.deepEqual(calls, []);
+  }
+  const { endpoint } = createServer({}, { versions: ["2025-06-18"] });
+  const client = await endpoint.open("2025-06-18");
+  const refused = await status(client.post(call(1), modern), 400);
+  assert.match(messages(refused)[0]?.error?.message ?? "", /"2026-07-28" \(supported versions: 2025-06-18\)/);
 });
 
 proves("hosting:http:protocol-version-future-initialize", http, "grants nothing of that version", async () => {

@@ -114,7 +114,7 @@ class LegacyBinding implements HttpBinding {
   serve(exchange: HttpExchange, body: Parsed | undefined): void {
     if (this.#closed) return this.#refuse(exchange, shuttingDown, body);
     const version = exchange.header("mcp-protocol-version");
-    if (version !== undefined && !this.#versions.includes(version))
+    if (version !== undefined && !this.#versions.includes(version) && !this.#isOverruled(version, exchange))
       return this.#refuse(exchange, this.#unsupported(version), body);
     if (exchange.method === "POST") return this.#post(exchange, body, version);
     if (!this.#methods.includes(exchange.method)) return this.#refuse(exchange, this.#notAllowed(exchange.method));
@@ -300,8 +300,18 @@ class LegacyBinding implements HttpBinding {
     }
   }
 
+  /** True if the server supports the version in another era, and a session is named, which keeps its own version. */
+  #isOverruled(version: string, exchange: HttpExchange): boolean {
+    const mayHaveSession = this.#options.sessions.enabled && exchange.header(SESSION_ID) !== undefined;
+    return mayHaveSession && this.#runtime.versions.includes(version);
+  }
+
   #unsupported(version: string): HttpRefusal {
     const shown = JSON.stringify(version.slice(0, 40));
+    if (this.#runtime.versions.includes(version)) {
+      const how = `is served for POST with its _meta only (others: ${this.#versions.join(", ")})`;
+      return refusal(400, `Unsupported protocol version: ${shown} ${how}`);
+    }
     // Clients of this era are told nothing of later versions, unless they use a later one themselves.
     const isLater = version > (this.#versions[0] as string);
     const supported = (isLater ? this.#runtime.versions : this.#versions).join(", ");
