@@ -1,7 +1,7 @@
 import type { Completers } from "../server/definitions/completion.js";
 import type { EnumeratedResource } from "../server/definitions/resource.js";
 import type { HandlerExtra } from "./extra.js";
-import type { SchemaOrShape } from "./shape.js";
+import { isSchema, type SchemaOrShape } from "./shape.js";
 
 /** Returns completions of a partly typed value. */
 export type Complete = (
@@ -45,7 +45,8 @@ export function completersOf(
   schema: SchemaOrShape,
   toCompleter: (complete: Complete) => Completers[string],
 ): Completers {
-  const members = Object.entries(("shape" in schema ? schema.shape : schema) as Record<string, Member>);
+  const shape = isSchema(schema) ? (schema as { readonly shape?: unknown }).shape : schema;
+  const members = Object.entries((shape ?? {}) as Record<string, Member>);
   const found = members.map(([name, member]) => [name, findCompletions(member)] as const);
   return Object.fromEntries(found.flatMap(([name, complete]) => (complete ? [[name, toCompleter(complete)]] : [])));
 }

@@ -10,6 +10,8 @@ import {
   Server,
 } from "bowline/compat";
 import * as z from "zod";
+import * as mini from "zod/mini";
+import * as z3 from "zod/v3";
 import { connectOfficial, createOfficialLowLevel, createOfficialServer } from "./official-source.js";
 
 const INFO = { name: "moving", version: "1.0.0" };
@@ -165,6 +167,31 @@ test("completions within an optional argument are found", async (t) => {
   await forEachEra(t, create, async (client) => {
     const completion = await client.complete({ type: "ref/prompt", name: "p" }, { name: "city", value: "" });
     deepEqual(completion.values, ["Oslo"]);
+  });
+});
+
+test("completions are found in a shape, whatever its members are called, and in schemas of each zod", async (t) => {
+  const complete = () => ["round"];
+  const argsSchemas = [
+    { shape: completable(z.string(), complete), colour: z.string() },
+    z.object({ shape: completable(z.string(), complete) }),
+    mini.object({ shape: completable(mini.string(), complete) }),
+    z3.object({ shape: completable(z3.string(), complete) }),
+    { shape: completable(z3.string(), complete) },
+  ];
+  const create = define((server) => {
+    for (const [index, argsSchema] of argsSchemas.entries())
+      server.registerPrompt(`p${index}`, { argsSchema: argsSchema as object } as object, () => ({ messages: [] }));
+    // Not an object of zod, so it has no shape.
+    const refined = z3.object({ shape: z3.string() }).refine(() => true);
+    server.registerPrompt("none", { argsSchema: refined } as object, () => ({ messages: [] }));
+  });
+  await forEachEra(t, create, async (client) => {
+    for (const index of argsSchemas.keys()) {
+      const ref = { type: "ref/prompt", name: `p${index}` } as const;
+      deepEqual((await client.complete(ref, { name: "shape", value: "" })).values, ["round"], `p${index}`);
+    }
+    equal((await client.prompts().all()).length, argsSchemas.length + 1);
   });
 });
 
