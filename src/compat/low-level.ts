@@ -2,7 +2,6 @@ import { systemClock } from "../call/clock.js";
 import type { Result } from "../era/server-era.js";
 import { SERVER_LIMITS } from "../era/server-limits.js";
 import { currentCall, runInCall } from "../node/current-call.js";
-import { serveStdio } from "../node/stdio/serve.js";
 import { isObject, isTextList } from "../protocol/json.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type {
@@ -32,22 +31,15 @@ import {
 } from "./extra.js";
 import { type MessageOf, type MethodSchema, methodOf, type ParamsSchemas, readMessage } from "./message-schema.js";
 import { HandlerRunner } from "./run-handler.js";
+import { StdioServerTransport, type TransportHandlers } from "./stdio.js";
 import { refuseHttpTransport, unavailable } from "./unavailable.js";
 
 /** Transport of the official SDK, such as its `InMemoryTransport`. */
-export interface CompatTransport {
+export interface CompatTransport extends TransportHandlers {
   readonly sessionId?: string | undefined;
-  onmessage?: ((message: never) => void) | undefined;
-  onclose?: (() => void) | undefined;
-  onerror?: ((error: Error) => void) | undefined;
   start(): Promise<void>;
   send(message: never): Promise<void>;
   close(): Promise<void>;
-}
-
-/** Selects stdin and stdout of the process as the transport. `connect` then calls `serveStdio`. */
-export class StdioServerTransport {
-  readonly sessionId = undefined;
 }
 
 /** Server to which a server of the official SDK is mapped. */
@@ -277,7 +269,8 @@ export class CompatLowLevel {
     refuseHttpTransport(transport);
     this.transport = transport;
     if (transport instanceof StdioServerTransport) {
-      void serveStdio(this.bowline)
+      void transport
+        .serve(this.bowline, (error) => this.onerror?.(error))
         .catch((error: unknown) => this.#report("connect", error))
         .then(() => this.#disconnect());
       return;
@@ -368,9 +361,18 @@ export class CompatLowLevel {
 function toChannel(transport: CompatTransport, onError: (error: Error) => void): Channel {
   return {
     async open(events) {
-      transport.onmessage = (message) => events.onFrame(JSON.stringify(message));
-      transport.onclose = () => events.onClose(undefined);
+      // Handlers of the program.
+      const { onmessage, onclose, onerror } = transport;
+      transport.onmessage = (message) => {
+        onmessage?.(message);
+        events.onFrame(JSON.stringify(message));
+      };
+      transport.onclose = () => {
+        onclose?.();
+        events.onClose(undefined);
+      };
       transport.onerror = (error) => {
+        onerror?.(error);
         onError(error);
         events.onProblem(error);
       };

@@ -15,10 +15,11 @@ import type { ResourceOptions } from "../server/definitions/resource.js";
 import { isInputRequired, toolResult } from "../server/definitions/tool-result.js";
 import type { Server as BowlineServer } from "../server/server.js";
 import type { HandlerExtra } from "./extra.js";
-import { CompatLowLevel, type CompatParts, type CompatTransport, type StdioServerTransport } from "./low-level.js";
+import { CompatLowLevel, type CompatParts, type CompatTransport } from "./low-level.js";
 import { type CompatRegistration, toRegistration } from "./registration.js";
 import { type CompatToolResult, HandlerRunner } from "./run-handler.js";
 import { isSchema, type SchemaOrShape, type Shape, toObjectSchema, type ValuesOf } from "./shape.js";
+import type { StdioServerTransport } from "./stdio.js";
 import { type Complete, completersOf, type ResourceTemplate } from "./templates.js";
 import { type CompatTaskHandler, runToolTask } from "./tool-task.js";
 

@@ -48,7 +48,7 @@ export type {
   SampledMessage,
   SendRequest,
 } from "../compat/extra.js";
-export { type CompatLowLevel, type CompatTransport, StdioServerTransport } from "../compat/low-level.js";
+export type { CompatLowLevel, CompatTransport } from "../compat/low-level.js";
 export type {
   CompatExperiments,
   CompatHandler,
@@ -72,6 +72,7 @@ export type { MessageOf, MethodSchema, ParamsOf, ParamsSchemas } from "../compat
 export type { CompatRegistration } from "../compat/registration.js";
 export type { CompatToolResult } from "../compat/run-handler.js";
 export type { SchemaOrShape, Shape, ValuesOf } from "../compat/shape.js";
+export { StdioServerTransport, type StdioTransportOptions, type TransportHandlers } from "../compat/stdio.js";
 export { type Complete, completable, ResourceTemplate } from "../compat/templates.js";
 export type {
   CompatTask,
@@ -86,6 +87,8 @@ export {
   serveStdio,
   WebStandardStreamableHTTPServerTransport,
 } from "../compat/unavailable.js";
+export type { WriteLine } from "../node/stdio/frame-writer.js";
+export type { StdioServerLimits, StdioServerOptions } from "../node/stdio/server.js";
 export type { Server as BowlineServer } from "../server/server.js";
 // The signatures above use types of the server and of the protocol. A program may import this entry alone.
 export type * from "./server-common.js";

@@ -1,11 +1,16 @@
 import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
+import { createInterface } from "node:readline";
+import { PassThrough } from "node:stream";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { connect } from "bowline/client";
 import {
+  type CompatTransport,
   createMcpHandler,
   McpServer,
   Server,
+  StdioServerTransport,
   StreamableHTTPServerTransport,
   serveStdio,
   WebStandardStreamableHTTPServerTransport,
@@ -115,13 +120,17 @@ test("what has no counterpart says what to use", async () => {
 });
 
 /** Runs a program on the compat server over stdio; returns what it writes to stderr. */
-async function stderrOf(program: string, era: (typeof ERAS)[number]): Promise<string> {
+async function stderrOf(
+  program: string,
+  era: (typeof ERAS)[number],
+  transport = "new StdioServerTransport()",
+): Promise<string> {
   const lines: string[] = [];
   const start = `
     import { McpServer, StdioServerTransport } from "bowline/compat";
     const server = new McpServer(${JSON.stringify(INFO)});
     ${program}
-    await server.connect(new StdioServerTransport());`;
+    await server.connect(${transport});`;
   const client = await connect(
     { command: process.execPath, args: ["--input-type=module", "-e", start], stderr: (line) => void lines.push(line) },
     { era },
@@ -141,6 +150,94 @@ test("an error of oninitialized goes to stderr if nobody listens for errors", as
     const heard = await stderrOf(`${fail} server.server.onerror = ({ name }) => console.error("heard", name);`, era);
     equal(heard, "heard TypeError");
   }
+});
+
+const PING = { jsonrpc: "2.0", id: 1, method: "ping" };
+
+/** Handlers of a transport, as a program assigns them before `connect`, and what they were called with. */
+function createHandlers() {
+  const heard: unknown[] = [];
+  const events = new EventEmitter();
+  const handlers = {
+    onmessage: (message: unknown) => void heard.push(message),
+    onerror: (error: Error) => void heard.push(error.name),
+    onclose: () => {
+      heard.push("closed");
+      events.emit("closed");
+    },
+  };
+  return { heard, handlers, closed: once(events, "closed") };
+}
+
+test("StdioServerTransport serves the streams of the program, and calls the handlers of both", async () => {
+  for (const end of ["the end", "a line that is too long"]) {
+    const [input, output] = [new PassThrough(), new PassThrough()];
+    const server = new McpServer(INFO);
+    const told: string[] = [];
+    server.server.onerror = ({ name }) => void told.push(name);
+    server.server.onclose = () => void told.push("closed");
+    const { heard, handlers, closed } = createHandlers();
+    const transport = Object.assign(new StdioServerTransport(input, output, { maxBufferSize: 200 }), handlers);
+    await server.connect(transport);
+    const lines = createInterface(output)[Symbol.asyncIterator]();
+    input.write(`${JSON.stringify(PING)}\n`);
+    const { value = "{}" } = await lines.next();
+    deepEqual(JSON.parse(value), { jsonrpc: "2.0", id: 1, result: {} });
+    if (end === "the end") input.end();
+    else input.write(`${"x".repeat(300)}\n`);
+    await closed;
+    const errors = end === "the end" ? [] : ["ProtocolError", "ConnectionError"];
+    deepEqual(heard, [PING, ...errors, "closed"], end);
+    while (server.isConnected()) await setImmediate();
+    deepEqual(told, [...errors, "closed"], end);
+  }
+});
+
+test("StdioServerTransport can be closed", async () => {
+  const server = new McpServer(INFO);
+  const { heard, handlers, closed } = createHandlers();
+  const transport = Object.assign(new StdioServerTransport(new PassThrough(), new PassThrough()), handlers);
+  await transport.close();
+  await server.connect(transport);
+  await transport.close();
+  await closed;
+  deepEqual(heard, ["closed"]);
+});
+
+test("an error in a handler of the transport goes to its onerror, and the message is served", async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const transport = new StdioServerTransport(input, output);
+  const heard: string[] = [];
+  transport.onmessage = () => {
+    throw new RangeError("no");
+  };
+  transport.onerror = ({ name }) => void heard.push(name);
+  await new McpServer(INFO).connect(transport);
+  const lines = createInterface(output)[Symbol.asyncIterator]();
+  input.write(`${JSON.stringify(PING)}\n`);
+  equal(JSON.parse((await lines.next()).value ?? "{}").id, 1);
+  deepEqual(heard, ["RangeError"]);
+  await transport.close();
+});
+
+test("StdioServerTransport calls its handlers on the streams of the process", async () => {
+  const program = `
+    const transport = new StdioServerTransport(process.stdin, process.stdout);
+    transport.onmessage = ({ method }) => console.error("heard", method);
+    transport.onclose = () => console.error("closed");`;
+  match(await stderrOf(program, "modern", "transport"), /^heard server\/discover\n.*\nclosed$/s);
+});
+
+test("handlers that a program has assigned to another transport are kept", async () => {
+  const { heard, handlers, closed } = createHandlers();
+  const transport: CompatTransport = { ...idle(), ...handlers };
+  const server = new McpServer(INFO);
+  await server.connect(transport);
+  transport.onmessage?.(PING as never);
+  transport.onerror?.(new TypeError("no"));
+  transport.onclose?.();
+  await closed;
+  deepEqual(heard, [PING, "TypeError", "closed"]);
 });
 
 test("members of definitions that the protocol does not have are ignored", async () => {
