@@ -1,7 +1,7 @@
 import { isObject } from "../../protocol/json.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import type { Params, RpcMessage } from "../../protocol/jsonrpc/message.js";
-import { isRequestId } from "../../protocol/jsonrpc/parse.js";
+import { isRequestId, REQUEST_ID } from "../../protocol/jsonrpc/parse.js";
 import { isLoggingLevel } from "../../protocol/logging.js";
 import { oneLine } from "../../protocol/text.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../../protocol/types/index.js";
@@ -63,9 +63,7 @@ export function readEnvelope(params: Params | undefined): Envelope | Refusal {
   const logLevel = meta[LOG_LEVEL_KEY] ?? undefined;
   if (logLevel !== undefined && !isLoggingLevel(logLevel)) return malformed(`_meta["${LOG_LEVEL_KEY}"]`, "a log level");
   const progressToken = meta.progressToken ?? undefined;
-  if (progressToken !== undefined && !isRequestId(progressToken)) {
-    return malformed("_meta.progressToken", "a string or an integer");
-  }
+  if (progressToken !== undefined && !isRequestId(progressToken)) return malformed("_meta.progressToken", REQUEST_ID);
   return { version, capabilities, info: readImplementation(meta[CLIENT_INFO_KEY]), logLevel, progressToken };
 }
 

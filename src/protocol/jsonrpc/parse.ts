@@ -58,8 +58,7 @@ export function classifyCall(value: unknown): Parsed | undefined {
   if (params === null) return classifyCall(withoutParams(value));
   if (params !== undefined && !isObject(params)) return invalid("params must be an object", id);
   if (id !== undefined) return { kind: "request", message: value as unknown as RpcRequest };
-  if (isLarge(value.id)) return invalid(`id must be a string or an integer within ±${LARGEST}`, undefined);
-  if ("id" in value) return invalid("id must be a string or an integer", undefined);
+  if ("id" in value) return invalid(`id must be ${REQUEST_ID}`, undefined);
   return { kind: "notification", message: value as unknown as RpcNotification };
 }
 
@@ -69,6 +68,9 @@ export function isRequestId(value: unknown): value is string | number {
 }
 
 const LARGEST = Number.MAX_SAFE_INTEGER;
+
+/** Describes a valid id, for messages. */
+export const REQUEST_ID = `a string or an integer within ±${LARGEST}`;
 
 function isLarge(value: unknown): value is number {
   return typeof value === "number" && Math.abs(value) > LARGEST;

@@ -1,4 +1,5 @@
 import { type Check, isObject, type Problem, pointerTo } from "../json.js";
+import { isRequestId, REQUEST_ID } from "../jsonrpc/parse.js";
 
 /**
  * Building blocks of the checks of messages. Each function returns a `Check` that is created once, at import. A valid
@@ -30,10 +31,7 @@ export const string: Check = satisfying("a string", (value) => typeof value === 
 export const boolean: Check = satisfying("a boolean", (value) => typeof value === "boolean");
 export const number: Check = satisfying("a finite number", Number.isFinite);
 export const integer: Check = satisfying("an integer", Number.isSafeInteger);
-export const stringOrInteger: Check = satisfying(
-  "a string or an integer",
-  (value) => typeof value === "string" || Number.isSafeInteger(value),
-);
+export const stringOrInteger: Check = satisfying(REQUEST_ID, isRequestId);
 export const anyObject: Check = satisfying("an object", isObject);
 export const dateTime: Check = satisfying(
   "a date and time with an offset",

@@ -22,7 +22,8 @@ test("a refusal names the member of the envelope, and the kind of value that it 
   equal(message({}), `_meta["${VERSION}"] must be a protocol version`);
   equal(message({ [VERSION]: "x" }), `_meta["${CAPABILITIES}"] must be an object of client capabilities`);
   equal(message({ ...good, [LEVEL]: "loud" }), `_meta["${LEVEL}"] must be a log level`);
-  equal(message({ ...good, progressToken: 1.5 }), "_meta.progressToken must be a string or an integer");
+  const token = "_meta.progressToken must be a string or an integer within ±9007199254740991";
+  for (const progressToken of [1.5, 2 ** 53]) equal(message({ ...good, progressToken }), token);
 });
 
 test("an envelope is read with what it may leave out", () => {
