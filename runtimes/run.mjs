@@ -9,7 +9,8 @@ import { runInWorkerd } from "./workerd.mjs";
 /**
  * Runs the suite on each runtime, with the package as users install it: `node runtimes/run.mjs [filter ...]
  * [--install] [--json]`. A filter is a part of a runtime's name. A runtime that cannot be had on this platform is
- * reported and is not a failure; `--install` installs the browser by apt-get. known.json lists what a runtime cannot do,
+ * reported and is not a failure. `--install` installs the browser by apt-get, and is a failure if it is missing after
+ * that. known.json lists what a runtime cannot do,
  * with a reason.
  */
 const filters = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
@@ -17,8 +18,9 @@ const json = wantsJson();
 const known = readJson(at("runtimes/known.json"));
 const chosen = runtimes.filter(({ name }) => filters.length === 0 || filters.some((filter) => name.includes(filter)));
 const results = [];
-await stageSuite();
-if (process.argv.includes("--install")) await installMissing();
+const installs = process.argv.includes("--install");
+const installProblem = installs ? await installMissing() : undefined;
+let staged;
 for (const runtime of chosen) {
   const result = await run(runtime);
   results.push(result);
@@ -26,14 +28,13 @@ for (const runtime of chosen) {
 }
 report();
 
-/** Installs the runtimes that Debian has and that are not there. */
+/** Installs the runtimes that Debian has and that are not there. Returns a problem, or undefined. */
 async function installMissing() {
   const missing = [];
   for (const runtime of chosen.filter(({ debian }) => debian !== undefined)) {
     await programOf(runtime).catch(() => missing.push(runtime.debian));
   }
-  const problem = await install(missing);
-  if (problem !== undefined && !json) console.log(problem);
+  return install(missing);
 }
 
 async function run(runtime) {
@@ -42,8 +43,12 @@ async function run(runtime) {
   try {
     program = await programOf(runtime);
   } catch (error) {
-    return { name, unavailable: error.message, outcomes: [] };
+    if (!installs || runtime.debian === undefined) return { name, unavailable: error.message, outcomes: [] };
+    const problem = installProblem ?? error.message;
+    return { name, unavailable: problem, outcomes: [{ wire: "-", check: "install", problem }] };
   }
+  staged ??= stageSuite();
+  await staged;
   const { output } = await exec(program, ["--version"]);
   const version = /\d+\.\d+\.\d+|\d{4}-\d\d-\d\d/.exec(output)?.[0] ?? "unknown";
   const begun = performance.now();

@@ -11,7 +11,7 @@ import { chosenWires, isWireFilter, KnownDifferences, runWires } from "./lib/wir
  * [--install] [--json]`. A filter is a part of a file's path or, if no file has it, a part of a title. An engine is the
  * one at the address in its variable (REDIS_URL, DATABASE_URL), or a program of this machine that the tests start. An
  * engine that is not available is reported, and tests that need it are left out, which is no failure. `--install`
- * installs missing ones by apt-get. Tests of SQLite run on several versions of Node, which are fetched.
+ * installs missing ones by apt-get, and is a failure if one is missing after that. Tests of SQLite run on several versions of Node, which are fetched.
  *
  * Then runs the scenarios on two nodes behind nginx, on each engine. `wires` or a part of a wire's name with `nginx-` in it
  * (`nginx-redis`, `legacy-nginx-redis`) chooses these alone; other filters then choose scenarios.
@@ -36,11 +36,13 @@ const { files, patterns } = isOnWires
 const needed = new Set([...files.flatMap(enginesOf), ...wires.flatMap(({ engine }) => [engine, "nginx"])]);
 const wanted = Object.entries(engines).filter(([name]) => needed.has(name));
 const notes = [];
+const failures = [];
 
 if (options.install) {
-  const missing = wanted.filter(([, engine]) => placeOf(engine) === undefined).map(([, { debian }]) => debian);
-  const problem = await install(missing);
-  if (problem !== undefined) notes.push(problem);
+  const missing = () => wanted.filter(([, engine]) => placeOf(engine) === undefined);
+  const problem = await install(missing().map(([, { debian }]) => debian));
+  const problems = problem === undefined ? missing().map(([name, engine]) => absence(name, engine)) : [problem];
+  for (const message of problems) failures.push({ file: "scripts/engines.mjs", title: "--install", message });
 }
 const places = new Map(wanted.map(([name, engine]) => [name, placeOf(engine)]));
 for (const [name, engine] of wanted) {
@@ -51,16 +53,16 @@ const nodes = files.some(needsSqlite) ? await sqliteNodes() : [];
 for (const { version, problem } of nodes) notes.push(problem ?? `sqlite: Node ${version}`);
 if (!json) for (const note of notes) console.log(note);
 
-const failures = [];
 const known = new KnownDifferences();
 let passed = 0;
 let started = 0;
-rmSync(folder, { recursive: true, force: true });
-mkdirSync(folder, { recursive: true });
 const isAvailable = (name) => places.get(name) !== undefined;
 const queue = files.filter((path) => enginesOf(path).every(isAvailable)).flatMap(runsOf);
 const isAbsent = (path) => queue.every((run) => run.path !== path);
 const isLeftOut = files.some(isAbsent) || !wires.every(({ engine }) => isAvailable(engine));
+// Another run of this script may use the folder.
+if (queue.length > 0) rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
 await Promise.all(Array.from({ length: AT_ONCE }, work));
 await runAllWires();
 if (!isLeftOut && passed + failures.length + known.count === 0) {
