@@ -79,6 +79,41 @@ const bundlers = {
   },
 };
 
+/** Sentences of docs/browsers.md with the sizes of the client: what a page loads at start, all its parts, and one file. */
+const TOLD = /A minified client has (\d+) kB, gzipped, .* have (\d+) kB\.\s+A bundle of one file has (\d+) kB\./s;
+
+/** Compares the sizes that the page tells with those of the client, as esbuild bundles it, rounded. */
+async function staleSizes(source) {
+  const output = { absWorkingDir: at(), outdir: source, write: false, metafile: true };
+  const options = { ...output, bundle: true, format: "esm", minify: true, logLevel: "silent" };
+  const build = async (splitting) => {
+    const bundle = await esbuild({ ...options, splitting, entryPoints: [join(source, "page.js")] });
+    return { names: loadedAtStart(bundle.metafile), files: bundle.outputFiles };
+  };
+  const { names, files } = await build(true);
+  const start = files.filter(({ path }) => names.has(relative(at(), path)));
+  const measured = [start, files, (await build(false)).files].map((parts) => bytesOf(parts) / 1000);
+  const told = TOLD.exec(readFileSync(at("docs/browsers.md"), "utf8"))
+    ?.slice(1)
+    .map(Number);
+  if (told === undefined) return ["docs/browsers.md does not tell the sizes of the client"];
+  const isTrue = measured.every((kilobytes, index) => Math.round(kilobytes) === told[index]);
+  const [shown, found] = [told, measured.map((kilobytes) => kilobytes.toFixed(1))].map((sizes) => sizes.join(", "));
+  return isTrue
+    ? []
+    : [`docs/browsers.md tells ${shown} kB (at start, all parts, one file), and a client has ${found} kB`];
+}
+
+/** Returns the names of the files that a bundle loads before its program runs. */
+function loadedAtStart({ outputs }) {
+  const names = new Set(Object.keys(outputs).filter((name) => outputs[name].entryPoint?.endsWith("page.js")));
+  for (const name of names)
+    for (const { path, kind } of outputs[name].imports) if (kind === "import-statement") names.add(path);
+  return names;
+}
+
+const bytesOf = (files) => files.reduce((sum, { contents }) => sum + gzipSync(contents, { level: 9 }).length, 0);
+
 /** Bundles programs for pages from the package as users install it, with each bundler. */
 export const browsers = {
   name: "browsers",
@@ -103,6 +138,7 @@ export const browsers = {
         notes.push(`${program} by ${bundler} ${kilo(files)} kB`);
       }
     }
+    problems.push(...(await staleSizes(join(folder, "client"))));
     return { problems, note: notes.join(", ") };
   },
 };
@@ -115,8 +151,7 @@ function faults(files) {
 
 /** Returns the size of a whole program, parts that are loaded on demand included, gzipped. */
 function kilo(files) {
-  const bytes = files.reduce((sum, file) => sum + gzipSync(readFileSync(file), { level: 9 }).length, 0);
-  return (bytes / 1000).toFixed(1);
+  return (bytesOf(files.map((file) => ({ contents: readFileSync(file) }))) / 1000).toFixed(1);
 }
 
 await alone(import.meta.url, browsers);
