@@ -22,13 +22,14 @@ const SCRIPT = "text/javascript";
 const suite = at("build/runtimes");
 const outcomes = [];
 const pages = { bundle: await bundled("page"), modules: mapped(), login: await bundled("login-page") };
-const browser = await openChromium(process.argv[2]);
+// Playwright switches off that the browser keeps a page which the user leaves, and brings it back as it was.
+const browser = await openChromium(process.argv[2], { ignoreDefaultArgs: ["--disable-back-forward-cache"] });
 try {
   for (const [name, page] of Object.entries(pages)) {
     const found = await visit(page);
     outcomes.push(...found.map((outcome) => ({ ...outcome, wire: `${name} ${outcome.wire}` })));
   }
-  outcomes.push({ wire: "docs", check: "program", ...(await runProgram()) });
+  outcomes.push(...(await runProgram()));
 } finally {
   await browser.close();
 }
@@ -71,7 +72,10 @@ function problemOf(told) {
   return told.length === 0 ? {} : { problem: told.join("; ") };
 }
 
-/** Runs the program of docs/browsers.md on free ports, and waits until its page shows the result of the call. */
+/**
+ * Runs the program of docs/browsers.md on free ports. Waits until its page shows the result of the call, leaves the page
+ * and comes back.
+ */
 async function runProgram() {
   const program = spawn(process.execPath, ["server.js"], {
     cwd: await writeProgram(),
@@ -84,14 +88,24 @@ async function runProgram() {
   });
   const context = await browser.newContext();
   const { page, told } = await openPage(context);
+  const outcomes = [];
   try {
     const line = await Promise.race([once(createInterface(program.stdout), "line"), ended]);
-    if (line === undefined) return { problem: `ended before it listened: ${said.trim()}` };
-    await page.goto(/http:\S+/.exec(line[0])[0]);
+    if (line === undefined) throw new Error(`ended before it listened: ${said.trim()}`);
+    const url = /http:\S+/.exec(line[0])[0];
+    await page.goto(url);
     await page.getByText("Cold in Oslo").waitFor();
-    return problemOf(told);
+    outcomes.push({ wire: "docs", check: "program", ...problemOf(told.splice(0)) });
+    await page.evaluate(leave);
+    await page.goto(`${url}/page.js`);
+    await page.goBack({ waitUntil: "commit" });
+    await page.locator("body:not([data-left])", { hasText: "Cold in Oslo" }).waitFor();
+    const wasKept = await page.evaluate(() => sessionStorage.getItem("kept"));
+    if (wasKept === null) throw new Error("the browser did not keep the page");
+    outcomes.push({ wire: "docs", check: "back", ...problemOf(told) });
+    return outcomes;
   } catch (error) {
-    return problemOf([...told, error.message]);
+    return [...outcomes, { wire: "docs", check: "end", ...problemOf([...told, error.message]) }];
   } finally {
     await context.close();
     program.kill();
@@ -122,6 +136,12 @@ async function freePort() {
   server.close();
   await once(server, "close");
   return port;
+}
+
+/** Runs in the page. Marks its document, and notes that the browser brings it back as it was. */
+function leave() {
+  document.body.dataset.left = "";
+  addEventListener("pageshow", ({ persisted }) => persisted && sessionStorage.setItem("kept", ""));
 }
 
 /** Runs in the page before its own scripts. Code that is made from text breaks the policy even if it catches the error. */

@@ -19,8 +19,11 @@ export function findChromium(env = process.env) {
   throw new Error(`${programs.join(", ")} were not found; ${install}, or set ${variable} to its path`);
 }
 
-/** Starts the browser without a window. `close` of the browser ends its processes and removes its files. */
-export async function openChromium(program = findChromium()) {
+/**
+ * Starts the browser without a window, with options of Playwright. `close` of the browser ends its processes and removes
+ * its files.
+ */
+export async function openChromium(program = findChromium(), options = {}) {
   const { chromium: driver } = await import("playwright-core");
-  return await driver.launch({ executablePath: program });
+  return await driver.launch({ executablePath: program, ...options });
 }
