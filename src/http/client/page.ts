@@ -13,10 +13,12 @@ export const sendFromPage: Send = sendBy(async (url, init) => {
   return response;
 });
 
-/** `location` is that of the page or worker. Runtimes that are no browser have none. */
+/**
+ * `location` is that of the page or worker. Runtimes that are no browser have none. The origin of a sandboxed page is
+ * "null", whatever its location.
+ */
 function explained(error: TypeError, { origin }: URL): TypeError {
-  const page = globalThis.location?.origin;
-  if (page === undefined || page === origin) return error;
-  const rules = `its http.cors and http.allowedOrigins must allow ${page}, and this page's CSP must allow ${origin}`;
+  if (globalThis.location === undefined || globalThis.origin === origin) return error;
+  const rules = `its http.cors and http.allowedOrigins must allow ${globalThis.origin}, and this page's CSP must allow ${origin}`;
   return new TypeError(`${error.message}; if the server runs: ${rules}`);
 }
