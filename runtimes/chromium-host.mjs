@@ -7,26 +7,41 @@ import { relative } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { build, transform } from "esbuild";
+import { bundlers } from "../scripts/check-browsers.mjs";
 import { openChromium } from "../scripts/lib/chromium.mjs";
 import { blocksOf, fileNameOf } from "../scripts/lib/markdown.mjs";
 import { at, filesBelow } from "../scripts/lib/project.mjs";
 import { hostProgram } from "./stage.mjs";
 
 /**
- * Runs the suite in pages of the browser whose path is the argument, and prints the outcomes: in a page that a bundler
- * made, and in one that loads the files of the package by an import map. Also logs in by redirect, and runs the program
- * of docs/browsers.md.
+ * Runs the suite in pages of the browser whose path is the argument, and prints the outcomes: in pages that each bundler
+ * made, in one that loads the files of the package by an import map, in a dedicated worker, without a secure context,
+ * and in a sandbox. Also logs in by redirect, and runs the program of docs/browsers.md.
  */
 const { servePage } = await import(pathToFileURL(hostProgram("page-server")).href);
 const SCRIPT = "text/javascript";
+const HTML = "text/html";
 const suite = at("build/runtimes");
 const outcomes = [];
-const pages = { bundle: await bundled("page"), modules: mapped(), login: await bundled("login-page") };
-// Playwright switches off that the browser keeps a page which the user leaves, and brings it back as it was.
-const browser = await openChromium(process.argv[2], { ignoreDefaultArgs: ["--disable-back-forward-cache"] });
+const bundle = await bundled("page");
+const pages = {
+  bundle,
+  modules: mapped(),
+  login: await bundled("login-page"),
+  worker: await bundled("worker-page", "worker"),
+  // Without https, and not on this machine as far as the browser knows.
+  insecure: { ...bundle, hostname: "page.test" },
+  sandboxed: { ...bundle, isSandboxed: true },
+};
+for (const name of ["webpack", "rollup", "vite"]) pages[name] = await bundledBy(name);
+const browser = await openChromium(process.argv[2], {
+  args: ["--host-resolver-rules=MAP page.test 127.0.0.1"],
+  // Playwright switches off that the browser keeps a page which the user leaves, and brings it back as it was.
+  ignoreDefaultArgs: ["--disable-back-forward-cache"],
+});
 try {
   for (const [name, page] of Object.entries(pages)) {
-    const found = await visit(page);
+    const found = await visit(page).catch(({ message }) => [{ wire: "page", check: "end", problem: message }]);
     outcomes.push(...found.map((outcome) => ({ ...outcome, wire: `${name} ${outcome.wire}` })));
   }
   outcomes.push(...(await runProgram()));
@@ -36,8 +51,8 @@ try {
 console.log(JSON.stringify(outcomes));
 
 /** Opens a page, and returns what it reports, with the errors that the browser tells of it. */
-async function visit(files) {
-  const served = await servePage(files);
+async function visit(made) {
+  const served = await servePage(made);
   const context = await browser.newContext();
   try {
     const { page, told } = await openPage(context);
@@ -51,6 +66,9 @@ async function visit(files) {
     await page.exposeFunction("closeHarbour", served.closeHarbour);
     await page.goto(served.url);
     const found = await reported;
+    const scope = await page.evaluate(() => `${origin} ${isSecureContext}`);
+    const wanted = `${served.origin} ${made.hostname === undefined}`;
+    if (scope !== wanted) told.push(`the origin and its security are ${scope} instead of ${wanted}`);
     return [...found, { wire: "page", check: "no error, nothing against the policy", ...problemOf(told) }];
   } finally {
     await context.close();
@@ -151,16 +169,37 @@ function watchPolicy() {
   });
 }
 
-async function bundled(name) {
+/** Bundles programs by esbuild, and returns a page that starts the first one. */
+async function bundled(...names) {
   const outdir = at("build/runtimes/page");
   const options = { bundle: true, splitting: true, format: "esm", minify: true, write: false, logLevel: "silent" };
-  const { outputFiles } = await build({ ...options, entryPoints: [hostProgram(name)], outdir });
+  const { outputFiles } = await build({ ...options, entryPoints: names.map(hostProgram), outdir });
   const files = outputFiles.map(({ path, contents }) => [
     `/${relative(outdir, path)}`,
     { type: SCRIPT, content: contents },
   ]);
-  const start = html(`/${name}.js`);
+  const start = html(`/${names[0]}.js`);
   return { files: new Map([["/", start], ["/callback", start], ...files]) };
+}
+
+/** Bundles the page of the suite by another bundler, with its defaults. */
+async function bundledBy(name) {
+  const source = `${suite}/${name}`;
+  const outdir = `${source}/dist`;
+  mkdirSync(source);
+  writeFileSync(`${source}/page.js`, 'import "../hosts/page.js";');
+  writeFileSync(`${source}/index.html`, html("./page.js").content);
+  await bundlers[name](source, outdir);
+  const files = filesBelow(outdir, ".js").map((path) => [
+    `/${relative(outdir, path)}`,
+    { type: SCRIPT, content: readFileSync(path) },
+  ]);
+  const starts = {
+    webpack: () => ({ type: HTML, content: html("/main.js").content.replace('type="module"', "defer") }),
+    rollup: () => html("/page.js"),
+    vite: () => ({ type: HTML, content: readFileSync(`${outdir}/index.html`) }),
+  };
+  return { files: new Map([["/", starts[name]()], ...files]) };
 }
 
 /** The import map is an inline script, which the policy allows by its hash. */
@@ -179,6 +218,6 @@ function mapped() {
 
 function html(script, map) {
   const imports = map === undefined ? "" : `<script type="importmap">${map}</script>`;
-  const content = `<!doctype html><title>suite</title>${imports}<script type="module" src="${script}"></script>`;
-  return { type: "text/html", content };
+  const head = `<!doctype html><meta charset="utf-8"><title>suite</title>${imports}`;
+  return { type: HTML, content: `${head}<script type="module" src="${script}"></script>` };
 }

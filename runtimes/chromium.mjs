@@ -11,7 +11,7 @@ import { at } from "../scripts/lib/project.mjs";
 export async function runInChromium(program) {
   const folder = mkdtempSync(join(tmpdir(), "bowline-chromium-"));
   try {
-    const options = { env: { ...process.env, TMPDIR: folder }, timeoutMs: 120_000 };
+    const options = { env: { ...process.env, TMPDIR: folder }, timeoutMs: 300_000 };
     const { code, stdout, output } = await execNode([at("runtimes/chromium-host.mjs"), program], options);
     if (code !== 0) throw new Error(`ended with exit code ${code}: ${output.trim()}`);
     const left = [...readdirSync(folder), ...processesOf(folder)];

@@ -37,7 +37,7 @@ const LOADED_ALREADY = "INEFFECTIVE_DYNAMIC_IMPORT";
  * Bundlers with their defaults for pages. Each bundles the folder of a program, with the page `index.html` and its
  * `page.js`, into another folder. It returns its warnings, and throws if it cannot bundle.
  */
-const bundlers = {
+export const bundlers = {
   async esbuild(source, outdir) {
     const options = { bundle: true, splitting: true, format: "esm", minify: true, logLevel: "silent" };
     const { warnings } = await esbuild({ ...options, entryPoints: [join(source, "page.js")], outdir });

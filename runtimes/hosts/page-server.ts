@@ -17,13 +17,17 @@ export interface PageFile {
 export interface Page {
   readonly files: ReadonlyMap<string, PageFile>;
   readonly hashes?: readonly string[];
+  /** Host name of the page, which leads to this machine. */
+  readonly hostname?: string;
+  /** True if the page is sandboxed, so that its origin is "null". */
+  readonly isSandboxed?: boolean;
 }
 
 /**
  * Serves a page under a strict Content-Security-Policy, and servers of the suite at another origin. The page may load
  * its own scripts and connect to that origin, and nothing else.
  */
-export async function servePage({ files, hashes = [] }: Page) {
+export async function servePage({ files, hashes = [], hostname = "127.0.0.1", isSandboxed = false }: Page) {
   let issuer: Issuer | undefined;
   const open = new Map<string, { readonly harbour: Harbour; readonly listener: RequestListener }>();
   const servers = await listen((request, response) => {
@@ -41,20 +45,29 @@ export async function servePage({ files, hashes = [] }: Page) {
     }
   });
   const scripts = ["'self'", ...hashes.map((hash) => `'sha256-${hash}'`)].join(" ");
-  const policy = `default-src 'none'; script-src ${scripts}; connect-src ${servers.origin}`;
+  const sandbox = isSandboxed ? "; sandbox allow-scripts" : "";
+  const policy = `default-src 'none'; script-src ${scripts}; connect-src ${servers.origin}${sandbox}`;
+  // To a sandboxed page, its own scripts are of another origin.
+  const cors = isSandboxed ? { "access-control-allow-origin": "null" } : {};
   const pages = await listen(({ url = "/" }, response) => {
     const file = files.get(url.replace(/\?.*/, ""));
     if (file === undefined) response.writeHead(404).end();
-    else response.writeHead(200, { "content-type": file.type, "content-security-policy": policy }).end(file.content);
+    else {
+      const headers = { "content-type": file.type, "content-security-policy": policy, ...cors };
+      response.writeHead(200, headers).end(file.content);
+    }
   });
+  const url = pages.origin.replace("127.0.0.1", hostname);
+  const origin = isSandboxed ? "null" : url;
   const serve = (path: string, gate?: HttpGate) => {
-    const http = { cors: true, allowedOrigins: [pages.origin], ...(gate !== undefined && { gate }) };
+    const http = { cors: true, allowedOrigins: [origin], ...(gate !== undefined && { gate }) };
     const harbour = createHarbour({ http });
     open.set(path, { harbour, listener: toNodeListener(harbour) });
     return `${servers.origin}${path}`;
   };
   return {
-    url: `${pages.origin}/`,
+    url: `${url}/`,
+    origin,
     openHarbour: () => serve(`/mcp/${crypto.randomUUID()}`),
     /** The authorization server is at the same origin. It asks no user. */
     openProtected() {

@@ -26,10 +26,11 @@ async function fails(target: Parameters<typeof connect>[0], code: string, ...tex
 }
 
 const url = await openHarbour();
-const outcomes = await runSuite({ http });
+// A server in the page needs a secure context.
+const outcomes = await runSuite({ http }, isSecureContext ? undefined : {});
 outcomes.push(
   await check("errors", "origin", () =>
-    fails(url.replace("mcp", "closed"), "connection_error", "http.allowedOrigins", location.origin),
+    fails(url.replace("mcp", "closed"), "connection_error", "http.allowedOrigins", origin),
   ),
   await check("errors", "redirect", () => fails(url.replace("mcp", "moved"), "connection_error", "redirects")),
   await check("errors", "command", () =>
