@@ -43,7 +43,7 @@ const TAKEN: BucketVerdict = { ok: true, retryInMs: 0 };
 
 /** Keeps token buckets in memory, for the option `rateLimit.buckets` of several servers. */
 export function memoryBuckets(options: MemoryBucketsOptions = {}): Buckets {
-  assertOptions("memoryBuckets", options, OPTIONS);
+  assertOptions({ memoryBuckets }, options, OPTIONS);
   return new MemoryBuckets(options);
 }
 

@@ -2,6 +2,7 @@ import type { ClientResult, PriorKnowledge, SavedSession } from "../era/client-e
 import { toCustomResult } from "../era/results.js";
 import { CLOSE_OPTIONS, type CloseOptions } from "../era/transport.js";
 import type { EraName } from "../era/versions.js";
+import { atCaller } from "../protocol/at-caller.js";
 import { McpError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { assertOptions } from "../protocol/known-options.js";
@@ -68,7 +69,7 @@ export class Client<S extends AnyServer = AnyServer> {
    * handshake declared.
    */
   answerWith(handlers: AnswerOptions): void {
-    this.#core.answerWith(handlers);
+    atCaller(this.answerWith, () => this.#core.answerWith(handlers));
   }
 
   /** Protocol version in use. Undefined after the connection has ended. */
@@ -284,7 +285,7 @@ export class Client<S extends AnyServer = AnyServer> {
    */
   async watch(filter: WatchFilter, options: WatchOptions = {}): Promise<Watch> {
     this.#core.calls.connected();
-    return openWatch(this.#core, filter, options);
+    return await atCaller(this.watch, () => openWatch(this.#core, filter, options));
   }
 
   /** Requests the server's versions and capabilities again (2026-07-28 only). */
@@ -340,7 +341,7 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /** Ends all calls and closes the connection. Idempotent. */
   close(options?: CloseOptions): Promise<void> {
-    if (options !== undefined) assertOptions("close", options, CLOSE_OPTIONS);
+    if (options !== undefined) assertOptions({ close: this.close }, options, CLOSE_OPTIONS);
     return this.#core.close(options);
   }
 

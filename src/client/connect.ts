@@ -41,7 +41,8 @@ export interface Dialer {
   validator(): Promise<JsonSchemaValidator>;
 }
 
-export async function connectWith<S extends AnyServer>(
+/** Connects. Throws for invalid options at once, so that their error has the line of the caller. */
+export function connectWith<S extends AnyServer>(
   dialer: Dialer,
   target: Target,
   options: ClientOptions,
@@ -56,8 +57,13 @@ export async function connectWith<S extends AnyServer>(
     const isSpecified = (method: string) => dialer.eras.some((era) => era.specifies(method));
     core.extensions = new Extensions(options, core.limits.maxWaitingNotifications, isSpecified);
   }
-  const connection = await openConnection(new Connector(dialer, target, origin, core), plan, core);
-  core.attach(connection, identityOf(target));
+  return openClient(new Connector(dialer, target, origin, core), plan, core);
+}
+
+async function openClient<S extends AnyServer>(connector: Connector, plan: Plan, core: ClientCore): Promise<Client<S>> {
+  const { options } = core;
+  const connection = await openConnection(connector, plan, core);
+  core.attach(connection, identityOf(connector.target));
   warnOfDeprecatedUse(core);
   const client = new Client<S>(core);
   await startUpkeep(client, core);

@@ -58,7 +58,7 @@ export function isSafeIcon(src: string): boolean {
  * without credentials, with a limited size, and only if the content is an image.
  */
 export async function loadIcon(icon: Icon, options: IconOptions = {}): Promise<LoadedIcon> {
-  assertOptions("loadIcon", options, OPTIONS);
+  assertOptions({ loadIcon }, options, OPTIONS);
   if (!isSafeIcon(icon.src))
     throw refused(
       `its src must be an https: URL without credentials, or a data: URI of an image, got ${quoted(icon.src, 60)}`,

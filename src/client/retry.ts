@@ -1,7 +1,6 @@
 import { pause } from "../call/abortable.js";
 import { type Clock, systemClock } from "../call/clock.js";
 import type { ClientResult } from "../era/client-era.js";
-import { atCaller } from "../protocol/at-caller.js";
 import { afterFirstAnswer, ConnectionError, RpcError, withDeadline } from "../protocol/errors.js";
 import { PROCESS_GONE } from "../protocol/jsonrpc/errors.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
@@ -58,7 +57,7 @@ const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
  * The next attempt waits for the delay of the options, or longer if `Retry-After` says so.
  */
 export function retry(options: RetryOptions = {}): ClientInterceptor {
-  atCaller(retry, () => assertOptions("retry", options, OPTIONS));
+  assertOptions({ retry }, options, OPTIONS);
   const { attempts = 3, delayMs = 200, maxRetryAfterMs = 30_000, clock = systemClock } = options;
   const harmless = new Set<string>();
   const mayRepeat = (call: ClientCall, error: unknown): error is Passing =>

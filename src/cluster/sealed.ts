@@ -1,6 +1,7 @@
 import { pause } from "../call/abortable.js";
 import { type Backoff, backoffMs } from "../call/backoff.js";
 import { systemClock } from "../call/clock.js";
+import { atCaller } from "../protocol/at-caller.js";
 import { KeyRing, type RingKey } from "../protocol/key-ring.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import { assertRing } from "../protocol/ring-keys.js";
@@ -39,9 +40,9 @@ const OPTIONS: Known<SealedClusterOptions> = { keys: "array" };
  * bound to its place, so that the engine can neither read nor exchange them. Keys, indexes and times stay readable.
  */
 export function sealedCluster(cluster: Cluster, options: SealedClusterOptions): Cluster {
-  assertOptions("sealedCluster", options, OPTIONS);
+  assertOptions({ sealedCluster }, options, OPTIONS);
   const { keys } = options;
-  assertRing("sealedCluster keys", keys);
+  atCaller(sealedCluster, () => assertRing("sealedCluster keys", keys));
   return new SealedCluster(cluster, new Sealer(keys));
 }
 

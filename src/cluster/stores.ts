@@ -57,7 +57,7 @@ const MAX_WAIT_MS = 500;
  * renews the tokens of a user.
  */
 export function authStore({ records, leases }: Pick<Cluster, "records" | "leases">, options: AuthStoreOptions) {
-  assertOptions("authStore", options ?? {}, AUTH_STORE_OPTIONS);
+  assertOptions({ authStore }, options ?? {}, AUTH_STORE_OPTIONS);
   const { user, keepMs = 90 * DAY_MS, clock = systemClock } = options ?? {};
   if (typeof user !== "string" || user === "" || !isWellFormed(user))
     throw new DefinitionError(
@@ -98,7 +98,7 @@ export function cacheStore(
   { records }: Pick<Cluster, "records">,
   options: { readonly keepMs?: number | undefined } = {},
 ) {
-  assertOptions("cacheStore", options, { keepMs: "ms" });
+  assertOptions({ cacheStore }, options, { keepMs: "ms" });
   const { keepMs = DAY_MS } = options;
   const keyOf = (key: string) => `cache/${key}`;
   return {

@@ -29,7 +29,9 @@ export function oauth(options: OAuthOptions = {}): OAuth {
 
 /** Provides the steps of `oauth` individually, for the authorization at one server. */
 export function createAuthSteps(server: string | URL, options: OAuthOptions = {}): AuthSteps {
-  return createStepsWith(new URL(server), toSettings("createAuthSteps", options, platform));
+  return atCaller(createAuthSteps, () =>
+    createStepsWith(new URL(server), toSettings("createAuthSteps", options, platform)),
+  );
 }
 
 /** Creates the authorization with tokens from another source: `connect(url, bearer({ token }))`. */

@@ -30,11 +30,11 @@ const dialer = createDialer({
  * await local.close();
  * ```
  */
-export function connect<S extends AnyServer = AnyServer>(
+export async function connect<S extends AnyServer = AnyServer>(
   target: Target,
   options: ClientOptions = {},
 ): Promise<Client<S>> {
-  return connectWith<S>(dialer, target, options);
+  return await atCaller(connect, () => connectWith<S>(dialer, target, options));
 }
 
 /**

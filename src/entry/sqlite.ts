@@ -23,7 +23,9 @@ const start: StartThread = (options, heard, lost) =>
  * not exist. Operations wait for the first attempt to open it.
  */
 export function sqliteCluster(options: SqliteClusterOptions): SqliteCluster {
-  atCaller(sqliteCluster, () => assertSqliteOptions(options));
-  assertSqlite();
+  atCaller(sqliteCluster, () => {
+    assertSqliteOptions(options);
+    assertSqlite();
+  });
   return createSqliteCluster(options, start);
 }

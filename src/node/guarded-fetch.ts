@@ -52,7 +52,7 @@ export const usualGuardedFetch = createUsualGuardedFetch();
  * are not followed.
  */
 export function guardedFetch(options: GuardedFetchOptions = {}): Fetch {
-  assertOptions("guardedFetch", options, OPTIONS);
+  assertOptions({ guardedFetch }, options, OPTIONS);
   const { lookup: given, allowLoopback = false } = options;
   const isRefused = (host: string) => isPrivate(host) && !(allowLoopback && isLoopback(host));
   const guarded: NonNullable<RequestOptions["lookup"]> = (hostname, options, done) => {

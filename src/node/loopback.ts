@@ -57,7 +57,7 @@ const HEADERS = {
  * Passes on a request only if it has the state of a pending authorization. Any other request gets 404.
  */
 export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopback> {
-  assertOptions("openLoopback", options, OPTIONS);
+  assertOptions({ openLoopback }, options, OPTIONS);
   const { port = 0, path = "/callback", open = openBrowser, page = PAGE } = options;
   const { createServer } = await import("node:http");
   const waiting = new Map<string, { readonly arrive: (url: URL) => void; readonly fail: (reason: unknown) => void }>();

@@ -1,5 +1,6 @@
 import { context } from "@opentelemetry/api";
 import type { ClientCall, ClientInterceptor } from "../client/options.js";
+import { atCaller } from "../protocol/at-caller.js";
 import { observe } from "./operation.js";
 import { createTelemetry, type TelemetryOptions } from "./telemetry.js";
 import { injectTrace } from "./trace-context.js";
@@ -12,7 +13,7 @@ type Meta = { readonly [key: string]: unknown };
  * all attempts. Does nothing while no provider and no propagator is registered.
  */
 export function traceClient(options: TelemetryOptions = {}): ClientInterceptor {
-  const telemetryNow = createTelemetry(options, "client");
+  const telemetryNow = atCaller(traceClient, () => createTelemetry(options, "client"));
   return (call, next) => {
     const telemetry = telemetryNow();
     if (telemetry === undefined) return next(call);

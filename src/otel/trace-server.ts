@@ -1,4 +1,5 @@
 import { type Context, context, type Link, trace } from "@opentelemetry/api";
+import { atCaller } from "../protocol/at-caller.js";
 import type { CallInfo } from "../server/call-info.js";
 import type { ServerInterceptor } from "../server/options.js";
 import { type Operation, observe } from "./operation.js";
@@ -11,7 +12,7 @@ import { extractTrace } from "./trace-context.js";
  * registered.
  */
 export function traceServer(options: TelemetryOptions = {}): ServerInterceptor {
-  const telemetryNow = createTelemetry(options, "server");
+  const telemetryNow = atCaller(traceServer, () => createTelemetry(options, "server"));
   return (call, next) => {
     const telemetry = telemetryNow();
     if (telemetry === undefined) return next(call);

@@ -10,7 +10,6 @@ import type { EngineQueue } from "../cluster/engine/queue.js";
 import { Shortage } from "../cluster/engine/shortage.js";
 import { Sweep } from "../cluster/engine/sweep.js";
 import type { EngineCluster } from "../cluster/engine-cluster.js";
-import { atCaller } from "../protocol/at-caller.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import { postgresBuckets } from "./buckets.js";
 import { PostgresBus } from "./bus.js";
@@ -88,7 +87,7 @@ export type PostgresCluster = EngineCluster;
  * first attempt to start.
  */
 export function postgresCluster(options: PostgresClusterOptions): PostgresCluster {
-  atCaller(postgresCluster, () => assertOptions("postgresCluster", options, OPTIONS));
+  assertOptions({ postgresCluster }, options, OPTIONS);
   const names = namesOf(options.schema ?? "bowline", options.prefix ?? "");
   return new SharedByPostgres(options, names);
 }

@@ -1,3 +1,4 @@
+import { atCaller, type Called } from "./at-caller.js";
 import { DefinitionError } from "./errors.js";
 import { defined } from "./json.js";
 
@@ -124,14 +125,19 @@ interface Checked {
  * Throws if the options are not an object, or if one of them, at any depth, is unknown, missing or of the wrong type. The
  * message names the owner and the path of the option, and suggests the option that was probably meant. `otherNames` maps
  * earlier names, and names of other SDKs, to the options here. Without this check, a program without types would have
- * its option ignored, or fail far from the mistake.
+ * its option ignored, or fail far from the mistake. If the owner is the function that is called, the error begins at its
+ * caller.
  */
 export function assertOptions(
-  owner: string,
+  owner: string | Called,
   given: unknown,
   known: object,
   otherNames: { readonly [name: string]: string } = {},
 ): void {
+  if (typeof owner !== "string") {
+    const [[name, called]] = Object.entries(owner) as [[string, object]];
+    return atCaller(called, () => assertOptions(name, given, known, otherNames));
+  }
   if (typeOf(given) !== "object") throw new DefinitionError(`${owner}: the options must be an object`);
   const checked = { owner, known: known as Description, otherNames };
   assertMembers(checked, "", given as object, checked.known);
@@ -153,7 +159,7 @@ export function assertOpen(owner: string, path: string, given: object, known: ob
  * call is checked.
  */
 export function assertAtCall(
-  owner: string,
+  owner: string | Called,
   given: object,
   known: object,
   otherNames?: { readonly [name: string]: string },

@@ -4,7 +4,6 @@ import { ClusterChanges } from "../cluster/changes.js";
 import type { ChangingServer, LocalChanges } from "../cluster/cluster.js";
 import { Shortage } from "../cluster/engine/shortage.js";
 import type { EngineCluster } from "../cluster/engine-cluster.js";
-import { atCaller } from "../protocol/at-caller.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import { RedisBuckets } from "./buckets.js";
 import { RedisBus } from "./bus.js";
@@ -57,7 +56,7 @@ const HEARTBEAT_MS = 2_000;
 
 /** State that processes share in a Redis server of version 6.2 or newer. */
 export function redisCluster(options: RedisClusterOptions): RedisCluster {
-  atCaller(redisCluster, () => assertOptions("redisCluster", options, OPTIONS));
+  assertOptions({ redisCluster }, options, OPTIONS);
   return new SharedByRedis(options);
 }
 

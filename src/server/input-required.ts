@@ -1,3 +1,4 @@
+import { atCaller } from "../protocol/at-caller.js";
 import { DefinitionError } from "../protocol/errors.js";
 import type { InputRequests, InputRequiredResult } from "../protocol/types/index.js";
 
@@ -11,7 +12,9 @@ export function inputRequired(parts: {
   readonly state?: unknown;
 }): InputRequiredResult {
   if (Object.keys(parts.inputRequests ?? {}).length === 0 && parts.state === undefined) {
-    throw new DefinitionError("inputRequired requires inputRequests or state");
+    atCaller(inputRequired, () => {
+      throw new DefinitionError("inputRequired requires inputRequests or state");
+    });
   }
   return {
     resultType: "input_required",

@@ -75,6 +75,7 @@ export class Server {
       prompt: (name) => registry.edit("prompts", name),
       resource: (uri) => registry.edit("resources", uri),
     };
+    pointAtCallers(this.edit, "tool", "prompt", "resource");
     // Creates the endpoint now, so that invalid options throw here and not with the first request.
     if (options.http !== undefined) this.#http = this.#createEndpoint();
   }

@@ -3,6 +3,7 @@ import { MemoryNode } from "../cluster/memory/node.js";
 import { createTables } from "../cluster/memory/tables.js";
 import type { OpenableState, OpenedByContext } from "../era/openable-state.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
+import { atCaller } from "../protocol/at-caller.js";
 import { ConnectionError, DefinitionError, McpError } from "../protocol/errors.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import type { InputOf, OutputOf, StandardSchema } from "../schema/standard-schema.js";
@@ -48,14 +49,8 @@ export function defineState<S extends StandardSchema>(
 export function defineState<T>(name: string, options?: Omit<StateOptions, "schema">): StateDefinition<T>;
 export function defineState(name: string, options: StateOptions = {}): StateDefinition<unknown> {
   const where = `state ${JSON.stringify(name)}`;
-  if (typeof name !== "string" || !/^[\w.-]{1,64}$/.test(name))
-    throw new DefinitionError(`${where}: the name must have 1 to 64 letters, digits, _, - or .`);
-  assertOptions(where, options, OPTIONS);
+  atCaller(defineState, () => assertDefinition(where, name, options));
   const { schema, per = "principal", ttlMs = DAY_MS, maxChars = MAX_CHARS } = options;
-  if (per !== "principal" && per !== "session")
-    throw new DefinitionError(`${where}: per must be "principal" or "session", got ${JSON.stringify(per)}`);
-  assertPositive(where, "ttlMs", ttlMs);
-  assertPositive(where, "maxChars", maxChars);
   const rules = { name, schema, ttlMs, maxChars };
   const definition: Omit<OpenableState<CallerState<unknown>>, keyof StateDefinition<unknown>> = {
     open: (call, runtime) => {
@@ -66,6 +61,17 @@ export function defineState(name: string, options: StateOptions = {}): StateDefi
     },
   };
   return { name, ...definition } as OpenableState<CallerState<unknown>>;
+}
+
+function assertDefinition(where: string, name: unknown, options: StateOptions): void {
+  if (typeof name !== "string" || !/^[\w.-]{1,64}$/.test(name))
+    throw new DefinitionError(`${where}: the name must have 1 to 64 letters, digits, _, - or .`);
+  assertOptions(where, options, OPTIONS);
+  const { per = "principal", ttlMs = DAY_MS, maxChars = MAX_CHARS } = options;
+  if (per !== "principal" && per !== "session")
+    throw new DefinitionError(`${where}: per must be "principal" or "session", got ${JSON.stringify(per)}`);
+  assertPositive(where, "ttlMs", ttlMs);
+  assertPositive(where, "maxChars", maxChars);
 }
 
 function assertPositive(where: string, option: string, value: unknown): void {

@@ -50,7 +50,7 @@ export interface ArrayExchange extends HttpExchange {
  * Creates an exchange for tests. The response is collected in an array. Without `init` the request is a POST to /mcp.
  */
 export function createArrayExchange(init: ArrayExchangeInit = {}): ArrayExchange {
-  assertOptions("createArrayExchange", init, OPTIONS);
+  assertOptions({ createArrayExchange }, init, OPTIONS);
   return new MemoryExchange(init);
 }
 

@@ -46,7 +46,7 @@ const OPTIONS: Known<FaultOptions> = { send: FAULTS, receive: FAULTS, clock: "ob
 
 /** Wraps a channel with faults, to test how a client or a server handles them. */
 export function withFaults(channel: Channel, options: FaultOptions): FaultyChannel {
-  assertOptions("withFaults", options, OPTIONS);
+  assertOptions({ withFaults }, options, OPTIONS);
   return new FaultyChannelImpl(channel, options);
 }
 

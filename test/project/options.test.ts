@@ -333,7 +333,7 @@ function endOf(text: string, start: number): number {
   return text.length;
 }
 
-describe("a misspelt option is refused at every depth", () => {
+describe("a misspelt option is refused at every depth, and at the line of the caller", () => {
   const found = takers();
 
   it("by all that takes options", () => {
@@ -486,8 +486,9 @@ describe("undefined counts as absent in what is given to a server or client late
 async function refuses(attempt: Attempt, options: unknown, path: string): Promise<void> {
   await rejects(
     async () => await attempt(options as never),
-    ({ name, message }: Error) => {
+    ({ name, message, stack = "" }: Error) => {
       equal(name, "DefinitionError", `${path}: ${message}`);
+      match(/^ +at .*$/m.exec(stack)?.[0] ?? "", /options\.test\./, `the stack begins with the caller: ${stack}`);
       match(message, /: unknown option misspelt\b/, path);
       ok(path === "" || message.includes(`: ${path}: unknown`), `${path}: ${message}`);
       return true;

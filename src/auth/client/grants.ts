@@ -67,7 +67,7 @@ const ASSERTION_OPTIONS: Known<IdentityAssertionOptions> = { requireProfile: "bo
  * token request.
  */
 export function identityAssertion(assertion: Assert, options: IdentityAssertionOptions = {}): Grant {
-  assertOptions("identityAssertion", options, ASSERTION_OPTIONS);
+  assertOptions({ identityAssertion }, options, ASSERTION_OPTIONS);
   const { requireProfile = false } = options;
   return {
     extension: BUILT_IN_EXTENSIONS.enterpriseAuthorization,
@@ -112,7 +112,7 @@ const PROVIDER: Known<IdentityProvider> = {
  * which the MCP server's authorization server accepts.
  */
 export function exchangeAtProvider(provider: IdentityProvider): Assert {
-  assertOptions("exchangeAtProvider", provider, PROVIDER);
+  assertOptions({ exchangeAtProvider }, provider, PROVIDER);
   return async (target) => {
     const { subjectToken, subjectTokenType = "urn:ietf:params:oauth:token-type:id_token" } = provider;
     const form = new URLSearchParams({

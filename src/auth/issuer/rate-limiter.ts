@@ -51,7 +51,7 @@ const OPTIONS: Known<RateLimiterOptions> = {
 
 /** Creates a rate limiter in memory, with a token bucket per endpoint and key. */
 export function rateLimiter(options: RateLimiterOptions): RateLimit {
-  assertOptions("rateLimiter", options, OPTIONS);
+  assertOptions({ rateLimiter }, options, OPTIONS);
   const { allow, key = () => "", maxKeys = 10_000, now = Date.now } = options;
   const buckets = new Buckets(maxKeys, now);
   return (endpoint, request) => {

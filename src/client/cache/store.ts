@@ -42,7 +42,7 @@ const OPTIONS: Known<MemoryCacheOptions> = { maxEntries: "limit", maxChars: "lim
  * first, then the lists stored longest ago.
  */
 export function memoryCache(options: MemoryCacheOptions = {}): CacheStore {
-  assertOptions("memoryCache", options, OPTIONS);
+  assertOptions({ memoryCache }, options, OPTIONS);
   return new MemoryCacheStore(options.maxEntries, options.maxChars);
 }
 

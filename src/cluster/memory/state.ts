@@ -1,3 +1,4 @@
+import { atCaller } from "../../protocol/at-caller.js";
 import type { Cluster } from "../cluster.js";
 import { MemoryNode } from "./node.js";
 import type { MemoryClusterOptions } from "./options.js";
@@ -18,7 +19,7 @@ export interface MemoryState {
 
 /** Creates the state of a cluster in memory, for several nodes in one process. */
 export function createMemoryState(options: MemoryClusterOptions = {}): MemoryState {
-  const tables = createTables(options);
+  const tables = atCaller(createMemoryState, () => createTables(options));
   const nodes = new Set<Cluster>();
   const own = (node: Cluster) => (nodes.has(node) ? (node as MemoryNode) : undefined);
   const onClose = (node: Cluster) => {
@@ -38,5 +39,5 @@ export function createMemoryState(options: MemoryClusterOptions = {}): MemorySta
 
 /** Creates a cluster of this process alone. Its methods return values, not promises. */
 export function memoryCluster(options?: MemoryClusterOptions): Cluster {
-  return createMemoryState(options).node();
+  return atCaller(memoryCluster, () => createMemoryState(options)).node();
 }

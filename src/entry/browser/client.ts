@@ -15,7 +15,7 @@ const dialer = createDialer({
   },
 });
 
-export const connect: typeof client.connect = (target, options = {}) => connectWith(dialer, target, options);
+export const connect: typeof client.connect = async (target, options = {}) => connectWith(dialer, target, options);
 
 export const createGroup: typeof client.createGroup = (config, options = {}) => new Group(config, options, connect);
 

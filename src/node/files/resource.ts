@@ -1,7 +1,6 @@
 import { readFile, realpath } from "node:fs/promises";
 import nodePath from "node:path";
 import { resourceNotFound } from "../../era/missing-resource.js";
-import { atCaller } from "../../protocol/at-caller.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
 
 /** Options of {@link fileResource}. */
@@ -27,7 +26,7 @@ const TEXT = [".txt", ".md", ".json", ".yaml", ".yml", ".csv", ".html", ".css", 
  * outside the folder counts as not found.
  */
 export function fileResource(root: string, options: FileResourceOptions = {}) {
-  atCaller(fileResource, () => assertOptions("fileResource", options, OPTIONS));
+  assertOptions({ fileResource }, options, OPTIONS);
   const { variable = "path", text = TEXT } = options;
   return async (variables: object, _ctx: unknown, uri: string): Promise<string | Uint8Array> => {
     const value = (variables as Record<string, string | string[] | undefined>)[variable];

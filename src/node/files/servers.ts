@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { planServers, type ServersConfig } from "../../client/group/config.js";
+import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 
@@ -9,6 +10,10 @@ import { isObject } from "../../protocol/json.js";
  * @throws DefinitionError that names the file and, if applicable, the server and the field.
  */
 export async function readServers(path: string): Promise<ServersConfig> {
+  return await atCaller(readServers, () => readConfig(path));
+}
+
+async function readConfig(path: string): Promise<ServersConfig> {
   const config = parse(await read(path), path);
   if (!isObject(config)) {
     throw new DefinitionError(`${path}: must be an object with mcpServers`);

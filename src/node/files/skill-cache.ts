@@ -1,6 +1,7 @@
 import { constants, realpathSync } from "node:fs";
 import { mkdir, open, readdir, rename, rm, stat, unlink, writeFile } from "node:fs/promises";
 import nodePath from "node:path";
+import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import type { SkillCache, SkillCacheKey } from "../../skills/client/cache.js";
@@ -44,6 +45,10 @@ const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NON
  * @throws if the folder is in a folder of local skills, or contains one.
  */
 export function skillCache(folder: string, options: SkillCacheOptions): SkillDiskCache {
+  return atCaller(skillCache, () => createDiskCache(folder, options));
+}
+
+function createDiskCache(folder: string, options: SkillCacheOptions): SkillDiskCache {
   assertOptions("skillCache", options, OPTIONS);
   const { maxCacheBytes } = withDefaults(options.limits, SKILL_CACHE_LIMITS);
   const root = realPath(folder);

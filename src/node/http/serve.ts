@@ -140,7 +140,7 @@ export function serveNodeRequest(
   response: ServerResponse,
   options?: NodeExchangeOptions,
 ): void {
-  if (options !== undefined) assertAtCall("serveNodeRequest", options, EXCHANGE_OPTIONS);
+  if (options !== undefined) assertAtCall({ serveNodeRequest }, options, EXCHANGE_OPTIONS);
   server.handle(createNodeExchange(request, response, options));
 }
 
@@ -150,7 +150,9 @@ export function serveNodeRequest(
  */
 export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchServerLike): RequestListener {
   if (typeof Object(server).handle !== "function" && typeof Object(server).fetch !== "function")
-    throw new DefinitionError("toNodeListener needs a server, such as an McpServer");
+    atCaller(toNodeListener, () => {
+      throw new DefinitionError("toNodeListener needs a server, such as an McpServer");
+    });
   if (!("handle" in server)) return toFetchListener(server.fetch);
   return (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) => {
     const { body } = request;
@@ -193,12 +195,19 @@ export async function serveHttp(
   options: ServeHttpOptions = {},
 ): Promise<RunningHttpServer | RunningHttpWorkers> {
   atCaller(serveHttp, () => assertServable(server, options));
+  return await atCaller(serveHttp, () => serve(server, options));
+}
+
+async function serve(
+  server: HttpServerLike,
+  options: ServeHttpOptions,
+): Promise<RunningHttpServer | RunningHttpWorkers> {
   const { port = 0, workers } = options;
   if (workers === undefined) return serveHere(server, options);
   const { serveByWorkers } = await import("../workers/serve.js");
   const { lameDuckMs = SERVE_HTTP_LIMITS.lameDuckMs } = options;
-  const serve = (port: number) => serveHere(server, { ...options, port });
-  return serveByWorkers(server, { workers, port, lameDuckMs, serve });
+  const serveAt = (port: number) => serveHere(server, { ...options, port });
+  return serveByWorkers(server, { workers, port, lameDuckMs, serve: serveAt });
 }
 
 function assertServable(server: HttpServerLike, options: ServeHttpOptions): void {

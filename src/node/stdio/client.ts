@@ -64,7 +64,7 @@ const LAST_WORDS_MS = 250;
  * gone.
  */
 export function createStdioClientChannel(options: StdioClientOptions): StdioClientChannel {
-  assertOptions("createStdioClientChannel", options, OPTIONS);
+  assertOptions({ createStdioClientChannel }, options, OPTIONS);
   return new StdioClientChannelImpl(options);
 }
 

@@ -73,7 +73,7 @@ export async function serveStdio(server: ChannelServer, options: ServeStdioOptio
   const stopListening: (() => void)[] = [];
   if (process.stdin.isTTY) process.stderr.write(`${greeting(server.info)}\n`);
   try {
-    const connection = await server.accept(channel);
+    const connection = await atCaller(serveStdio, () => server.accept(channel));
     const end = () => void (server.close?.() ?? connection.close());
     if (signals !== false) stopListening.push(onEndSignal(end));
     if (watchParent !== false) stopListening.push(onOrphaned(end));

@@ -77,7 +77,7 @@ const OPTIONS: Known<StdioServerOptions> = {
  * if the input or the output fails, if the output is not read, or if a line exceeds the limit.
  */
 export function createStdioServerChannel(options: StdioServerOptions = {}): Channel {
-  assertOptions("createStdioServerChannel", options, OPTIONS);
+  assertOptions({ createStdioServerChannel }, options, OPTIONS);
   return new StdioServerChannel(options);
 }
 

@@ -32,7 +32,7 @@ const NONE: readonly SchemaIssue[] = [];
  * change afterwards.
  */
 export function jsonSchemaValidator(options: JsonSchemaValidatorOptions = {}): JsonSchemaValidator {
-  assertOptions("jsonSchemaValidator", options, OPTIONS);
+  assertOptions({ jsonSchemaValidator }, options, OPTIONS);
   const limits = withDefaults(options.limits, SCHEMA_LIMITS);
   return {
     compile: rememberSchemas((schema, onSkip) => {

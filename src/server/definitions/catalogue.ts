@@ -1,5 +1,6 @@
 import { andThen, type MaybePromise } from "../../call/maybe-promise.js";
 import { type HandlerResult, PreparedResult } from "../../era/server-era.js";
+import { pointAtCallers } from "../../protocol/at-caller.js";
 import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
 import { oneLine } from "../../protocol/text.js";
@@ -211,7 +212,7 @@ export function editEntry<T extends Listed, Changes>(
   const announceIf = (changed: boolean) => {
     if (changed) announce();
   };
-  return {
+  const editor: Editable<Changes> = {
     get enabled() {
       return catalogue.isEnabled(present);
     },
@@ -225,6 +226,7 @@ export function editEntry<T extends Listed, Changes>(
     },
     remove: () => announceIf(catalogue.remove(present)),
   };
+  return pointAtCallers(editor, "enable", "disable", "update");
 }
 
 /** Creates the error for an unknown name. The name is shortened, since it comes from the client. */

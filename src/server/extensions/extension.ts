@@ -12,6 +12,7 @@ import type {
   ServerRuntime,
   Topics,
 } from "../../era/server-era.js";
+import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 import { methodNotFound } from "../../protocol/jsonrpc/errors.js";
@@ -117,14 +118,8 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   readonly id: string;
 
   constructor(readonly options: ExtensionOptions<S>) {
-    assertOptions("ServerExtension", options, OPTIONS);
-    const { id } = options;
-    this.id = id;
-    assertExtensionIds("ServerExtension", { [id]: {} });
-    if (options.serverOnly === true && options.results !== undefined)
-      throw new DefinitionError(
-        `extension ${id}: serverOnly and results cannot be combined, because other clients do not know its result types`,
-      );
+    atCaller(ServerExtension, () => assertExtension(options));
+    this.id = options.id;
   }
 
   /**
@@ -138,7 +133,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     handler: MethodHandler<P>,
   ): this;
   method(name: string, ...given: Definition): this {
-    return this.#define(this.#methods, name, given);
+    return atCaller(this.method, () => this.#define(this.#methods, name, given));
   }
 
   /** Handles a notification. */
@@ -149,7 +144,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     handler: NotificationHandler<P>,
   ): this;
   onNotification(name: string, ...given: Definition): this {
-    return this.#define(this.#notifications, name, given);
+    return atCaller(this.onNotification, () => this.#define(this.#notifications, name, given));
   }
 
   /** Defines a resource, or a family of resources at a URI template, for all clients. */
@@ -282,4 +277,14 @@ function joined(before: Topics | undefined, member: string, topic: ServedTopic):
       }
     },
   };
+}
+
+function assertExtension(options: ExtensionOptions<StandardSchema | undefined>): void {
+  assertOptions("ServerExtension", options, OPTIONS);
+  const { id, serverOnly, results } = options;
+  assertExtensionIds("ServerExtension", { [id]: {} });
+  if (serverOnly === true && results !== undefined)
+    throw new DefinitionError(
+      `extension ${id}: serverOnly and results cannot be combined, because other clients do not know its result types`,
+    );
 }

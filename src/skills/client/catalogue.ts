@@ -2,6 +2,7 @@ import { runWithin } from "../../call/abortable.js";
 import { systemClock } from "../../call/clock.js";
 import type { Client } from "../../client/client.js";
 import type { CallOptions } from "../../client/options.js";
+import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError, McpError, TimeoutError, toError } from "../../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import { SkillError } from "../error.js";
@@ -107,8 +108,10 @@ export class SkillCatalogue {
   readonly #seen = new WeakSet<SkillListing>();
 
   constructor(servers: SkillServers, options: SkillCatalogueOptions) {
-    assertOptions("SkillCatalogue", options, OPTIONS);
-    if (typeof options.approve !== "function") throw new DefinitionError("SkillCatalogue: approve is required");
+    atCaller(SkillCatalogue, () => {
+      assertOptions("SkillCatalogue", options, OPTIONS);
+      if (typeof options.approve !== "function") throw new DefinitionError("SkillCatalogue: approve is required");
+    });
     this.#servers = servers;
     this.#options = options;
     this.#limits = withDefaults(options.limits, SKILL_CATALOGUE_LIMITS);

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from "../../call/clock.js";
 import { ignoreErrors } from "../../call/maybe-promise.js";
 import type { Client } from "../../client/client.js";
 import type { CallOptions } from "../../client/options.js";
+import { atCaller } from "../../protocol/at-caller.js";
 import { RpcError, toError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 import type { ServerCapabilities } from "../../protocol/types/index.js";
@@ -50,7 +51,7 @@ export class SkillsClient {
   #kept: { readonly listing: SkillListing; readonly until: number } | undefined;
 
   constructor(client: Client, options: SkillsClientOptions = {}) {
-    this.#limits = resolveOptions(options);
+    this.#limits = atCaller(SkillsClient, () => resolveOptions(options));
     const { server, cache, onError, minVersion = "", clock = systemClock } = options;
     this.client = client;
     this.#minVersion = minVersion;

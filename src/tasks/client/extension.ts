@@ -3,6 +3,7 @@ import type { ExtensionClient, InterceptingExtension } from "../../client/extens
 import type { ClientCall, ClientExtension, ClientInterceptor, ToolCallOptions } from "../../client/options.js";
 import { Pages } from "../../client/pages.js";
 import type { ClientResult } from "../../era/client-era.js";
+import { atCaller } from "../../protocol/at-caller.js";
 import { afterFirstAnswer, ConnectionError, RpcError, TimeoutError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
@@ -23,7 +24,7 @@ import { TaskWire } from "./wire.js";
  * with the result of the task. Several clients may share the object.
  */
 export function tasksClient(options: TasksClientOptions = {}): ClientExtension {
-  const resolved = resolveOptions(options);
+  const resolved = atCaller(tasksClient, () => resolveOptions(options));
   const extension: InterceptingExtension = {
     id: TASKS_EXTENSION,
     results: { task: { method: ["tools/call", GET_TASK], resolve: (result) => result } },

@@ -1,47 +1,74 @@
 import { equal, match, ok } from "node:assert/strict";
+import { rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
-import { bearer, oauth } from "bowline/auth/client";
-import { createIssuer } from "bowline/auth/issuer";
-import { introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
-import { createGroup, retry } from "bowline/client";
-import { fileResource, serveHttp, serveStdio, skillFolder } from "bowline/node";
-import { postgresCluster } from "bowline/postgres";
-import { redisCluster } from "bowline/redis";
-import { DefinitionError, McpServer } from "bowline/server";
+import { introspectionVerifier } from "bowline/auth/server";
+import { connect, createGroup } from "bowline/client";
+import { memoryCluster, sealedCluster } from "bowline/cluster";
+import { readServers, serveHttp, serveStdio, toNodeListener } from "bowline/node";
+import { DefinitionError, inputRequired, McpServer, ServerExtension } from "bowline/server";
 import { McpServer as ModernServer } from "bowline/server/modern";
-import { skills } from "bowline/skills/server";
-import { tasks } from "bowline/tasks/server";
+import { SkillCatalogue } from "bowline/skills/client";
+import { defineState } from "bowline/state";
+import { atCaller } from "#src/protocol/at-caller.js";
 
-const server = () => new McpServer({ name: "s", version: "1" });
+const server = () =>
+  new McpServer({ name: "s", version: "1" }).tool("t", () => "").resource("a://b", { name: "b" }, none);
+const extension = () => new ServerExtension({ id: "a.b/c", serverOnly: true });
+const taskOnly = () => server().tool("long", { task: "required" }, none);
 const none = (() => "") as never;
 const unknown = { unknown: true } as never;
 
+/** Reads a configuration with this text. */
+async function readText(text: string): Promise<unknown> {
+  const path = join(tmpdir(), `${crypto.randomUUID()}.json`);
+  await writeFile(path, text);
+  try {
+    return await readServers(path);
+  } finally {
+    await rm(path);
+  }
+}
+
+/** Mistakes in other things than options, which test/project/options.test.ts has. */
 const MISTAKES: Readonly<Record<string, () => unknown>> = {
-  "new McpServer": () => new McpServer({ name: "s", version: "1" }, unknown),
+  "new McpServer": () => new McpServer({ name: "s" } as never),
   "new McpServer of the modern era": () => new ModernServer({ name: "s", version: "1" }, unknown),
-  tool: () => server().tool("t", unknown, none),
-  prompt: () => server().prompt("p", unknown, none),
-  resource: () => server().resource("a://b", unknown, none),
-  method: () => server().method("x/y", unknown, none),
+  tool: () => server().tool("t", none),
+  prompt: () => server().prompt("p", 5 as never),
+  resource: () => server().resource("a://{", { name: "b" }, none),
+  method: () => server().method("tools/list", none),
   onNotification: () => server().onNotification("notifications/x", unknown, none),
   use: () => server().use(5 as never),
   extend: () => server().extend(5 as never),
-  serveStdio: () => serveStdio(server(), unknown),
-  serveHttp: () => serveHttp(server(), { port: -1 }),
-  skillFolder: () => skillFolder(".", unknown),
-  fileResource: () => fileResource(".", unknown),
-  skills: () => skills([], unknown),
-  tasks: () => tasks(unknown),
-  protect: () => protect(unknown),
-  jwtVerifier: () => jwtVerifier(unknown),
+  "edit.tool": () => server().edit.tool("missing"),
+  "edit.prompt": () => server().edit.prompt("missing"),
+  "edit.resource": () => server().edit.resource("missing"),
+  "edit.tool().update": () => server().edit.tool("t").update(unknown),
+  "edit.tool().disable": () => {
+    const own = server();
+    const editor = own.edit.tool("t");
+    own.removeTool("t");
+    editor.disable();
+  },
+  "new ServerExtension": () => new ServerExtension({ id: "no prefix" }),
+  "ServerExtension.method": () => extension().method("a/b", none).method("a/b", none),
+  inputRequired: () => inputRequired({}),
+  defineState: () => defineState("a name"),
+  sealedCluster: () => sealedCluster(memoryCluster(), { keys: [] }),
   introspectionVerifier: () => introspectionVerifier({} as never),
-  createIssuer: () => createIssuer(unknown),
-  oauth: () => oauth(unknown),
-  bearer: () => bearer({ token: () => "t", unknown: true } as never),
-  createGroup: () => createGroup({ mcpServers: {} }, unknown),
-  retry: () => retry(unknown),
-  redisCluster: () => redisCluster(unknown),
-  postgresCluster: () => postgresCluster(unknown),
+  "new SkillCatalogue": () => new SkillCatalogue({}, {} as never),
+  createGroup: () => createGroup({ mcpServers: { a: {} } } as never),
+  toNodeListener: () => toNodeListener({} as never),
+  "serveHttp, at once": () => serveHttp(server(), { port: -1 }),
+  "serveHttp, later": async () => await serveHttp(taskOnly()),
+  "serveHttp with workers": async () => await serveHttp(server(), { workers: 0 }),
+  serveStdio: async () => await serveStdio(taskOnly()),
+  "connect, at once": () => connect({ command: "none", restart: { maxMissedPings: 2 } }),
+  "connect, later": async () => await connect(taskOnly()),
+  "readServers, no file": async () => await readServers("missing.json"),
+  "readServers, no object": async () => await readText("5"),
 };
 
 for (const [name, mistake] of Object.entries(MISTAKES)) {
@@ -59,11 +86,20 @@ for (const [name, mistake] of Object.entries(MISTAKES)) {
 test("a method still returns what it returned, and its server", () => {
   const own = server();
   equal(
-    own.tool("t", {}, () => ""),
+    own.tool("other", {}, () => ""),
     own,
   );
   equal(
     own.use((call, next) => next(call)),
     own,
   );
+});
+
+test("the stack of a promise that nobody awaits is kept", async () => {
+  const failed = atCaller(test, () => Promise.reject(new DefinitionError("wrong")));
+  const error = await failed.then(
+    () => undefined,
+    ({ stack = "" }: Error) => stack,
+  );
+  match(error ?? "", /at-caller\.test\./);
 });

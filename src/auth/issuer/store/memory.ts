@@ -18,7 +18,7 @@ const OPTIONS: Known<MemoryIssuerStoreOptions> = { limits: ISSUER_LIMITS, now: "
  * for newer ones of the same user. A mark is never evicted. If nothing can be evicted, the value is rejected with status 503.
  */
 export function memoryIssuerStore(options: MemoryIssuerStoreOptions = {}): IssuerStore {
-  assertOptions("memoryIssuerStore", options, OPTIONS);
+  assertOptions({ memoryIssuerStore }, options, OPTIONS);
   const limits = withDefaults(options.limits, ISSUER_LIMITS);
   const tables = new Tables(limits, options.now ?? Date.now);
   return {
