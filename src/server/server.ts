@@ -57,7 +57,6 @@ export class Server {
   readonly #channels: ChannelEndpoints;
   readonly #closing = new AbortController();
   #http: HttpEndpoint | undefined;
-  #isChecked = false;
   #closed: Promise<void> | undefined;
 
   /**
@@ -276,21 +275,15 @@ export class Server {
 
   /** Serves a channel until it closes. Several channels can be served at once. */
   async accept(channel: Channel, caller: ChannelCaller = {}): Promise<ServedConnection> {
-    this.#begin();
+    this.core.registry.assertServable();
     return this.#channels.accept(this.core.eras, channel, () => caller);
   }
 
   /** Serves an HTTP exchange. */
   handle(exchange: HttpExchange): void {
-    if (!this.#isChecked) this.#begin();
+    this.core.registry.assertServable();
     this.#http ??= this.#createEndpoint();
     this.#http.serve(exchange);
-  }
-
-  /** Throws for definitions that do not fit together, before they are served for the first time. */
-  #begin(): void {
-    this.core.registry.assertServable();
-    this.#isChecked = true;
   }
 
   #createEndpoint(): HttpEndpoint {
@@ -328,7 +321,7 @@ export class Server {
    * to its MCP path: those of the gate and of `http.sse`.
    */
   onListening(hostname: string): readonly string[] {
-    this.#begin();
+    this.core.registry.assertServable();
     const { allowedHosts, gate, sse = false } = this.#options;
     if (ANY_ADDRESS.test(hostname) && allowedHosts === undefined) {
       this.core.warn("listening on all interfaces; set http.allowedHosts");

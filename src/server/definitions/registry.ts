@@ -2,7 +2,7 @@ import { DefinitionError } from "../../protocol/errors.js";
 import { defined } from "../../protocol/json.js";
 import { assertOptions, withDefaults } from "../../protocol/known-options.js";
 import { BUILT_IN_EXTENSIONS } from "../../protocol/meta.js";
-import type { CacheScope, ServerCapabilities } from "../../protocol/types/index.js";
+import type { CacheScope, ServerCapabilities, Tool } from "../../protocol/types/index.js";
 import type { AnySchema } from "../../schema/compile.js";
 import type { ChangeBus } from "../../store/change-bus.js";
 import { assertCacheHints, type ServerOptions } from "../options.js";
@@ -109,6 +109,7 @@ export class Registry {
   readonly #options: ServerOptions;
   readonly #running: RunningToolOptions;
   readonly #unannounced = new Set<Kind>();
+  #isServed = false;
 
   constructor(options: ServerOptions, server: { readonly changes: ChangeBus }, running: RunningToolOptions) {
     const { pageSize, cache = {}, capabilities } = options;
@@ -134,14 +135,20 @@ export class Registry {
     this.#announce(kind);
   }
 
-  /** Throws for a tool that runs only as a task if nothing runs tasks. It would run as an ordinary call. */
+  /** Throws for definitions that do not fit together. Later ones are checked when they are added or changed. */
   assertServable(): void {
-    if (this.extensions?.[BUILT_IN_EXTENSIONS.tasks] !== undefined) return;
-    for (const name of this.tools.keys())
-      if (this.tools.get(name)?.listing.execution?.taskSupport === "required")
-        throw new DefinitionError(
-          `tool "${name}": task is "required", but the server runs no tasks; add .extend(tasks()) of bowline/tasks/server`,
-        );
+    if (this.#isServed) return;
+    for (const name of this.tools.keys()) this.#assertRuns(name, this.tools.expect(name));
+    this.#isServed = true;
+  }
+
+  /** Throws for a tool that runs only as a task if nothing runs tasks. It would run as an ordinary call. */
+  #assertRuns(name: string, { listing }: { readonly listing: Partial<Pick<Tool, "execution">> }): void {
+    if (listing.execution?.taskSupport !== "required" || this.extensions?.[BUILT_IN_EXTENSIONS.tasks] !== undefined)
+      return;
+    throw new DefinitionError(
+      `tool "${name}": task is "required", but the server runs no tasks; add .extend(tasks()) of bowline/tasks/server`,
+    );
   }
 
   edit<K extends Kind>(kind: K, key: string): Editable<ChangesOf[K]> {
@@ -165,7 +172,9 @@ export class Registry {
   #make(kind: Kind, key: string, options: unknown, handler: unknown): Item {
     const { noun, known, Item } = KINDS[kind];
     assertDefinition(noun, key, options, handler, known);
-    return new Item(key, options as never, handler as never, this.#running);
+    const item = new Item(key, options as never, handler as never, this.#running);
+    if (this.#isServed) this.#assertRuns(key, item);
+    return item;
   }
 
   #catalogueOf(kind: Kind, item: Item | undefined): Catalogue<Item> {

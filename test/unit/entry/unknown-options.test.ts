@@ -1,4 +1,4 @@
-import assert, { equal } from "node:assert/strict";
+import assert, { deepEqual, equal } from "node:assert/strict";
 import { describe, it } from "node:test";
 import { bearer, oauth } from "bowline/auth/client";
 import { createIssuer } from "bowline/auth/issuer";
@@ -436,6 +436,20 @@ describe("a tool that runs only as a task needs the extension that runs it", () 
     without.removeTool("a");
     await using second = await connect(without);
     equal((await second.listTools()).tools.length, 0);
+  });
+
+  it("when it is added or changed while the server is served", async () => {
+    const served = server().tool("b", {}, handler);
+    await using client = await connect(served);
+    refuses(() => served.tool("a", { task: "required" }, handler), message);
+    refuses(() => served.edit.tool("b").update({ task: "required" }), /^tool "b": task is "required"/);
+    refuses(() => served.edit.tool("b").update({ name: "a", task: "required" }), message);
+    deepEqual(
+      (await client.listTools()).tools.map(({ name, execution }) => [name, execution]),
+      [["b", undefined]],
+    );
+    served.extend(tasks()).tool("a", { task: "required" }, handler);
+    equal((await client.listTools()).tools.length, 2);
   });
 
   it("and a word that is none is refused where it is written", () => {
