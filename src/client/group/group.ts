@@ -2,7 +2,7 @@ import { runWithin } from "../../call/abortable.js";
 import { type Clock, systemClock } from "../../call/clock.js";
 import { ignoreErrors } from "../../call/maybe-promise.js";
 import { CLIENT_TIMES } from "../../era/client-limits.js";
-import { McpError, RpcError, TimeoutError } from "../../protocol/errors.js";
+import { McpError, RpcError, TimeoutError, withDeadline } from "../../protocol/errors.js";
 import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
 import type {
   GetPromptResult,
@@ -294,11 +294,17 @@ export class Group<M extends ServerTypes = ServerTypes> {
     options: O,
     call: (client: Client, options: O) => Promise<T>,
   ): Promise<T> {
+    if (member.ready !== undefined) return call(member.ready, options);
     const { deadlineMs } = options;
     const began = this.#clock.now();
-    const client = member.ready ?? (await this.#connected(member, options));
+    const client = await this.#connected(member, options);
     if (deadlineMs === undefined) return call(client, options);
-    return call(client, { ...options, deadlineMs: Math.max(1, deadlineMs - (this.#clock.now() - began)) });
+    const leftMs = Math.max(1, deadlineMs - (this.#clock.now() - began));
+    try {
+      return await call(client, { ...options, deadlineMs: leftMs });
+    } catch (error) {
+      throw withDeadline(error, leftMs, deadlineMs);
+    }
   }
 
   #connected(member: GroupMember, { signal, deadlineMs: ms = Number.POSITIVE_INFINITY }: CallOptions): Promise<Client> {

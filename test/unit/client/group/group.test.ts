@@ -524,6 +524,29 @@ test("the time that connecting takes is part of a call's deadline", async () => 
   await new Promise(setImmediate);
   equal(ended, false);
   clock.advance(1);
-  await rejects(call, { code: "timeout", kind: "deadline" });
+  await rejects(call, {
+    code: "timeout",
+    kind: "deadline",
+    afterMs: 1000,
+    message: "tools/call: not finished within 1000 ms (deadlineMs)",
+  });
   await slow.close();
+});
+
+test("a deadline is told as it was given, too, if the server was connected before", async () => {
+  /** Clock on which time passes between two lines. */
+  class RunningClock extends FakeClock {
+    #reads = 0;
+    override now(): number {
+      return super.now() + ++this.#reads / 1e6;
+    }
+  }
+  const clock = new RunningClock();
+  const { group } = grouped({ a: named("a") }, { clock });
+  await using _ = group;
+  await group.callTool("a__who");
+  const call = group.callTool("a__wait", {}, { deadlineMs: 3000 });
+  const failed = rejects(call, { afterMs: 3000, message: "tools/call: not finished within 3000 ms (deadlineMs)" });
+  clock.advance(3000);
+  await failed;
 });
