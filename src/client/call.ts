@@ -25,6 +25,7 @@ export interface CallingClient extends ExtensionClient {
   readonly extensions: Extensions | undefined;
   readonly waits: RetryWaits;
   onFailure: OnFailure;
+  uses(feature: "logging"): void;
 }
 
 /**
@@ -155,6 +156,7 @@ export class ClientCalls {
       listener === undefined
         ? undefined
         : (progress: Params) => tellProgress(listener, progress, this.#client.onProblem);
+    if (logLevel !== undefined) this.#client.uses("logging");
     const sent = withMeta(params, meta);
     const kept = this.#mayAskInput(options) ? structuredClone(sent) : sent;
     return { method, params: kept, id, onProgress, capabilities, logLevel, cache, resume, onResumable };

@@ -245,6 +245,7 @@ export class Client<S extends AnyServer = AnyServer> {
       const refusal = capabilityRefusal("logging/setLevel", connection.server.capabilities);
       if (refusal !== undefined) throw refusal;
     }
+    this.#core.uses("logging");
     await this.#core.calls.run("logging/setLevel", options, (lifetime) => connection.setLogLevel(level, lifetime));
   }
 

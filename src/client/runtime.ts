@@ -6,7 +6,13 @@ import { ignoreErrors, isThenable } from "../call/maybe-promise.js";
 import type { ClientResult, ClientRuntime, Connection, Subscription, WatchEvents } from "../era/client-era.js";
 import { CLIENT_LIMITS, CLIENT_TIMES, type ClientLimits } from "../era/client-limits.js";
 import type { CloseOptions } from "../era/transport.js";
-import { type Deprecation, warnByProcess, warnOnce } from "../protocol/deprecations.js";
+import {
+  type DeprecatedFeature,
+  type Deprecation,
+  warnByProcess,
+  warnOfDeprecated,
+  warnOnce,
+} from "../protocol/deprecations.js";
 import { McpError, notConnected, RpcError, toError, UrlElicitationRequiredError } from "../protocol/errors.js";
 import { INVALID_PARAMS } from "../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification } from "../protocol/jsonrpc/message.js";
@@ -240,6 +246,13 @@ export class ClientCore implements ClientRuntime, CallingClient {
 
   deprecated(deprecation: Deprecation): void {
     if (this.options.warnDeprecated !== false) warnOnce(deprecation, warnByProcess);
+  }
+
+  /** Warns of a deprecated feature that this client uses, if the era deprecates it. */
+  uses(feature: DeprecatedFeature): void {
+    const { logger, warnDeprecated } = this.options;
+    if (logger?.warn === undefined || warnDeprecated === false || !this.calls.connected().era.deprecates) return;
+    warnOfDeprecated(feature, (message, fields) => ignoreErrors(() => logger.warn?.(message, fields)));
   }
 
   debug(message: string, fields: Record<string, unknown>): void {

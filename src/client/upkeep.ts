@@ -1,5 +1,3 @@
-import { ignoreErrors } from "../call/maybe-promise.js";
-import { warnOfDeprecated } from "../protocol/deprecations.js";
 import type { Client } from "./client.js";
 import type { ClientCore } from "./runtime.js";
 import { refreshLists } from "./subscriptions/list-refresh.js";
@@ -27,16 +25,10 @@ export async function startUpkeep(client: Upkeep, core: ClientCore): Promise<voi
   }).catch(core.onProblem);
 }
 
-/** Warns of deprecated features that the client or the server uses, if the era deprecates them. */
+/** Warns of deprecated features that the client uses from its beginning. */
 export function warnOfDeprecatedUse(core: ClientCore): void {
-  const { logger, warnDeprecated } = core.options;
-  const { era, server } = core.calls.connected();
-  if (!era.deprecates || warnDeprecated === false) return;
-  const warn =
-    logger?.warn === undefined
-      ? undefined
-      : (message: string, fields: Record<string, unknown>) => ignoreErrors(() => logger.warn?.(message, fields));
-  if (core.capabilities.roots !== undefined) warnOfDeprecated("roots", warn);
-  if (core.capabilities.sampling !== undefined) warnOfDeprecated("sampling", warn);
-  if (server.capabilities.logging !== undefined) warnOfDeprecated("logging", warn);
+  const { capabilities, options } = core;
+  if (capabilities.roots !== undefined) core.uses("roots");
+  if (capabilities.sampling !== undefined) core.uses("sampling");
+  if (options.notifications?.["notifications/message"] !== undefined) core.uses("logging");
 }

@@ -53,6 +53,8 @@ proves(
     await run({ era: "legacy", logger }, { logger });
     await run({ era: "modern", logger, warnDeprecated: false }, { logger, warnDeprecated: false });
     await run({ era: "modern" }, {});
+    // A server that declares logging is no reason to warn the author of a client that does not use it.
+    await run({ era: "modern", logger, roots: undefined, onSample: undefined, onNotification: () => {} }, {});
     deepEqual(warnings, []);
     await run({ era: "modern", roots: undefined, onSample: undefined }, { logger });
     deepEqual(warnings, ["deprecated_logging"]);
