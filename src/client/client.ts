@@ -295,20 +295,28 @@ export class Client<S extends AnyServer = AnyServer> {
   }
 
   /**
-   * Sends a request. Results of the specification's methods are checked and typed. Other results are checked by
-   * `result`, if given.
+   * Sends a request, and checks its result by your own schema, which determines its type.
+   *
+   * @example
+   * ```ts
+   * const { total } = await client.request("acme/count", {}, { result: z.object({ total: z.number() }) });
+   * console.log(total);
+   * ```
    */
   request<S extends StandardSchema>(
     method: string,
     params: Params | undefined,
     options: CallOptions & { readonly result: S },
   ): Promise<OutputOf<S>>;
+  /** Sends a request. A request for input of the server is the result, and not answered. */
   request<M extends keyof MethodResults>(
     method: M,
     params: Params | undefined,
     options: CallOptions & { readonly input: "manual" },
   ): Promise<MethodResults[M] | InputRequiredResult>;
+  /** Sends a request of the specification. Its result is checked and typed. */
   request<M extends keyof MethodResults>(method: M, params?: Params, options?: CallOptions): Promise<MethodResults[M]>;
+  /** Sends a custom request. Its result is not checked. */
   request(method: string, params?: Params, options?: CallOptions): Promise<ClientResult>;
   request(
     method: string,

@@ -147,6 +147,7 @@ export interface ToolCallOptions extends CallOptions {
 
 /** Options with a schema for the structured result, which is checked by the schema and has its type. */
 export interface TypedCallOptions<Output extends StandardSchema> extends ToolCallOptions {
+  /** Schema of the structured result. The result has its type. */
   readonly output: Output;
 }
 
@@ -344,9 +345,12 @@ export interface ClientOptions {
   readonly onNotification?:
     | ((notification: { readonly method: string; readonly params?: Params }) => void | Promise<void>)
     | undefined;
+  /** Capabilities to declare in addition to those that the handlers and extensions imply. */
   readonly capabilities?:
     | {
+        /** Features that are in no version of the protocol, by name, with their settings. */
         readonly experimental?: { readonly [key: string]: JsonObject } | undefined;
+        /** Extensions by id, with their settings. Those of the option `extensions` are declared without this. */
         readonly extensions?: { readonly [key: string]: JsonObject } | undefined;
       }
     | undefined;
@@ -374,6 +378,7 @@ export interface ClientOptions {
   readonly onListChanged?: ListListeners | undefined;
   /** Compiles the output schemas of tools. */
   readonly validator?: JsonSchemaValidator | undefined;
+  /** Interceptors of each call, outermost first, such as `retry()`. */
   readonly interceptors?: readonly ClientInterceptor[] | undefined;
   /**
    * Gets the SDK's own log messages.
@@ -389,9 +394,11 @@ export interface ClientOptions {
    * @default true
    */
   readonly warnDeprecated?: boolean | undefined;
+  /** Called with each error that no call rejects with, such as that of a handler of a notification. */
   readonly onError?: ((error: Error) => void) | undefined;
   /** Called after the client has connected. */
   readonly onOpen?: ((server: ServerDescription) => void) | undefined;
+  /** Called when the connection has ended, with the reason unless it was closed normally. */
   readonly onClose?: ((reason: Error | undefined) => void) | undefined;
   /**
    * `"auto"` answers requests for input by the handlers of this client. `"manual"` returns them as results.
@@ -418,6 +425,7 @@ export interface ClientOptions {
    * @deprecated by SEP-2596; may be removed three months after SEP-2596 is final.
    */
   readonly sse?: boolean | "any-4xx" | undefined;
+  /** Source of time, for tests: `FakeClock` of `bowline/testing`. */
   readonly clock?: Clock | undefined;
 }
 
@@ -497,10 +505,22 @@ export function assertCallOptions(method: string, options: object): void {
 
 /** Server process to start. */
 export interface CommandTarget {
+  /** Program to run: a path, or a name that is looked up in PATH. */
   readonly command: string;
+  /** Arguments of the program. */
   readonly args?: readonly string[] | undefined;
+  /** Environment variables, added to those that a server always gets (`defaultEnvironment()` of `bowline/node`). */
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Working directory of the program.
+   * @default that of this process
+   */
   readonly cwd?: string | undefined;
+  /**
+   * Destination of the program's stderr. `inherit` copies it to stderr of this process, `ignore` discards it unread. A
+   * function receives each line.
+   * @default "inherit"
+   */
   readonly stderr?: ("inherit" | "pipe" | "ignore" | ((line: string) => void)) | undefined;
   /** Limits on what the process can make this client hold. Each limit has a default. */
   readonly limits?: Optional<CommandLimits> | undefined;

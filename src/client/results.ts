@@ -31,6 +31,7 @@ export interface MethodResults {
 
 /** Outcome of a tool call. */
 export interface ToolOutcome<Structured = unknown> {
+  /** Content blocks: text, images, audio and resources. */
   readonly content: readonly ContentBlock[];
   /** Structured value of the result, if the tool returned one. */
   readonly structured: Structured;
@@ -38,6 +39,7 @@ export interface ToolOutcome<Structured = unknown> {
   readonly isError: boolean;
   /** Text of all text content, joined by line breaks. */
   readonly text: string;
+  /** Member `_meta` of the result. */
   readonly meta: Meta | undefined;
 }
 

@@ -39,5 +39,6 @@ export type CallArguments<Args, Options> =
 
 /** Options of `readResource`. `variables` are the values for a URI template. */
 export interface ReadOptions<Values> extends CallOptions {
+  /** Values of the variables, if the URI is a template. */
   readonly variables?: Values | undefined;
 }

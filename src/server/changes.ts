@@ -4,9 +4,11 @@ import type { PromptChanges, ResourceChanges, ToolChanges } from "./definitions/
 
 /** Gives access to existing definitions. Each function throws if the definition does not exist. */
 export interface ServerEdit {
+  /** Returns the editor of a tool. */
   tool(name: string): Editable<ToolChanges>;
+  /** Returns the editor of a prompt. */
   prompt(name: string): Editable<PromptChanges>;
-  /** `uri` is a URI or URI template. */
+  /** Returns the editor of a resource. `uri` is a URI or URI template. */
   resource(uri: string): Editable<ResourceChanges>;
 }
 
@@ -19,22 +21,27 @@ export class Changes {
     this.#server = server;
   }
 
+  /** Announces that the list of tools has changed. */
   toolsChanged(): void {
     this.publish({ kind: "tools" });
   }
 
+  /** Announces that the list of prompts has changed. */
   promptsChanged(): void {
     this.publish({ kind: "prompts" });
   }
 
+  /** Announces that the list of resources has changed. */
   resourcesChanged(): void {
     this.publish({ kind: "resources" });
   }
 
+  /** Announces that the contents of a resource have changed, to the clients that subscribe to it. */
   resourceUpdated(uri: string): void {
     this.publish({ kind: "resource", uri });
   }
 
+  /** Announces a change of any kind. */
   publish(change: Change): void {
     this.#server.changes.publish(change);
   }

@@ -132,6 +132,7 @@ export interface ServedConnection {
    * where each call has its own `ctx.client`.
    */
   readonly client: ClientDescription | undefined;
+  /** Ends the connection and its calls. */
   close(): Promise<void>;
 }
 
@@ -145,11 +146,13 @@ export interface WithoutCluster {
 
 /** Options of a server that other processes may share the codec with. */
 export interface WithStateCodec {
+  /** Replaces the encryption of sealed state. */
   readonly stateCodec: StateCodec;
 }
 
 /** Options of a server that other processes may share the keys with. */
 export interface WithStateKeys {
+  /** Keys that seal state, the same in each process. The first key seals, all keys open. */
   readonly stateKeys: readonly SealKey[];
 }
 
@@ -197,16 +200,21 @@ export interface ServerSettings {
   readonly versions?: readonly ProtocolVersion[] | undefined;
   /** Cache hints for clients, on listings and resources. */
   readonly cache?: ServerCacheOptions | undefined;
+  /** Capabilities to announce in addition to those that the definitions imply, or without notifications of changes. */
   readonly capabilities?:
     | {
-        /** Offers the feature even if nothing is defined. `listChanged: false` disables the notifications of changes. */
+        /** Offers tools even if none is defined. `listChanged: false` disables the notifications of changes. */
         readonly tools?: boolean | { readonly listChanged?: boolean | undefined } | undefined;
+        /** Offers prompts even if none is defined. `listChanged: false` disables the notifications of changes. */
         readonly prompts?: boolean | { readonly listChanged?: boolean | undefined } | undefined;
+        /** Offers resources even if none is defined. `listChanged: false` disables the notifications of changes. */
         readonly resources?:
           | boolean
           | { readonly listChanged?: boolean | undefined; readonly subscribe?: boolean | undefined }
           | undefined;
+        /** Features that are in no version of the protocol, by name, with their settings. */
         readonly experimental?: { readonly [key: string]: JsonObject } | undefined;
+        /** Extensions by id, with their settings. Those that `extend` adds are announced without this. */
         readonly extensions?: { readonly [key: string]: JsonObject } | undefined;
         /**
          * Offers log messages to clients.
@@ -216,12 +224,12 @@ export interface ServerSettings {
         readonly logging?: boolean | undefined;
       }
     | undefined;
+  /** What concerns all resources. */
   readonly resources?:
     | {
-        /**
-         * Called when the first client subscribes to a resource. `onUnsubscribe` is called when the last one unsubscribes.
-         */
+        /** Called when the first client subscribes to a resource. */
         readonly onSubscribe?: ((uri: string) => void) | undefined;
+        /** Called when the last client of a resource unsubscribes. */
         readonly onUnsubscribe?: ((uri: string) => void) | undefined;
         /**
          * Allows `..`, absolute paths and NUL in the variables of all templates.
@@ -288,6 +296,7 @@ export interface ServerSettings {
   readonly http?: HttpServerOptions | undefined;
   /** Compiles JSON Schemas of definitions. */
   readonly validator?: JsonSchemaValidator | undefined;
+  /** Source of time, for tests: `FakeClock` of `bowline/testing`. */
   readonly clock?: Clock | undefined;
 }
 

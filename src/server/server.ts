@@ -79,10 +79,12 @@ export class Server {
     if (options.http !== undefined) this.#http = this.#createEndpoint();
   }
 
+  /** Name and version of the server, as announced. */
   get info(): Implementation {
     return this.core.info;
   }
 
+  /** Capabilities of the server: one for each feature that is defined or declared. */
   get capabilities(): ServerCapabilities {
     return this.core.capabilities;
   }

@@ -49,9 +49,11 @@ export interface GroupOptions {
    * @default 5000
    */
   readonly maxItems?: number | undefined;
+  /** Delays between attempts to connect to a server that failed. */
   readonly backoff?: BackoffOptions | undefined;
   /** Called with each error of a server that no caller gets, and with each error of a server in a listing. */
   readonly onError?: ((error: Error, server: string) => void) | undefined;
+  /** Source of time, for tests: `FakeClock` of `bowline/testing`. */
   readonly clock?: Clock | undefined;
 }
 

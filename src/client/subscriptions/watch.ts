@@ -19,8 +19,11 @@ type End = { readonly how: "closed" | "graceful" | "lost"; readonly reason: Erro
 
 /** Changes to subscribe to. */
 export interface WatchFilter {
+  /** True for changes of the list of tools. */
   readonly toolsListChanged?: boolean | undefined;
+  /** True for changes of the list of prompts. */
   readonly promptsListChanged?: boolean | undefined;
+  /** True for changes of the list of resources. */
   readonly resourcesListChanged?: boolean | undefined;
   /** URIs of resources. */
   readonly resources?: readonly string[] | undefined;
@@ -182,6 +185,7 @@ export class Watch implements AsyncIterable<Change | Resync> {
     }
   }
 
+  /** Ends the watch. Its loop ends, too. */
   async close(): Promise<void> {
     if (this.#queue.ended !== undefined) return;
     this.#queue.finish({ how: "closed", reason: undefined });

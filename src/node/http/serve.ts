@@ -67,19 +67,31 @@ export interface ServeHttpOptions {
    * all share their state. Without it, this process serves.
    */
   readonly workers?: number | "cores" | undefined;
+  /** Source of time, for tests: `FakeClock` of `bowline/testing`. */
   readonly clock?: Clock | undefined;
 }
 
 /** Paths for probes. */
 export interface HealthPaths {
+  /**
+   * Path that responds with 200 while the process serves.
+   * @default "/livez"
+   */
   readonly live?: string | undefined;
+  /**
+   * Path that responds with 503 as soon as draining begins.
+   * @default "/readyz"
+   */
   readonly ready?: string | undefined;
 }
 
 /** Server that is listening. */
 export interface RunningHttpServer {
+  /** URL for clients. */
   readonly url: string;
+  /** Port that is listened on. */
   readonly port: number;
+  /** Server of `node:http`. */
   readonly server: Server;
   /** True if new clients are accepted. False as soon as draining or closing begins. */
   readonly ready: boolean;

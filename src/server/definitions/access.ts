@@ -16,7 +16,12 @@ export interface AccessOptions {
    * caller without them sees the definition and learns on use which scopes it needs. Otherwise the definition does not
    * exist for the caller. A resource family may return the scopes of each of its URIs.
    */
-  readonly requires?: { readonly scopes: readonly string[] | ((uri: string) => readonly string[]) } | undefined;
+  readonly requires?:
+    | {
+        /** List of scopes, or a function of the URI of a resource. */
+        readonly scopes: readonly string[] | ((uri: string) => readonly string[]);
+      }
+    | undefined;
 }
 
 export const ACCESS_OPTIONS: Known<AccessOptions> = {

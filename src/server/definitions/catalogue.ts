@@ -189,6 +189,7 @@ export function invalidCursor(): RpcError {
 
 /** Definition of a running server. The next list or call sees each change, and clients are notified. */
 export interface Editable<Changes> {
+  /** False while the definition is hidden. */
   readonly enabled: boolean;
   /** Shows the definition again, at its old position. */
   enable(): void;

@@ -115,10 +115,14 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   readonly #interceptors: ServerInterceptor[] = [];
   readonly #onInstall: ((server: ExtensionServer) => void)[] = [];
 
+  /** Options as given. */
+  readonly options: ExtensionOptions<S>;
+  /** Identifier, such as com.example/name. */
   readonly id: string;
 
-  constructor(readonly options: ExtensionOptions<S>) {
+  constructor(options: ExtensionOptions<S>) {
     atCaller(ServerExtension, () => assertExtension(options));
+    this.options = options;
     this.id = options.id;
   }
 
@@ -127,6 +131,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
    * error.
    */
   method(name: string, handler: MethodHandler<undefined>): this;
+  /** Handles a method whose params match a schema. */
   method<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
@@ -138,6 +143,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
 
   /** Handles a notification. */
   onNotification(name: string, handler: NotificationHandler<undefined>): this;
+  /** Handles a notification whose params match a schema. */
   onNotification<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,

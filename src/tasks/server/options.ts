@@ -39,6 +39,7 @@ export interface TasksOptions {
    * @default true
    */
   readonly requireName?: boolean | undefined;
+  /** Limits on tasks. Each limit has a default. */
   readonly limits?: Optional<TasksLimits> | undefined;
 }
 
