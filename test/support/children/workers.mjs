@@ -1,7 +1,8 @@
 // A server on several processes. Arguments: options as JSON: { "serve": options of serveHttp, "presence": a port to which
 // each process connects while it lives, "own": true for a cluster of its own, "fail": the number of the first worker
 // that cannot start, "hold": the number of the first worker that waits for SIGUSR2 before it serves, "upgraded": the
-// number of the first worker of another release, "limits": limits of the server }. The primary takes commands from its
+// number of the first worker of another release, "stopped": true for a listener on whose clock no time passes, "limits":
+// limits of the server }. The primary takes commands from its
 // standard input, a line each: a method of the running server, or
 // `block <folder|user|files>`, after which no process can be started, and `unblock`.
 import cluster from "node:cluster";
@@ -14,7 +15,7 @@ import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { tasks } from "bowline/tasks/server";
 
-const { serve, presence, own, fail, hold, upgraded, limits } = JSON.parse(process.argv[2] ?? "{}");
+const { serve, presence, own, fail, hold, upgraded, stopped, limits } = JSON.parse(process.argv[2] ?? "{}");
 if (presence !== undefined) connect(presence, "127.0.0.1").unref();
 if (cluster.worker?.id >= fail) throw new Error("the worker has no database");
 
@@ -88,11 +89,13 @@ if (cluster.worker?.id >= upgraded) {
   await new Promise(() => process.on("message", () => tell("welcomed")));
 }
 try {
-  const running = await serveHttp(server, serve);
+  const clock = stopped ? { now: () => 0, schedule: () => undefined, cancel: () => {} } : undefined;
+  const running = await serveHttp(server, { ...serve, clock });
   for (const signal of ["SIGINT", "SIGTERM"])
     process.once(signal, async () => {
       if (running.worker === undefined) tell("draining");
       await running.drain(5_000);
+      if (running.worker !== undefined) tell(`drained ${running.worker}`);
       process.stdin.destroy();
     });
   if (running.worker === undefined) {

@@ -126,6 +126,15 @@ test("no process is left when the primary is killed", limit, async (t) => {
   await program.presences.gone();
 });
 
+test("Ctrl-C ends workers on loopback without a wait for a load balancer", limit, async (t) => {
+  const program = await WorkersProgram.start(t, { serve: { workers: 2 }, stopped: true });
+  const headers = await openSession(async (request) => askPort(await program.port(), request));
+  equal(await callIn(await program.port(), headers, "own"), "false");
+  program.signal("SIGINT", "group");
+  await program.lines.count(2, "drained ");
+  equal(await program.ended, 0);
+});
+
 test("a signal to all processes does not end calls", limit, async (t) => {
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     const program = await WorkersProgram.start(t, { serve: TWO });
