@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { connect } from "bowline/client";
-import { McpServer, type ServerOptions } from "bowline/server";
+import { type Client, connect } from "bowline/client";
+import { type JsonSchema, McpServer, ServerExtension, type ServerOptions } from "bowline/server";
 import { createChannelPair } from "bowline/testing";
 import { until } from "../../support/census.js";
 import { FakeClock } from "../../support/fake-clock.js";
@@ -46,6 +46,195 @@ for (const era of ["modern", "legacy"] as const) {
     equal(printed[4], 'bowline: tools/call "cold" failed: the code threw a value that is not an Error: {"code":5}');
   });
 }
+
+/** Code of an author that fails, what a client does, and the beginning of the line. */
+interface Failure {
+  readonly server: (fail: () => never) => McpServer;
+  readonly act: (client: Client) => Promise<unknown>;
+  readonly line: string;
+  readonly era?: "modern" | "legacy";
+}
+
+const bare = (options?: ServerOptions) => new McpServer({ name: "s", version: "1" }, options);
+const text = { type: "string" };
+const city: JsonSchema = { type: "object", properties: { city: text } };
+const extension = () => new ServerExtension({ id: "acme.example/x", serverOnly: true });
+
+const FAILURES: Readonly<Record<string, Failure>> = {
+  "a prompt": {
+    server: (fail) => bare().prompt("p", fail),
+    act: (client) => client.getPrompt("p"),
+    line: 'prompts/get "p" failed',
+  },
+  "a prompt that rejects": {
+    server: (fail) => bare().prompt("p", async () => fail()),
+    act: (client) => client.getPrompt("p"),
+    line: 'prompts/get "p" failed',
+  },
+  "a resource": {
+    server: (fail) => bare().resource("a://b", { name: "r" }, fail),
+    act: (client) => client.readResource("a://b"),
+    line: 'resources/read "a://b" failed',
+  },
+  "a resource template": {
+    server: (fail) => bare().resource("a://{id}", { name: "r" }, fail),
+    act: (client) => client.readResource("a://1"),
+    line: 'resources/read "a://1" failed',
+  },
+  "the list of a resource template": {
+    server: (fail) => bare().resource("a://{id}", { name: "r", list: fail }, () => ""),
+    act: (client) => client.resources().all(),
+    line: "resources/list failed",
+  },
+  "the list of a resource template that rejects": {
+    server: (fail) => bare().resource("a://{id}", { name: "r", list: async () => fail() }, () => ""),
+    act: (client) => client.resources().all(),
+    line: "resources/list failed",
+  },
+  "the completion of a variable": {
+    server: (fail) => bare().resource("a://{id}", { name: "r", complete: { id: fail } }, () => ""),
+    act: (client) => client.complete({ type: "ref/resource", uri: "a://{id}" }, { name: "id", value: "" }),
+    line: "completion/complete failed",
+  },
+  "the completion of an argument": {
+    server: (fail) => bare().prompt("p", { arguments: city, complete: { city: async () => fail() } }, () => ""),
+    act: (client) => client.complete({ type: "ref/prompt", name: "p" }, { name: "city", value: "" }),
+    line: "completion/complete failed",
+  },
+  "visible of a tool in a listing": {
+    server: (fail) => bare().tool("t", { visible: fail }, () => ""),
+    act: (client) => client.listTools(),
+    line: "tools/list failed",
+  },
+  "visible of a tool in a call": {
+    server: (fail) => bare().tool("t", { visible: fail }, () => ""),
+    act: (client) => client.callTool("t"),
+    line: 'tools/call "t" failed',
+  },
+  "a method": {
+    server: (fail) => bare().method("acme/do", fail),
+    act: (client) => client.request("acme/do"),
+    line: "acme/do failed",
+  },
+  "a notification": {
+    server: (fail) => bare().onNotification("notifications/acme", fail),
+    act: (client) => client.notify("notifications/acme"),
+    line: "notifications/acme failed",
+    era: "legacy",
+  },
+  "a notification without a handler of its own": {
+    server: (fail) => bare().onNotification(async () => fail()),
+    act: (client) => client.notify("notifications/acme"),
+    line: "notifications/acme failed",
+    era: "legacy",
+  },
+  "an interceptor": {
+    server: (fail) =>
+      bare()
+        .tool("t", () => "")
+        .use((call, next) => (call.method === "tools/call" ? fail() : next(call))),
+    act: (client) => client.callTool("t"),
+    line: 'tools/call "t" failed',
+  },
+  "a rate limit": {
+    server: (fail) =>
+      bare({ rateLimit: { burst: 1, refillMs: 1, key: ({ method }) => (method === "tools/call" ? fail() : "") } }).tool(
+        "t",
+        () => "",
+      ),
+    act: (client) => client.callTool("t"),
+    line: "tools/call failed",
+  },
+  "a method of an extension": {
+    server: (fail) => bare().extend(extension().method("acme/do", fail)),
+    act: (client) => client.request("acme/do"),
+    line: "acme/do failed",
+  },
+  "a notification of an extension": {
+    server: (fail) => bare().extend(extension().onNotification("notifications/acme", fail)),
+    act: (client) => client.notify("notifications/acme"),
+    line: "notifications/acme failed",
+    era: "legacy",
+  },
+  "a resource of an extension": {
+    server: (fail) => bare().extend(extension().resource("a://b", { name: "r" }, fail)),
+    act: (client) => client.readResource("a://b"),
+    line: 'resources/read "a://b" failed',
+  },
+  "an interceptor of an extension": {
+    server: (fail) =>
+      bare()
+        .tool("t", () => "")
+        .extend(extension().use((call, next) => (call.method === "tools/call" ? fail() : next(call)))),
+    act: (client) => client.callTool("t"),
+    line: 'tools/call "t" failed',
+  },
+  "a topic of an extension": {
+    server: (fail) =>
+      bare()
+        .tool("t", () => "")
+        .extend(extension().topic("acme", fail)),
+    act: (client) => client.watch({ toolsListChanged: true, acme: true } as never),
+    line: "subscriptions/listen failed",
+    era: "modern",
+  },
+  onSubscribe: {
+    server: (fail) => bare({ resources: { onSubscribe: fail } }).resource("a://b", { name: "r" }, () => ""),
+    act: (client) => client.watch({ resources: ["a://b"] }),
+    line: "onSubscribe failed",
+  },
+};
+
+for (const [title, { server, act, line, era: only }] of Object.entries(FAILURES))
+  for (const era of ["modern", "legacy"] as const)
+    if (only === undefined || only === era)
+      test(`the error of ${title} is printed (${era})`, async (t) => {
+        const printed = listen(t);
+        const client = await connect(
+          server(() => {
+            throw new Error("broken");
+          }),
+          { era },
+        );
+        t.after(() => client.close());
+        await act(client).catch(() => {});
+        await until("the line", () => printed.length > 0);
+        equal(printed.length, 1, printed.join("\n"));
+        equal(printed[0]!.startsWith(`bowline: ${line}: Error: broken\n`), true, printed[0]);
+        match(printed[0]!, /\n +at .*printed-errors\.test/);
+      });
+
+for (const [title, thrown, shown] of [
+  ["undefined", undefined, "undefined"],
+  ["null", null, "null"],
+  ["a function", () => 5, "function"],
+  ["a symbol", Symbol("s"), "symbol"],
+  ["a number that JSON does not have", 5n, "bigint"],
+] as const)
+  test(`a handler that throws ${title} fails with a text that says so, and is printed`, async (t) => {
+    const printed = listen(t);
+    const server = bare()
+      .tool("throws", () => {
+        throw thrown;
+      })
+      .tool("rejects", () => Promise.reject(thrown))
+      .prompt("p", () => {
+        throw thrown;
+      });
+    for (const era of ["modern", "legacy"] as const) {
+      const client = await connect(server, { era });
+      const problem = `threw a value that is not an Error: ${shown}`;
+      for (const name of ["throws", "rejects"]) {
+        const { isError, text } = await client.callTool(name);
+        deepEqual([isError, text], [true, `the tool ${problem}`]);
+        equal(printed.pop(), `bowline: tools/call "${name}" failed: the code ${problem}`);
+      }
+      await rejects(client.getPrompt("p"), { message: "Internal error" });
+      equal(printed.pop(), `bowline: prompts/get "p" failed: the code ${problem}`);
+      deepEqual(printed, []);
+      await client.close();
+    }
+  });
 
 test("with a logger or onError nothing is printed", async (t) => {
   const printed = listen(t);
