@@ -38,10 +38,11 @@ export function attempt<T, R>(
   return andThen(value, next, fail);
 }
 
-/** Calls a function whose errors must not affect the caller, such as a logger or a hook. */
-export function ignoreErrors(tell: () => void): void {
+/** Calls a function whose errors must not affect the caller, such as a logger or a hook. It may return a promise. */
+export function ignoreErrors(tell: () => unknown): void {
   try {
-    tell();
+    const told = tell();
+    if (isThenable(told)) told.then(undefined, () => {});
   } catch {
     // There is no other place to report the error.
   }

@@ -1,4 +1,4 @@
-import type { MaybePromise } from "../call/maybe-promise.js";
+import { attempt, type MaybePromise } from "../call/maybe-promise.js";
 import { INVALID_PARAMS, Refusal } from "../protocol/jsonrpc/errors.js";
 import { addressOf, anonymousPart } from "./caller.js";
 import type { Call, CallOrigin, ServerRuntime } from "./server-era.js";
@@ -114,9 +114,9 @@ export function release(runtime: ServerRuntime, uri: string): void {
 }
 
 function tell(runtime: ServerRuntime, hook: "onSubscribe" | "onUnsubscribe", uri: string): void {
-  try {
-    runtime.options.resources?.[hook]?.(uri);
-  } catch (error) {
-    runtime.report(error, { where: hook });
-  }
+  attempt(
+    () => runtime.options.resources?.[hook]?.(uri),
+    () => {},
+    (error) => runtime.report(error, { where: hook }),
+  );
 }

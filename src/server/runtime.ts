@@ -165,11 +165,11 @@ export class ServerCore implements ServerRuntime {
     const fields = { ...defined(context), ...cause };
     if (logger === undefined && onError === undefined && level === "error") this.#printer.print(error, context);
     ignoreErrors(() => logger?.[level]?.(message, fields));
-    try {
-      onError?.(error, context);
-    } catch (thrown) {
-      ignoreErrors(() => logger?.error?.("onError threw", { ...context, error: thrown }));
-    }
+    attempt(
+      () => onError?.(error, context),
+      () => {},
+      (thrown) => ignoreErrors(() => logger?.error?.("onError threw", { ...context, error: thrown })),
+    );
   }
 
   warn(message: string, ...fields: readonly Record<string, unknown>[]): void {

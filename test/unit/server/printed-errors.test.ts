@@ -5,6 +5,7 @@ import { type JsonSchema, McpServer, ServerExtension, type ServerOptions } from 
 import { createChannelPair } from "bowline/testing";
 import { until } from "../../support/census.js";
 import { FakeClock } from "../../support/fake-clock.js";
+import { watchRejections } from "../../support/rejections.js";
 
 /** Collects what is printed on the standard error. */
 function listen(t: TestContext): string[] {
@@ -183,6 +184,12 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     act: (client) => client.watch({ resources: ["a://b"] }),
     line: "onSubscribe failed",
   },
+  "onSubscribe that rejects": {
+    server: (fail) =>
+      bare({ resources: { onSubscribe: async () => fail() } }).resource("a://b", { name: "r" }, () => ""),
+    act: (client) => client.watch({ resources: ["a://b"] }),
+    line: "onSubscribe failed",
+  },
 };
 
 for (const [title, { server, act, line, era: only }] of Object.entries(FAILURES))
@@ -234,6 +241,34 @@ for (const [title, thrown, shown] of [
       deepEqual(printed, []);
       await client.close();
     }
+  });
+
+for (const era of ["modern", "legacy"] as const)
+  test(`listeners and loggers that reject end neither a server nor a client (${era})`, async (t) => {
+    watchRejections(t);
+    const rejected: string[] = [];
+    const rejecting = (name: string) => async () => {
+      rejected.push(name);
+      throw new Error(name);
+    };
+    const logger = (side: string) => ({ error: rejecting(`${side} error`), debug: rejecting(`${side} debug`) });
+    const server = failing({ onError: rejecting("server onError"), logger: logger("server") });
+    const client = await connect(server, {
+      era,
+      onOpen: rejecting("client onOpen"),
+      onClose: rejecting("client onClose"),
+      onError: rejecting("client onError"),
+      logger: logger("client"),
+      onNotification: rejecting("client notification"),
+    });
+    await client.callTool("forecast");
+    const watch = await client.watch({ toolsListChanged: true });
+    server.changes.toolsChanged();
+    for await (const _ of watch) break;
+    await client.close();
+    await server.close();
+    for (const name of ["server onError", "server error", "client onOpen", "client onClose", "client onError"])
+      equal(rejected.includes(name), true, name);
   });
 
 test("with a logger or onError nothing is printed", async (t) => {
