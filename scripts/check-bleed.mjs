@@ -12,7 +12,7 @@ const lateInServer = [
 ];
 
 /** Adapters of engines. Only their own entries load them. */
-const engines = ["dist/nats/", "dist/postgres/", "dist/redis/", "dist/sqlite/"];
+const engines = ["dist/postgres/", "dist/redis/", "dist/sqlite/"];
 
 /** Parts of `dist` that an entry must not load. `node:` stands for the modules of Node. */
 const forbidden = {
@@ -157,21 +157,7 @@ const forbidden = {
   ],
   "./redis": [
     "dist/cluster/memory/",
-    "dist/nats/",
     "dist/postgres/",
-    "dist/sqlite/",
-    "dist/server/",
-    "dist/client/",
-    "dist/era/",
-    "dist/http/",
-    "dist/store/",
-    "dist/node/",
-    "node:",
-  ],
-  "./nats": [
-    "dist/cluster/memory/",
-    "dist/postgres/",
-    "dist/redis/",
     "dist/sqlite/",
     "dist/server/",
     "dist/client/",
@@ -183,7 +169,6 @@ const forbidden = {
   ],
   "./postgres": [
     "dist/cluster/memory/",
-    "dist/nats/",
     "dist/redis/",
     "dist/sqlite/",
     "dist/server/",
@@ -197,7 +182,6 @@ const forbidden = {
   // SQLite is in the thread, which only new versions of Node can load.
   "./sqlite": [
     "dist/cluster/memory/",
-    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/server/",
@@ -209,7 +193,6 @@ const forbidden = {
     "node:sqlite",
   ],
   "./cluster": [
-    "dist/nats/",
     "dist/postgres/",
     "dist/redis/",
     "dist/sqlite/",

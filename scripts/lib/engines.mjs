@@ -10,7 +10,6 @@ import { fetchNode } from "./fetch.mjs";
 export const engines = {
   redis: { program: "redis-server", folders: () => [], variable: "REDIS_URL", debian: "redis-server" },
   postgres: { program: "postgres", folders: postgresFolders, variable: "DATABASE_URL", debian: "postgresql" },
-  nats: { program: "nats-server", folders: () => ["/usr/sbin"], variable: "NATS_URL", debian: "nats-server" },
   nginx: { program: "nginx", folders: () => ["/usr/sbin"], debian: "nginx" },
 };
 

@@ -12,7 +12,6 @@ const ENGINES = {
     variable: "DATABASE_URL",
     open: async () => opened((await support("engines/postgres.js")).findOrStartPostgres(), "close"),
   },
-  nats: { variable: "NATS_URL", open: async () => opened((await support("engines/nats.js")).anyNats(), "end") },
 };
 
 /** Number of files that run at once. */

@@ -60,7 +60,6 @@ test("a test file needs the engines that its path names", () => {
   deepEqual(enginesOf("build/test/engines/redis/contract-ioredis.test.js"), ["redis"]);
   deepEqual(enginesOf("build\\test\\engines\\postgres\\pg-contract.test.js"), ["postgres"]);
   deepEqual(enginesOf("build/test/engines/nginx/wires-redis.test.js"), ["redis", "nginx"]);
-  deepEqual(enginesOf("build/test/engines/nats/start.test.js"), ["nats"]);
   deepEqual(enginesOf("/home/redis/build/test/engines/none.test.js"), []);
 });
 

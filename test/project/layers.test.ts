@@ -85,7 +85,6 @@ const arrows: readonly (readonly [file: string, may: readonly string[], mayNot: 
   ["redis/a.ts", ["protocol", "call", "cluster"], "store"],
   ["postgres/a.ts", ["protocol", "call", "cluster"], "store"],
   ["sqlite/a.ts", ["protocol", "call", "cluster"], "node"],
-  ["nats/a.ts", ["protocol", "call", "cluster"], "store"],
   ["schema/a.ts", ["protocol", "call"], "http"],
   ["schema/json-schema/a.ts", ["protocol", "call"], "store"],
   ["http/a.ts", ["protocol", "call", "schema"], "client"],

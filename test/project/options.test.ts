@@ -273,7 +273,6 @@ const OTHERS: readonly (readonly [where: RegExp, reason: string])[] = [
     "is created by what checks the options",
   ],
   [/^compat /, "the official SDK ignores unknown members, and programs rely on it; `bowline` is checked by McpServer"],
-  [/^nats /, "experimental"],
 ];
 
 /** Types of options of a call. Their names are checked when the call is made, as `unknown-options.test.ts` shows. */
@@ -368,7 +367,6 @@ describe("a misspelt option is refused at every depth, and at the line of the ca
 const EXACT: readonly (readonly [member: RegExp, reason: string])[] = [
   [/^index /, "data of the protocol, and details of errors"],
   [/^compat /, "as in the official SDK"],
-  [/^nats /, "experimental"],
   [
     /^cluster (PutOptions|LogOptions|TakeOptions|Records|Queue|Writer)\./,
     "operations of an engine, which the SDK calls",

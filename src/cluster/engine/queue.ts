@@ -33,11 +33,8 @@ export interface JobOperations {
   renew(id: string, token: string, leaseMs: number): Promise<boolean>;
   done(id: string, token: string): Promise<boolean>;
   later(id: string, token: string, delayMs: number): Promise<boolean>;
-  /**
-   * Returns all jobs of a token to the queue. Resolves with true if there are any. Without it, the jobs of a take that had
-   * no reply become free with their leases.
-   */
-  free?(token: string): Promise<boolean>;
+  /** Returns all jobs of a token to the queue. Resolves with true if there are any. */
+  free(token: string): Promise<boolean>;
   /** Wakes the workers of all processes. */
   changed(): void;
 }
@@ -119,7 +116,7 @@ export class EngineQueue implements Queue {
 
   /** Returns the jobs of a take that had no reply. */
   async #free(token: string): Promise<boolean> {
-    const isFreed = (await this.#operations.free?.(token)) === true;
+    const isFreed = await this.#operations.free(token);
     if (isFreed) this.#changed();
     return isFreed;
   }

@@ -465,7 +465,7 @@ for (const [title, task] of [
       `an outcome that the engine refuses fails once: ${kind} of ${title}`,
       async (t) => {
         const world = new TaskNodes(t);
-        const secret = "nats://user:password@engine";
+        const secret = "redis://user:password@engine";
         let ran = 0;
         const open = gate();
         const define = (server: McpServer) =>
@@ -479,7 +479,7 @@ for (const [title, task] of [
           wrap: ({ records }) => ({
             records: replaceParts(records, {
               put: (key, value, options) => {
-                if (value.length > 40_000) throw new ClusterError("refused", `${secret}: max_payload`);
+                if (value.length > 40_000) throw new ClusterError("refused", `${secret}: the value is too long`);
                 return records.put(key, value, options);
               },
             }),

@@ -1,6 +1,5 @@
 import type { Cluster, Lease, Writer } from "#src/cluster/cluster.js";
 import { sqliteCluster } from "#src/entry/sqlite.js";
-import { natsCluster } from "#src/nats/nats-cluster.js";
 import { postgresCluster } from "#src/postgres/postgres-cluster.js";
 import { redisCluster } from "#src/redis/cluster.js";
 import { failureOf } from "../../contract/world.js";
@@ -34,10 +33,6 @@ async function open(): Promise<Cluster> {
   if (engine === "redis") {
     const { libraries } = await import("../../engines/redis/world.js");
     return redisCluster({ client: libraries.redis(url), prefix: space, heartbeatMs: HEARTBEAT_MS });
-  }
-  if (engine === "nats") {
-    const { clientOf } = await import("../../engines/nats/world.js");
-    return natsCluster({ client: clientOf(url), prefix: space, heartbeatMs: HEARTBEAT_MS });
   }
   const { libraries } = await import("./postgres-world.js");
   return postgresCluster({ client: libraries.pg(url).client, schema: space, heartbeatMs: HEARTBEAT_MS });

@@ -28,16 +28,6 @@ const engines: Readonly<Record<string, () => Promise<() => ConnectedNodes>>> = {
       return closing([node(), node()]);
     };
   },
-  async nats() {
-    const { connect, headers } = await import("@nats-io/transport-node");
-    const { fromNats, natsCluster } = await import("bowline/nats");
-    const client = fromNats({ connect, headers }, { servers: addressOf("NATS_URL") });
-    return () => {
-      const prefix = `${place}_${++pairs}`;
-      const node = () => natsCluster({ client, prefix, timeoutMs });
-      return closing([node(), node()]);
-    };
-  },
   async postgres() {
     const { default: pg } = await import("pg");
     const { fromPg, postgresCluster } = await import("bowline/postgres");
@@ -70,7 +60,7 @@ const connect = await engines[process.env.BOWLINE_NODES ?? ""]?.();
 
 /** Connects two nodes to the engine that BOWLINE_NODES names. */
 export function connectNodes(): ConnectedNodes {
-  if (connect === undefined) throw new Error("BOWLINE_NODES must be redis, postgres or nats");
+  if (connect === undefined) throw new Error("BOWLINE_NODES must be redis or postgres");
   const connected = connect();
   open.add(connected);
   // The wire waits for it. A server that no client connects to does not.
