@@ -1,5 +1,5 @@
 import { stagePackage } from "../scripts/package.mjs";
-import { basePackage, commitOf, hasChanges, makeHostFolders } from "./lib/builds.mjs";
+import { basePackage, commitOf, makeHostFolders, workingTree } from "./lib/builds.mjs";
 import { groupedMedian, median, pairedDifferences, verdictOn } from "./lib/stats.mjs";
 import { createProgress } from "./lib/terminal.mjs";
 import { measurePairs } from "./measure/pairs.mjs";
@@ -18,7 +18,7 @@ const form = { pairsPerStart: 8, windowMs: 200, warmUp: { calls: 20_000, ms: 100
 export async function compare(options) {
   const chosen = chooseWires(options.only);
   const base = await commitOf(options.base);
-  const current = { commit: await commitOf("HEAD"), changed: await hasChanges() };
+  const current = await workingTree();
   const progress = createProgress(chosen.length);
   progress.say(`building ${options.base} (once per commit)`);
   const folders = makeHostFolders({ old: await basePackage(base), new: await stagePackage() });

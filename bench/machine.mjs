@@ -1,10 +1,11 @@
 import { cpus } from "node:os";
 import { at, readJson } from "../scripts/lib/project.mjs";
 import { peers } from "./adapters/peers.mjs";
+import { workingTree } from "./lib/builds.mjs";
 import { versionOf } from "./native/build.mjs";
 
-/** Returns the machine and the versions. The numbers are meaningless without them. */
-export function describeMachine() {
+/** Returns the machine, the commit and the versions. The numbers are meaningless without them. */
+export async function describeMachine() {
   const versions = {
     bowline: readJson(at("package.json")).version,
     ...readJson(at("bench/package.json")).dependencies,
@@ -12,6 +13,7 @@ export function describeMachine() {
   };
   return {
     date: new Date().toISOString().slice(0, 10),
+    ...(await workingTree()),
     node: process.version,
     cores: cpus().length,
     processor: cpus()[0]?.model.trim() ?? "unknown",

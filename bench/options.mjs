@@ -12,7 +12,7 @@ const help = `npm run bench -- [options]
   --rounds <n>      number of rounds (5; with --short 3, with --targets 12)
   --json            prints one JSON document on stdout
   --out <folder>    folder of the results (bench/results)
-  --docs            also writes docs/performance.md, .json and .svg
+  --docs            also writes docs/performance.md, .json and .svg, and the part of the README
 
 npm run bench -- --base <git ref> [--only <wire>] [--pairs <n>] [--json]
 

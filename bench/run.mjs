@@ -44,6 +44,7 @@ const run = {
   remark: (text) => results.remarks.push({ section: progress.current(), text }),
 };
 const results = { remarks: [], failures: [] };
+const machine = await describeMachine();
 const begun = performance.now();
 let document;
 for (const { name, at, measure } of chosen) {
@@ -93,7 +94,7 @@ function put(tree, path, value) {
 
 function describeRun() {
   return {
-    ...describeMachine(),
+    ...machine,
     short: options.short,
     rounds: options.rounds,
     windowMs: options.windowMs,

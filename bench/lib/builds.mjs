@@ -26,10 +26,12 @@ export async function commitOf(ref) {
   return stdout.trim();
 }
 
-/** True if the working tree differs from its commit. */
-export async function hasChanges() {
-  const { stdout } = await git("status", "--porcelain");
-  return stdout.trim() !== "";
+/** Returns the commit of the working tree, and whether the tree differs from it. Where git knows neither, returns nothing. */
+export async function workingTree() {
+  const { code, stdout: commit } = await git("rev-parse", "--verify", "--quiet", "HEAD");
+  if (code !== 0) return {};
+  const { stdout: differences } = await git("status", "--porcelain");
+  return { commit: commit.trim(), changed: differences.trim() !== "" };
 }
 
 const git = (...args) => exec("git", args);

@@ -46,11 +46,16 @@ export function shown(value) {
 const mid = (spread) => shown(spread?.median);
 const range = (spread) => (spread === undefined ? "-" : `${spread.median} [${spread.min}..${spread.max}]`);
 
+/** Returns the date of a run and the commit that it measured. Runs up to 2026-11-19 did not record the commit. */
+export function dateOf({ date, commit, changed }) {
+  return commit === undefined ? date : `${date}, commit ${commit.slice(0, 8)}${changed ? " with changes" : ""}`;
+}
+
 function heading({ run }) {
   const versions = Object.entries(run.versions).map(([name, version]) => `${name} ${version}`);
   const windows = `${run.windows.all} windows, ${run.windows.noisy} of them while others used the machine (${run.windows.again} repeated)`;
   return [
-    `${run.date}, Node ${run.node}, ${run.cores} cores (${run.processor}); ${run.short ? "short form, " : ""}${run.rounds} rounds, windows of ${run.windowMs} ms, ${run.seconds} s in all; ${windows}.`,
+    `${dateOf(run)}, Node ${run.node}, ${run.cores} cores (${run.processor}); ${run.short ? "short form, " : ""}${run.rounds} rounds, windows of ${run.windowMs} ms, ${run.seconds} s in all; ${windows}.`,
     `Versions: ${versions.join(", ")}.`,
   ].join("\n\n");
 }

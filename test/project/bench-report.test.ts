@@ -1,4 +1,5 @@
 import { deepEqual, doesNotMatch, equal, match, throws } from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { loadScript } from "./load-script.js";
 
@@ -29,9 +30,10 @@ const { toSvg, toOverviewSvg } = await loadScript<{
   toSvg(document: object): string;
   toOverviewSvg(document: object): string;
 }>("bench/report/svg.mjs");
-const { toOverviewTable } = await loadScript<{ toOverviewTable(document: object): string }>(
-  "bench/report/overview.mjs",
-);
+const { toOverview, toOverviewTable } = await loadScript<{
+  toOverview(document: object): string;
+  toOverviewTable(document: object): string;
+}>("bench/report/overview.mjs");
 const { peers } = await loadScript<{ peers: Readonly<Record<string, object>> }>("bench/adapters/peers.mjs");
 const { fillIn } = await loadScript<{ fillIn(page: string, text: string): string }>("bench/report/docs.mjs");
 
@@ -181,9 +183,42 @@ test("the table of the overview has the version of each peer", () => {
   match(text, /\| go-sdk \(`github\.com\/modelcontextprotocol\/go-sdk` 1\.8\.0\) \|/);
 });
 
+test("the overview has both forms in which a server answers older clients", () => {
+  const answers = (json: number, events: number) => ({
+    "http legacy json": { bowline: { "echo@16": figures(json, 0.5) } },
+    "http legacy sse": { bowline: { "echo@16": figures(events, 0.5) } },
+  });
+  const text = toOverviewTable({ run, calls: answers(19_000, 27_000) });
+  match(text, /\| Streamable HTTP, 2025-11-25, JSON \| Streamable HTTP, 2025-11-25, events \|/);
+  match(text, /\| 19,000 \| 27,000 \|/);
+});
+
+test("reports name the commit that was measured, and the README shows no figures without one", () => {
+  const commit = "40b839e1".padEnd(40, "0");
+  const at = (changed: boolean) => ({ run: { ...run, commit, changed }, targets: [], calls });
+  match(toMarkdown(at(false)), /^2026-11-15, commit 40b839e1, Node/);
+  match(toMarkdown(at(true)), /^2026-11-15, commit 40b839e1 with changes, Node/);
+  match(toMarkdown({ run, targets: [] }), /^2026-11-15, Node/);
+  match(
+    toOverview(at(false)),
+    /^!\[.+\]\(docs\/overview\.svg\)\n\n\| calls per second[\s\S]+2026-11-15, commit 40b839e1, /,
+  );
+  equal(toOverview({ run, calls }), "");
+});
+
+test("a run records the commit of its working tree, where git knows it", async () => {
+  const { describeMachine } = await loadScript<{ describeMachine(): Promise<{ readonly commit?: string }> }>(
+    "bench/machine.mjs",
+  );
+  const known = spawnSync("git", ["rev-parse", "HEAD"], { encoding: "utf8" });
+  equal((await describeMachine()).commit, known.status === 0 ? known.stdout.trim() : undefined);
+});
+
 test("a page keeps what is around its markers", () => {
   const page = "before\n<!-- bench: begin -->\nold\n<!-- bench: end -->\nafter\n";
   equal(fillIn(page, "new"), "before\n<!-- bench: begin -->\n\nnew\n<!-- bench: end -->\nafter\n");
   equal(fillIn(fillIn(page, "old"), "new"), fillIn(page, "new"));
+  equal(fillIn(page, ""), "before\n<!-- bench: begin -->\n<!-- bench: end -->\nafter\n");
+  equal(fillIn(fillIn(page, ""), "new"), fillIn(page, "new"));
   throws(() => fillIn("no markers", "new"), /lacks/);
 });

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, ok } from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { loadScript } from "./load-script.js";
@@ -51,15 +51,15 @@ test("versions and counts in the README are those of the project", async () => {
   ok(readme.includes(`/build/bowline-${manifest.version}.tgz `));
 });
 
-test("the table of peers has the peers and the figures of the chart above it", async () => {
-  const { toOverviewTable } = await loadScript<{ toOverviewTable(results: object): string }>(
-    "bench/report/overview.mjs",
-  );
-  const [, table] = readme.split(/<!-- bench: (?:begin|end) -->/);
-  equal(table?.trim(), toOverviewTable(JSON.parse(read("docs/performance.json"))).trim());
-  const chart = [...read("docs/overview.svg").matchAll(/class="name[^"]*"[^>]*>([\w-]+)</g)].map(([, peer]) => peer);
-  const peers = [...(table ?? "").matchAll(/^\| ([\w-]+) \(/gm)].map(([, peer]) => peer);
-  deepEqual([...new Set(chart)].sort(), peers.sort());
+test("the README has the figures of the page about performance if these name their commit, and no others", async () => {
+  const { toOverview } = await loadScript<{ toOverview(results: object): string }>("bench/report/overview.mjs");
+  const [before = "", part = "", after = ""] = readme.split(/<!-- bench: (?:begin|end) -->/);
+  equal(part.trim(), toOverview(JSON.parse(read("docs/performance.json"))).trim());
+  const chart = /\]\((docs\/[\w-]+\.svg)\)/.exec(part)?.[1];
+  const bars = chart === undefined ? [] : [...read(chart).matchAll(/class="name[^"]*"[^>]*>([\w-]+)</g)];
+  const rows = [...part.matchAll(/^\| ([\w-]+) \(/gm)];
+  deepEqual([...new Set(bars.map(([, peer]) => peer))].sort(), rows.map(([, peer]) => peer).sort());
+  doesNotMatch(before + after, /\.svg|(?:calls|requests) (?:a|per) second|times (?:faster|as)/);
 });
 
 test("the page of examples names each example, and only programs that exist", () => {
