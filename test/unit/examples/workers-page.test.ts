@@ -19,7 +19,7 @@ let worker: Worker;
 /** Loads the program of the page, in a folder below the project, where its imports are found. */
 before(async () => {
   const page = readFileSync(join(root, "docs/deploying/workers.md"), "utf8");
-  const [, program = ""] = page.split(/^```\w*\n/m);
+  const [, program = ""] = /^```ts\n(.*?)^```$/ms.exec(page) ?? [];
   const folder = mkdtempSync(join(root, "build/workers-page-"));
   const file = join(folder, "worker.mjs");
   try {
