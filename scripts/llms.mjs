@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { packagedPages } from "./lib/markdown.mjs";
 import { at, filesBelow, readJson, shown } from "./lib/project.mjs";
 
 /**
@@ -34,11 +35,11 @@ function subpages(title, page) {
     .map((path) => item(titleOf(path).startsWith(title) ? titleOf(path) : `${title}: ${titleOf(path)}`, path));
 }
 
-/** The package has the README, the changelog and `docs/`. Other pages are linked in the repository. */
+/** Pages outside of the package are linked in the repository. */
 function item(title, page) {
   const { homepage } = readJson(at("package.json"));
   const path = shown(page);
-  const link = path.startsWith("docs/") || path === "CHANGELOG.md" ? path : `${homepage}/blob/HEAD/${path}`;
+  const link = packagedPages().includes(page) ? path : `${homepage}/blob/HEAD/${path}`;
   return `- [${title}](${link}): ${firstSentence(introductionOf(page))}`;
 }
 

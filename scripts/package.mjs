@@ -4,7 +4,7 @@ import { bundle } from "./lib/bundle.mjs";
 import { execNpm } from "./lib/exec.mjs";
 import { importsOf } from "./lib/imports.mjs";
 import { reduceToLines } from "./lib/line-maps.mjs";
-import { withLinks } from "./lib/markdown.mjs";
+import { packagedPages, withLinks } from "./lib/markdown.mjs";
 import { at, filesBelow, packageEntries, readJson, root, shown } from "./lib/project.mjs";
 
 /** Folder of the package as users install it. `npm publish` works on it. */
@@ -43,7 +43,7 @@ function declarations() {
  * screenshots, which are much larger than the pages.
  */
 function putPages() {
-  const pages = [at("README.md"), at("CHANGELOG.md"), at("SECURITY.md"), ...filesBelow(at("docs"), ".md")];
+  const pages = packagedPages();
   const files = [at("LICENSE"), at("llms.txt"), ...filesBelow(at("docs"), ".svg")];
   const staying = new Set([...pages, ...files]);
   const { homepage } = readJson(at("package.json"));

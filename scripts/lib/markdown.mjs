@@ -8,6 +8,11 @@ export function pages() {
   return [...top.map((name) => at(name)), ...filesBelow(at("docs"), ".md")];
 }
 
+/** Returns the pages that are in the package. */
+export function packagedPages() {
+  return [at("README.md"), at("CHANGELOG.md"), at("SECURITY.md"), ...filesBelow(at("docs"), ".md")];
+}
+
 const fence = /^(?<directive><!-- docs:(?<rule>[\s\S]*?)-->\n+)?```(?<info>[^\n]*)\n(?<code>[\s\S]*?)^```$/gm;
 
 /**

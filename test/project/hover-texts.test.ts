@@ -5,12 +5,14 @@ import { fileURLToPath } from "node:url";
 
 const root = new URL("../../../", import.meta.url);
 
+const declarationsOf = (file: string) => readFileSync(fileURLToPath(new URL(`dist/${file}.d.ts`, root)), "utf8");
+
 /**
  * Returns the members of a class or interface in the declarations of the build, and whether each of its signatures has a
  * text. Options in options are members of an interface, too.
  */
 function membersOf(file: string, name: string): ReadonlyMap<string, boolean> {
-  const text = readFileSync(fileURLToPath(new URL(`dist/${file}.d.ts`, root)), "utf8");
+  const text = declarationsOf(file);
   const [, kind, body = ""] =
     new RegExp(`^export (?:declare )?(class|interface) ${name}\\b[^\n]*{\n(.*?)^}`, "ms").exec(text) ?? [];
   const members = new Map<string, boolean>();
@@ -77,3 +79,33 @@ test("a context shows handlers what is for handlers", () => {
     [],
   );
 });
+
+/** What users write most, by file. */
+const MOST_USED: readonly (readonly [file: string, ...names: readonly string[]])[] = [
+  ["entry/server", "McpServer"],
+  ["server/server", "tool", "prompt", "resource"],
+  ["server/context", "elicit", "step", "progress"],
+  ["node/stdio/serve", "serveStdio"],
+  ["node/http/serve", "serveHttp"],
+  ["entry/client", "connect", "createGroup"],
+  ["client/client", "callTool"],
+  ["auth/server/protect", "protect"],
+  ["tasks/server/extension", "tasks"],
+];
+
+for (const [file, ...names] of MOST_USED) {
+  test(`editors show an example of ${names.join(", ")}`, () => {
+    const declared = [
+      ...declarationsOf(file).matchAll(
+        /\/\*\*(?<text>(?:(?!\*\/)[\s\S])*)\*\/\n *(?:(?:export|declare|class|function|const) )*(?<name>\w+)/g,
+      ),
+    ];
+    for (const name of names) {
+      const texts = declared.filter(({ groups }) => groups?.name === name).map(({ groups }) => groups?.text ?? "");
+      ok(
+        texts.some((text) => text.includes("* ```ts\n")),
+        name,
+      );
+    }
+  });
+}

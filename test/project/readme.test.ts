@@ -62,6 +62,19 @@ test("the README has the figures of the page about performance if these name the
   doesNotMatch(before + after, /\.svg|(?:calls|requests) (?:a|per) second|times (?:faster|as)/);
 });
 
+test("the index of tasks names each page of docs", () => {
+  const names = readdirSync(root("docs"), { encoding: "utf8", recursive: true }).map((name) =>
+    name.replaceAll("\\", "/"),
+  );
+  const index = read("docs/README.md");
+  const others = names.filter((name) => name.endsWith(".md") && name !== "README.md");
+  ok(others.includes("deploying/docker.md"));
+  deepEqual(
+    others.filter((name) => !new RegExp(`\\]\\(${name.replaceAll(".", "\\.")}[)#]`).test(index)),
+    [],
+  );
+});
+
 test("the page of examples names each example, and only programs that exist", () => {
   const page = read("examples/README.md");
   const links = [...page.matchAll(/\]\(([^)]+)\)/g)].map(([, link]) => link ?? "");
