@@ -15,10 +15,13 @@ export function packagedPages() {
 
 const fence = /^(?<directive><!-- docs:(?<rule>[\s\S]*?)-->\n+)?```(?<info>[^\n]*)\n(?<code>[\s\S]*?)^```$/gm;
 
+const form = /^(?:not run(?<old> on Node 20)?: (?<notRun>[^;]+);?)?(?<rule>[\s\S]*)$/;
+
 /**
- * Returns the TypeScript blocks of a page: `{ place, info, code, rule, notRun }`. The rule is a comment `<!-- docs: ... -->`
- * right above the block. `continue` prepends the previous block; any other text is code that is prepended. A comment may
- * begin with `not run: <reason>;`, which is `notRun`.
+ * Returns the TypeScript blocks of a page: `{ place, info, code, rule, notRun, isForNewer }`. The rule is a comment
+ * `<!-- docs: ... -->` right above the block. `continue` prepends the previous block; any other text is code that is
+ * prepended. A comment may begin with `not run: <reason>;`, which is `notRun`. With `not run on Node 20: <reason>;`, the
+ * block also has `isForNewer`.
  */
 export function blocksOf(page) {
   const text = readFileSync(page, "utf8");
@@ -26,9 +29,16 @@ export function blocksOf(page) {
   for (const match of text.matchAll(fence)) {
     const { info, code, rule: comment = "" } = match.groups;
     if (!isTypeScript(info)) continue;
-    const { notRun, rule } = /^(?:not run: (?<notRun>[^;]+);?)?(?<rule>[\s\S]*)$/.exec(comment.trim()).groups;
+    const { old, notRun, rule } = form.exec(comment.trim()).groups;
     const line = text.slice(0, match.index + (match.groups.directive ?? "").length).split("\n").length;
-    found.push({ place: `${shown(page)}:${line}`, info: info.trim(), code, rule: rule.trim() || undefined, notRun });
+    found.push({
+      place: `${shown(page)}:${line}`,
+      info: info.trim(),
+      code,
+      rule: rule.trim() || undefined,
+      notRun,
+      isForNewer: old !== undefined,
+    });
   }
   return found;
 }

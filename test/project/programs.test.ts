@@ -12,6 +12,7 @@ interface Block {
   readonly code: string;
   readonly rule?: string;
   readonly notRun?: string;
+  readonly isForNewer: boolean;
 }
 
 const { blocksOf, outputAfter, pages } = await loadScript<{
@@ -38,6 +39,20 @@ test("a comment says what is compiled in front of a block, and why the block is 
       { rule: "declare const x: 1;", notRun: undefined },
       { rule: undefined, notRun: "needs Redis" },
       { rule: "declare const x: 1;", notRun: "needs Redis" },
+    ],
+  );
+});
+
+test("a block that does not run on Node 20 is for newer versions", (t) => {
+  const page = newPage(
+    t,
+    "<!-- docs: not run on Node 20: SQLite; declare const x: 1; -->\n```ts\nx;\n```\n\n```ts\ny;\n```\n",
+  );
+  deepEqual(
+    blocksOf(page).map(({ rule, notRun, isForNewer }) => ({ rule, notRun, isForNewer })),
+    [
+      { rule: "declare const x: 1;", notRun: "SQLite", isForNewer: true },
+      { rule: undefined, notRun: undefined, isForNewer: false },
     ],
   );
 });
