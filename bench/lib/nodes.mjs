@@ -14,7 +14,7 @@ export const nodeClusters = {
     const client = fromNodeRedis(createClient({ url }));
     const open = async (events, signal) => {
       const connection = await client.open(events, signal);
-      return { ...connection, ...countedParts(connection, ["command", "subscribe", "unsubscribe"], counter) };
+      return { ...connection, ...countedParts(connection, ["command", "subscribe"], counter) };
     };
     return { cluster: redisCluster({ client: { open }, prefix, clock }), end: () => {} };
   },

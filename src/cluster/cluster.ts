@@ -1,13 +1,11 @@
 import type { Clock } from "../call/clock.js";
-import type { MaybePromise } from "../call/maybe-promise.js";
 
 /**
  * State that the processes of a deployment share: values, logs, messages, leases, jobs and rates. An engine such as Redis
  * or PostgreSQL stores it; without one it is in memory.
  *
- * Each method returns a value or a promise. The memory form returns values, so that a single process waits for nothing.
- * A failed operation throws or rejects with a {@link ClusterError}, whose `failure` tells if the engine may have carried
- * it out. Durations are judged by the clock of the engine.
+ * A failed operation rejects with a {@link ClusterError}, whose `failure` tells if the engine may have carried it out.
+ * Durations are judged by the clock of the engine.
  */
 export interface Cluster {
   /** Random name of this process. It is new for each start. */
@@ -54,22 +52,19 @@ export interface PutOptions {
 
 /** Small values with a version, a life and index entries. */
 export interface Records {
-  get(key: string): MaybePromise<Stored | undefined>;
+  get(key: string): Promise<Stored | undefined>;
   /** Stores a value. Returns its version, or undefined if `ifVersion` did not match and nothing was stored. */
-  put(key: string, value: string, options?: PutOptions): MaybePromise<string | undefined>;
+  put(key: string, value: string, options?: PutOptions): Promise<string | undefined>;
   /** Extends the life of a record. Does not change its version. Returns false if there is no record. */
-  touch(key: string, ttlMs: number): MaybePromise<boolean>;
+  touch(key: string, ttlMs: number): Promise<boolean>;
   /** Deletes a record, with `ifVersion` only one of that version. Returns true if a record was deleted. */
-  delete(key: string, ifVersion?: string): MaybePromise<boolean>;
+  delete(key: string, ifVersion?: string): Promise<boolean>;
   /**
    * Returns the records of an index in the order of their scores. `after` is the place of a record
    * that an earlier call returned. The listing continues after it, even if the record is gone.
    */
-  list(
-    index: string,
-    options: { readonly after?: IndexPlace; readonly limit: number },
-  ): MaybePromise<readonly Listed[]>;
-  count(index: string): MaybePromise<number>;
+  list(index: string, options: { readonly after?: IndexPlace; readonly limit: number }): Promise<readonly Listed[]>;
+  count(index: string): Promise<number>;
 }
 
 /** Place in an index. */
@@ -115,19 +110,19 @@ export interface Logs {
    * Creates a log. Does nothing if it exists. Fails with `dropped` within `keepMs` after the log was dropped, so that a
    * process that does not know of the drop cannot bring the log back.
    */
-  create(log: string, options: LogOptions): MaybePromise<void>;
+  create(log: string, options: LogOptions): Promise<void>;
   /**
    * Makes this process the writer of a stream. From this moment, each earlier writer of the stream is refused with a
    * {@link ClusterError} of failure `fenced`. Fails with `dropped` if the log does not exist, and with `refused` if it has `maxStreams` streams.
    */
-  claim(log: string, stream: string): MaybePromise<Writer>;
+  claim(log: string, stream: string): Promise<Writer>;
   /** Returns the stream of an entry, or undefined if the entry is unknown or no longer kept. */
-  find(log: string, id: string): MaybePromise<string | undefined>;
+  find(log: string, id: string): Promise<string | undefined>;
   /**
    * Returns the entries of a stream after an entry or, without an id, all that are kept. Returns undefined if that entry
    * is not kept, so that entries after it may be missing.
    */
-  readAfter(log: string, stream: string, id?: string): MaybePromise<readonly LogEntry[] | undefined>;
+  readAfter(log: string, stream: string, id?: string): Promise<readonly LogEntry[] | undefined>;
   /**
    * Yields the entries of a stream after an entry or, without one, from the oldest that is kept, each once and in order,
    * and waits for more, also while the engine is away. Ends after the last entry of the stream, when the log is dropped or
@@ -141,7 +136,7 @@ export interface Logs {
    * Deletes a log with its streams. An append after it fails with `dropped`, and nothing comes back. The name can be
    * used again after the `keepMs` of the log.
    */
-  drop(log: string): MaybePromise<void>;
+  drop(log: string): Promise<void>;
 }
 
 /** Writer of a stream. */
@@ -152,7 +147,7 @@ export interface Writer {
    * is not kept any more. Fails with `refused` if a `seq` is repeated with other data or another end mark, if a `seq` was
    * skipped, and if the stream has ended.
    */
-  append(seq: number, data: string, options?: { readonly last?: boolean }): MaybePromise<string>;
+  append(seq: number, data: string, options?: { readonly last?: boolean }): Promise<string>;
 }
 
 /**
@@ -160,12 +155,12 @@ export interface Writer {
  * a message is told by `onGap`.
  */
 export interface Bus {
-  publish(topic: string, text: string): MaybePromise<void>;
+  publish(topic: string, text: string): Promise<void>;
   /**
    * Calls the listener for each message of a topic, those of this process included. `from` is the node of the sender.
    * Resolves when messages that are published from now on will arrive.
    */
-  subscribe(topic: string, listener: (text: string, from: string) => void): MaybePromise<() => MaybePromise<void>>;
+  subscribe(topic: string, listener: (text: string, from: string) => void): Promise<() => void>;
   /**
    * Calls the listener when messages may have been missed, and after this process was stopped for some heartbeats. Returns
    * a function that removes the listener.
@@ -180,20 +175,20 @@ export interface Leases {
    * released or lost. An attempt with an unknown outcome can be repeated: this process then takes the lease that it may
    * hold, and releases it in the background otherwise.
    */
-  acquire(name: string, ttlMs: number): MaybePromise<Lease | undefined>;
+  acquire(name: string, ttlMs: number): Promise<Lease | undefined>;
 }
 
 export interface Lease {
   /** Aborted before another holder can have acquired the lease, but not by `release`. `close` of the cluster aborts it. */
   readonly lost: AbortSignal;
   /** Makes the lease available. Does nothing if it was released or lost. */
-  release(): MaybePromise<void>;
+  release(): Promise<void>;
 }
 
 /** Jobs for workers. A job that a worker does not finish goes to another one. */
 export interface Queue {
   /** Adds a job. Returns false if there is a job with this id already. */
-  add(id: string, job: string, options?: { readonly delayMs?: number }): MaybePromise<boolean>;
+  add(id: string, job: string, options?: { readonly delayMs?: number }): Promise<boolean>;
   /**
    * Yields jobs, one at a time, until the signal fires or the cluster is closed. A job that was yielded stays with this
    * process.
@@ -221,9 +216,9 @@ export interface Job {
   /** Aborted before another worker can get the job. */
   readonly lost: AbortSignal;
   /** Removes the job. Fails with `fenced` if the job was lost. A repeated call does nothing. */
-  done(): MaybePromise<void>;
+  done(): Promise<void>;
   /** Returns the job to the queue. Fails with `fenced` if the job was lost. */
-  later(delayMs: number): MaybePromise<void>;
+  later(delayMs: number): Promise<void>;
 }
 
 /** Token buckets that all processes share. */
@@ -235,7 +230,7 @@ export interface ClusterBuckets {
   take(
     key: string,
     limit: { readonly burst: number; readonly refillMs: number },
-  ): MaybePromise<{ readonly ok: boolean; readonly retryInMs: number }>;
+  ): Promise<{ readonly ok: boolean; readonly retryInMs: number }>;
 }
 
 /** Change of a list or a resource. */

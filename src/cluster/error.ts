@@ -15,6 +15,11 @@ export type ClusterFailure =
   /** The engine refused the operation for good: it would refuse it again. */
   | "refused";
 
+/** True if an operation failed and the engine may have carried it out. */
+export function isUnknown(error: unknown): boolean {
+  return error instanceof ClusterError && error.failure === "unknown_outcome";
+}
+
 /** Failure of the state that processes share. */
 export class ClusterError extends McpError {
   protected static override readonly bowline: string = "ClusterError";

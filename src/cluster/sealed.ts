@@ -1,49 +1,218 @@
-import { pause } from "../call/abortable.js";
-import { type Backoff, backoffMs } from "../call/backoff.js";
-import { systemClock } from "../call/clock.js";
-import { atCaller } from "../protocol/at-caller.js";
+import { backoffMs } from "../call/backoff.js";
 import { KeyRing, type RingKey } from "../protocol/key-ring.js";
-import { assertOptions, type Known } from "../protocol/known-options.js";
 import { assertRing } from "../protocol/ring-keys.js";
-import { ClusterChanges } from "./changes.js";
-import type {
-  Bus,
-  ChangingServer,
-  Cluster,
-  ClusterBuckets,
-  Job,
-  Leases,
-  Listed,
-  LocalChanges,
-  LogEntry,
-  LogOptions,
-  Logs,
-  PutOptions,
-  Queue,
-  Records,
-  Stored,
-  TakeOptions,
-  Writer,
-} from "./cluster.js";
+import type { Listed } from "./cluster.js";
 import { ClusterError } from "./error.js";
+import { named } from "./log-errors.js";
+import {
+  type ClaimedStream,
+  type DueRecord,
+  type Store,
+  type StoredEntry,
+  type StoreEvents,
+  type StoreLogs,
+  type StorePut,
+  type StreamPage,
+  takenBy,
+} from "./store.js";
 
-/** Options of {@link sealedCluster}. */
-export interface SealedClusterOptions {
-  /** Keys. The first key seals, all keys open. Each process needs them. */
-  readonly keys: readonly RingKey[];
+/** Delays before a due record comes again that this process cannot open. */
+const UNOPENED = { delayMs: 1_000, maxDelayMs: 60_000 };
+
+/** Maximum number of keys whose absence was told, and maximum length of their ids. */
+const MAX_TOLD = 100;
+const MAX_ID = 100;
+
+/** Maximum number of sealed entries whose append may be repeated. */
+const MAX_REPEATED = 10_000;
+
+/** Place of texts that are sent. */
+const MESSAGE = "a message between processes";
+
+interface SealedEntry {
+  readonly data: string;
+  readonly last: boolean;
 }
 
-const OPTIONS: Known<SealedClusterOptions> = { keys: "array" };
-
 /**
- * Seals everything that a cluster stores or sends: values of records, entries of logs, messages and jobs. Each text is
- * bound to its place, so that the engine can neither read nor exchange them. Keys, indexes and times stay readable.
+ * Store that seals everything it stores or sends: values of records, entries of logs, texts. Each is bound to its place:
+ * a record to its key and its indexes, an entry to its stream, claim, number and end mark. So the engine can neither read
+ * them nor exchange them. Keys, names of indexes, versions and times stay readable, and an engine that returns to an
+ * earlier state, or leaves out what came last, is not noticed.
  */
-export function sealedCluster(cluster: Cluster, options: SealedClusterOptions): Cluster {
-  assertOptions({ sealedCluster }, options, OPTIONS);
-  const { keys } = options;
-  atCaller(sealedCluster, () => assertRing("sealedCluster keys", keys));
-  return new SealedCluster(cluster, new Sealer(keys));
+export class SealedStore implements Store {
+  readonly #store: Store;
+  readonly #sealer: Sealer;
+  readonly #told = new Set<string>();
+  /** Settles when the texts that were given before are on their way, and when those that came before are told. */
+  #sent: Promise<unknown> = Promise.resolve();
+  #heard: Promise<unknown> = Promise.resolve();
+  readonly logs: StoreLogs;
+
+  constructor(store: Store, keys: readonly RingKey[]) {
+    assertRing("sealKeys", keys);
+    this.#store = store;
+    this.#sealer = new Sealer(keys);
+    this.logs = sealedLogs(store.logs, this.#sealer);
+  }
+
+  connect({ onText, onMissed, onShort }: StoreEvents): Promise<void> {
+    const hear = (sealed: string) => {
+      const opened = this.#sealer.open(sealed, MESSAGE);
+      this.#heard = Promise.allSettled([opened, this.#heard]).then(([text]) => {
+        if (text.status === "fulfilled") onText(text.value);
+        else onMissed();
+      });
+    };
+    return this.#store.connect({ onText: hear, onMissed, onShort });
+  }
+
+  get isUp(): boolean {
+    return this.#store.isUp;
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+
+  async get(key: string) {
+    const stored = await this.#store.get(key);
+    return stored && { ...stored, value: (await this.#open(key, stored.value)).value };
+  }
+
+  async put(key: string, value: string, options: StorePut): Promise<boolean> {
+    const indexes = options.index?.map(({ index }) => index).sort() ?? [];
+    const sealed = await this.#sealer.close(JSON.stringify([indexes, value]), placeOf(key));
+    return this.#store.put(key, sealed, await this.#withNotice(options));
+  }
+
+  touch: Store["touch"] = (...args) => this.#store.touch(...args);
+
+  delete: Store["delete"] = (...args) => this.#store.delete(...args);
+
+  async list(index: string, options: Parameters<Store["list"]>[1]): Promise<readonly Listed[]> {
+    const found = await this.#store.list(index, options);
+    return Promise.all(
+      found.map(async (listed) => {
+        const { indexes, value } = await this.#open(listed.key, listed.value);
+        // The engine enters the records that were taken.
+        if (!indexes.includes(index) && index !== takenBy(listed.version))
+          throw new ClusterError("refused", `record ${JSON.stringify(listed.key)} was not put into index "${index}"`);
+        return { ...listed, value };
+      }),
+    );
+  }
+
+  count: Store["count"] = (index) => this.#store.count(index);
+
+  async takeDue(index: string, options: Parameters<Store["takeDue"]>[1]) {
+    const found = await this.#store.takeDue(index, options);
+    if (typeof found !== "object") return found;
+    const opened: DueRecord[] = [];
+    let untold: ClusterError | undefined;
+    for (const record of found) {
+      try {
+        const { indexes, value } = await this.#open(record.key, record.value);
+        if (!indexes.includes(index)) throw new ClusterError("refused", `${placeOf(record.key)} was not put into it`);
+        opened.push({ ...record, value });
+      } catch (error) {
+        await this.#giveBack(index, record, backoffMs(record.takes - 1, UNOPENED));
+        if (error instanceof ClusterError && this.#isNew(record.value)) untold ??= error;
+      }
+    }
+    if (untold === undefined) return opened;
+    for (const { key, version, takes } of opened) {
+      const value = found.find((record) => record.key === key)?.value ?? "";
+      await this.#giveBack(index, { key, value, version, takes }, 0);
+    }
+    throw untold;
+  }
+
+  takeTokens: Store["takeTokens"] = (...args) => this.#store.takeTokens(...args);
+
+  send(texts: readonly string[]): Promise<void> {
+    const sealed = Promise.all(texts.map((text) => this.#sealer.close(text, MESSAGE)));
+    const sent = this.#sent.then(async () => this.#store.send(await sealed));
+    this.#sent = sent.catch(() => {});
+    return sent;
+  }
+
+  listenAgain(): void {
+    this.#store.listenAgain?.();
+  }
+
+  async #open(key: string, sealed: string): Promise<{ readonly indexes: readonly string[]; readonly value: string }> {
+    const [indexes, value] = JSON.parse(await this.#sealer.open(sealed, placeOf(key))) as [string[], string];
+    return { indexes, value };
+  }
+
+  async #withNotice(options: StorePut): Promise<StorePut> {
+    if (options.notice === undefined) return options;
+    return { ...options, notice: await this.#sealer.close(options.notice, MESSAGE) };
+  }
+
+  /** Makes a record due again. Another process may have its key. If that fails, it is due after its lease. */
+  async #giveBack(index: string, { key, value, version: ifVersion }: DueRecord, inMs: number): Promise<void> {
+    const version = crypto.randomUUID();
+    await this.#store.put(key, value, { version, ifVersion, index: [{ index, inMs }] }).catch(() => {});
+  }
+
+  /** True for the first value with a key that was not told before. */
+  #isNew(sealed: string): boolean {
+    const [id = ""] = sealed.slice(0, MAX_ID).split(".");
+    if (this.#told.has(id) || this.#told.size >= MAX_TOLD) return false;
+    this.#told.add(id);
+    return true;
+  }
+}
+
+function sealedLogs(logs: StoreLogs, sealer: Sealer): StoreLogs {
+  /** Sealed forms of the latest entries. An append that is repeated must have the same. */
+  const latest = new Map<string, { readonly entry: SealedEntry; readonly sealed: Promise<string> }>();
+  const seal = ({ log, stream, claim }: ClaimedStream, seq: number, entry: SealedEntry): Promise<string> => {
+    const key = `${claim} ${seq}`;
+    const known = latest.get(key);
+    if (known?.entry.data === entry.data && known.entry.last === entry.last) return known.sealed;
+    const place = placeOfEntry(log, stream, claim);
+    const sealed = sealer.close(JSON.stringify([seq, entry.last, entry.data]), place);
+    if (known === undefined) latest.set(key, { entry, sealed });
+    const [oldest] = latest.keys();
+    if (latest.size > MAX_REPEATED && oldest !== undefined) latest.delete(oldest);
+    return sealed;
+  };
+  const open = async (log: string, stream: string, stored: StoredEntry) => {
+    const text = await sealer.open(stored.data, placeOfEntry(log, stream, stored.claim));
+    const [seq, last, data] = JSON.parse(text) as [number, boolean, string];
+    if (last !== stored.last) throw new ClusterError("refused", `the end of ${named(log, stream)} was changed`);
+    return { seq, entry: { ...stored, data } };
+  };
+  const openPage = async (log: string, stream: string, page: StreamPage): Promise<StreamPage> => {
+    const opened = await Promise.all(page.entries.map((entry) => open(log, stream, entry)));
+    for (const [at, { seq, entry }] of opened.entries()) {
+      const before = opened[at - 1];
+      if (before?.entry.claim === entry.claim && before.seq + 1 !== seq)
+        throw new ClusterError("refused", `entries of ${named(log, stream)} were exchanged or left out`);
+    }
+    return { ...page, entries: opened.map(({ entry }) => entry) };
+  };
+  return {
+    create: (...args) => logs.create(...args),
+    claim: (...args) => logs.claim(...args),
+    append: async (claimed, seq, entries, notice) => {
+      const sealed = entries.map(async ({ data, last }, at) => {
+        return { data: await seal(claimed, seq + at, { data, last }), last };
+      });
+      const [all, sealedNotice] = await Promise.all([Promise.all(sealed), sealer.close(notice, MESSAGE)]);
+      return logs.append(claimed, seq, all, sealedNotice);
+    },
+    find: (...args) => logs.find(...args),
+    read: async (log, stream, after, limit) => {
+      const page = await logs.read(log, stream, after, limit);
+      return page && openPage(log, stream, page);
+    },
+    open: (...args) => logs.open(...args),
+    drop: async (log, notice) => logs.drop(log, await sealer.close(notice, MESSAGE)),
+  };
 }
 
 /** Seals texts, each for one place. */
@@ -62,7 +231,7 @@ class Sealer {
   async open(sealed: string, place: string): Promise<string> {
     const [keyId = "", iv = "", data = ""] = sealed.split(".");
     if (!this.#ring.ids.includes(keyId))
-      throw new ClusterError("refused", `${place} is sealed with a key that is not in the keys of sealedCluster`);
+      throw new ClusterError("refused", `${place} is sealed with a key that is not in sealKeys`);
     try {
       return await this.#ring.decrypt({ keyId, iv, data }, place);
     } catch (cause) {
@@ -71,265 +240,10 @@ class Sealer {
   }
 }
 
-class SealedCluster implements Cluster {
-  readonly #cluster: Cluster;
-  readonly records: Records;
-  readonly logs: Logs;
-  readonly bus: Bus;
-  readonly queue: Queue;
-
-  constructor(cluster: Cluster, sealer: Sealer) {
-    this.#cluster = cluster;
-    this.records = new SealedRecords(cluster.records, sealer);
-    this.logs = new SealedLogs(cluster.logs, sealer);
-    this.bus = new SealedBus(cluster.bus, sealer);
-    this.queue = new SealedQueue(cluster.queue, sealer);
-  }
-
-  get node(): string {
-    return this.#cluster.node;
-  }
-
-  get available(): boolean {
-    return this.#cluster.available;
-  }
-
-  get leases(): Leases {
-    return this.#cluster.leases;
-  }
-
-  get buckets(): ClusterBuckets {
-    return this.#cluster.buckets;
-  }
-
-  connectChanges(local: LocalChanges, server: ChangingServer): LocalChanges {
-    return new ClusterChanges(this, local, server);
-  }
-
-  close(): Promise<void> {
-    return this.#cluster.close();
-  }
+function placeOf(key: string): string {
+  return `record ${JSON.stringify(key)}`;
 }
 
-class SealedRecords implements Records {
-  constructor(
-    readonly inner: Records,
-    readonly sealer: Sealer,
-  ) {}
-
-  async get(key: string): Promise<Stored | undefined> {
-    const stored = await this.inner.get(key);
-    return stored && this.#open(stored);
-  }
-
-  async put(key: string, value: string, options?: PutOptions): Promise<string | undefined> {
-    return this.inner.put(key, await this.sealer.close(value, placeOfRecord(key)), options);
-  }
-
-  touch: Records["touch"] = (key, ttlMs) => this.inner.touch(key, ttlMs);
-
-  delete: Records["delete"] = (key, ifVersion) => this.inner.delete(key, ifVersion);
-
-  async list(index: string, options: Parameters<Records["list"]>[1]): Promise<readonly Listed[]> {
-    return Promise.all((await this.inner.list(index, options)).map((stored) => this.#open(stored)));
-  }
-
-  count: Records["count"] = (index) => this.inner.count(index);
-
-  async #open<S extends Stored>(stored: S): Promise<S> {
-    return { ...stored, value: await this.sealer.open(stored.value, placeOfRecord(stored.key)) };
-  }
-}
-
-class SealedLogs implements Logs {
-  constructor(
-    readonly inner: Logs,
-    readonly sealer: Sealer,
-  ) {}
-
-  create(log: string, options: LogOptions): ReturnType<Logs["create"]> {
-    return this.inner.create(log, options);
-  }
-
-  async claim(log: string, stream: string): Promise<Writer> {
-    return new SealedWriter(await this.inner.claim(log, stream), this.sealer, placeOfStream(log, stream));
-  }
-
-  find: Logs["find"] = (log, id) => this.inner.find(log, id);
-
-  async readAfter(log: string, stream: string, id?: string): Promise<readonly LogEntry[] | undefined> {
-    const entries = await this.inner.readAfter(log, stream, id);
-    return entries && Promise.all(entries.map((entry) => this.#open(entry, log, stream)));
-  }
-
-  async *follow(log: string, stream: string, after: string | undefined, signal: AbortSignal): AsyncIterable<LogEntry> {
-    for await (const entry of this.inner.follow(log, stream, after, signal)) yield await this.#open(entry, log, stream);
-  }
-
-  openOf: Logs["openOf"] = (node) => this.inner.openOf(node);
-
-  drop: Logs["drop"] = (log) => this.inner.drop(log);
-
-  async #open(entry: LogEntry, log: string, stream: string): Promise<LogEntry> {
-    return { ...entry, data: await this.sealer.open(entry.data, placeOfStream(log, stream)) };
-  }
-}
-
-/** Number of entries that can be repeated. */
-const MAX_REPEATED = 8;
-
-/** Writer that repeats an entry with the same sealed text, since an entry with other data would be refused. */
-class SealedWriter implements Writer {
-  /** Latest entries by sequence number, oldest first. */
-  readonly #latest = new Map<number, { readonly data: string; readonly sealed: Promise<string> }>();
-
-  constructor(
-    readonly inner: Writer,
-    readonly sealer: Sealer,
-    readonly place: string,
-  ) {}
-
-  async append(seq: number, data: string, options?: { readonly last?: boolean }): Promise<string> {
-    const known = this.#latest.get(seq);
-    const entry = known?.data === data ? known : { data, sealed: this.sealer.close(data, this.place) };
-    if (known === undefined) this.#latest.set(seq, entry);
-    const [oldest] = this.#latest.keys();
-    if (this.#latest.size > MAX_REPEATED && oldest !== undefined) this.#latest.delete(oldest);
-    return this.inner.append(seq, await entry.sealed, options);
-  }
-}
-
-/** Bus whose messages stay in the order in which they were published. A message with an unknown key is a gap. */
-class SealedBus implements Bus {
-  readonly #gapListeners = new Set<() => void>();
-  #sending: Promise<unknown> = Promise.resolve();
-
-  constructor(
-    readonly inner: Bus,
-    readonly sealer: Sealer,
-  ) {}
-
-  publish(topic: string, text: string): Promise<void> {
-    const before = this.#sending;
-    const sealed = this.sealer.close(text, placeOfTopic(topic));
-    const sent = before.then(async () => this.inner.publish(topic, await sealed));
-    this.#sending = sent.catch(() => {});
-    return sent;
-  }
-
-  subscribe(topic: string, listener: (text: string, from: string) => void): ReturnType<Bus["subscribe"]> {
-    let heard: Promise<unknown> = Promise.resolve();
-    let isOn = true;
-    const stop = this.inner.subscribe(topic, (sealed, from) => {
-      const opened = this.sealer.open(sealed, placeOfTopic(topic));
-      heard = Promise.all([opened, heard.catch(() => {})]).then(
-        ([text]) => {
-          if (isOn) listener(text, from);
-        },
-        () => this.#tellGap(),
-      );
-    });
-    const leave = (stop: Awaited<ReturnType<Bus["subscribe"]>>) => () => {
-      isOn = false;
-      return stop();
-    };
-    return stop instanceof Promise ? stop.then(leave) : leave(stop);
-  }
-
-  onGap(listener: () => void): () => void {
-    const own = () => listener();
-    const leave = this.inner.onGap(own);
-    this.#gapListeners.add(own);
-    return () => {
-      this.#gapListeners.delete(own);
-      leave();
-    };
-  }
-
-  /** Tells that a message could not be opened, and so was missed. */
-  #tellGap(): void {
-    for (const listener of [...this.#gapListeners]) listener();
-  }
-}
-
-/** Delays before a job comes again that this process cannot open, and before it is tried again to give it back. */
-const UNOPENED: Backoff = { delayMs: 1_000, maxDelayMs: 60_000 };
-const GIVE_BACK_MS = 1_000;
-
-/** Maximum number of keys whose absence is told, and maximum length of their ids. */
-const MAX_TOLD = 100;
-const MAX_ID = 100;
-
-class SealedQueue implements Queue {
-  /** Ids of the keys whose absence was told. */
-  readonly #told = new Set<string>();
-
-  constructor(
-    readonly inner: Queue,
-    readonly sealer: Sealer,
-  ) {}
-
-  async add(id: string, job: string, options?: { readonly delayMs?: number }): Promise<boolean> {
-    return this.inner.add(id, await this.sealer.close(job, placeOfJob(id)), options);
-  }
-
-  async *take(signal: AbortSignal, options?: TakeOptions): AsyncIterable<Job> {
-    for await (const job of this.inner.take(signal, options)) {
-      const text = await this.#open(job);
-      if (text === undefined) continue;
-      yield {
-        id: job.id,
-        job: text,
-        attempt: job.attempt,
-        lost: job.lost,
-        done: () => job.done(),
-        later: (ms) => job.later(ms),
-      };
-    }
-  }
-
-  /**
-   * Returns the text of a job. A job that cannot be opened is given back, since another process may have its key. Throws
-   * the error of the first one with a key.
-   */
-  async #open(job: Job): Promise<string | undefined> {
-    try {
-      return await this.sealer.open(job.job, placeOfJob(job.id));
-    } catch (error) {
-      void giveBack(job);
-      const [id = ""] = job.job.slice(0, MAX_ID).split(".");
-      if (this.#told.has(id) || this.#told.size >= MAX_TOLD) return undefined;
-      this.#told.add(id);
-      throw error;
-    }
-  }
-}
-
-/** Gives a job back. Tries again while the engine is away. */
-async function giveBack(job: Job): Promise<void> {
-  const delayMs = backoffMs(job.attempt - 1, UNOPENED);
-  while (!job.lost.aborted) {
-    try {
-      return await job.later(delayMs);
-    } catch (error) {
-      if (error instanceof ClusterError && error.failure === "fenced") return;
-      await pause(systemClock, GIVE_BACK_MS, job.lost);
-    }
-  }
-}
-
-function placeOfRecord(key: string): string {
-  return `record "${key}"`;
-}
-
-function placeOfStream(log: string, stream: string): string {
-  return `stream "${stream}" of log "${log}"`;
-}
-
-function placeOfTopic(topic: string): string {
-  return `topic "${topic}"`;
-}
-
-function placeOfJob(id: string): string {
-  return `job "${id}"`;
+function placeOfEntry(log: string, stream: string, claim: string): string {
+  return `claim ${claim} of ${named(log, stream)}`;
 }

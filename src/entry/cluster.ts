@@ -25,9 +25,27 @@ export type {
 } from "../cluster/cluster.js";
 export type { EngineCluster } from "../cluster/engine-cluster.js";
 export { ClusterError, type ClusterFailure } from "../cluster/error.js";
-export type { MemoryClusterLimits, MemoryClusterOptions } from "../cluster/memory/options.js";
+export type { MemoryClusterLimits, MemoryClusterOptions } from "../cluster/memory/limits.js";
 export { memoryCluster } from "../cluster/memory/state.js";
-export { type SealedClusterOptions, sealedCluster } from "../cluster/sealed.js";
+export type {
+  AppendResult,
+  ClaimedStream,
+  DueRecord,
+  LogPlace,
+  OpenStream,
+  Store,
+  StoredEntry,
+  StoreEntry,
+  StoreEvents,
+  StoreLogLimits,
+  StoreLogs,
+  StorePut,
+  StreamPage,
+  TakeDue,
+  TakenTokens,
+} from "../cluster/store.js";
+export { takenBy } from "../cluster/store.js";
+export { type StoreClusterOptions, storeCluster } from "../cluster/store-cluster.js";
 export {
   type AuthStoreOptions,
   acceptProof,

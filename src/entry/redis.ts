@@ -1,4 +1,4 @@
-export type { RedisClient, RedisConnection, RedisEvents } from "../redis/client.js";
 export { type RedisCluster, type RedisClusterOptions, redisCluster } from "../redis/cluster.js";
+export type { RedisClient, RedisConnection, RedisEvents } from "../redis/connection.js";
 export { fromIoredis, type IoredisClient } from "../redis/ioredis.js";
 export { fromNodeRedis, type NodeRedisClient } from "../redis/node-redis.js";

@@ -1,7 +1,7 @@
-import { ClusterError } from "../cluster/error.js";
 import { serveFile } from "../node/sqlite/serve.js";
-import { FileServer } from "../sqlite/file-server.js";
+import { failureOf } from "../sqlite/failure.js";
 import type { FileOptions, Reply, Request } from "../sqlite/messages.js";
+import { FileServer } from "../sqlite/thread.js";
 
 serveFile<FileOptions, Request, Reply>(({ options, ...thread }) => {
   try {
@@ -9,8 +9,7 @@ serveFile<FileOptions, Request, Reply>(({ options, ...thread }) => {
     thread.post({ kind: "open" });
     return (request) => server.handle(request);
   } catch (error) {
-    const { failure, message } = error instanceof ClusterError ? error : new ClusterError("refused", String(error));
-    thread.post({ kind: "failed", failure, message });
+    thread.post({ kind: "failed", ...failureOf(error) });
     thread.end();
     return () => {};
   }

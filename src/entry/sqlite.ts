@@ -1,16 +1,16 @@
 import { assertSqlite, startThread } from "../node/sqlite/thread.js";
 import { atCaller } from "../protocol/at-caller.js";
-import type { StartThread } from "../sqlite/messages.js";
 import {
   assertSqliteOptions,
   createSqliteCluster,
   type SqliteCluster,
   type SqliteClusterOptions,
-} from "../sqlite/sqlite-cluster.js";
+} from "../sqlite/cluster.js";
+import type { StartThread } from "../sqlite/messages.js";
 
 export type { Clock } from "../call/clock.js";
 export type { Cluster } from "../cluster/cluster.js";
-export type { SqliteCluster, SqliteClusterOptions } from "../sqlite/sqlite-cluster.js";
+export type { SqliteCluster, SqliteClusterOptions } from "../sqlite/cluster.js";
 
 /** Program of the thread that works on the file. */
 const PROGRAM = new URL("./sqlite-thread.js", import.meta.url);
@@ -23,9 +23,9 @@ const start: StartThread = (options, heard, lost) =>
  * not exist. Operations wait for the first attempt to open it.
  */
 export function sqliteCluster(options: SqliteClusterOptions): SqliteCluster {
-  atCaller(sqliteCluster, () => {
+  return atCaller(sqliteCluster, () => {
     assertSqliteOptions(options);
     assertSqlite();
+    return createSqliteCluster(options, start);
   });
-  return createSqliteCluster(options, start);
 }

@@ -102,6 +102,11 @@ export interface ServerLimits {
    */
   readonly maxSubscriptionsPerPrincipal: number;
   /**
+   * Maximum number of characters of all URIs to which one session of 2025-11-25 or earlier has subscribed.
+   * @default 262_144
+   */
+  readonly maxSubscribedChars: number;
+  /**
    * Part of `maxSubscriptions`, and of `maxTasks` and `maxRunning` of tasks, that all callers without a principal may use
    * together. The rest is left to callers that a gate names. 1 leaves nothing to them.
    * @default 0.75
@@ -210,6 +215,7 @@ export const SERVER_LIMITS: ServerLimits = {
   maxWaitingNotifications: 1_000,
   maxSubscriptions: 10_000,
   maxSubscriptionsPerPrincipal: 1_000,
+  maxSubscribedChars: 262_144,
   anonymousShare: 0.75,
   maxSubscriptionMs: Number.POSITIVE_INFINITY,
   streamPingMs: 5_000,

@@ -1,210 +1,283 @@
-import { followSignal, pause, runWithin, untilAborted } from "../call/abortable.js";
+import { pause, runWithin, untilAborted } from "../call/abortable.js";
 import { type Backoff, backoffMs } from "../call/backoff.js";
-import { unref } from "../call/clock.js";
+import type { Clock } from "../call/clock.js";
 import { ClusterError } from "../cluster/error.js";
-import type { Listening, PostgresClient } from "./client.js";
-import type { Engine } from "./engine.js";
-import { failureOf } from "./failure.js";
+import { hexDigits } from "../cluster/operations.js";
+import type { StoreEvents } from "../cluster/store.js";
+import { fromStored, toStored } from "../cluster/text.js";
+import { Wake } from "../cluster/wake.js";
+import { type Connection, failureOf, type Listening, type PostgresClient } from "./connection.js";
+import type { Names } from "./schema.js";
 
-/** Delays between attempts to reopen a lost connection. */
-const REOPEN: Backoff = { delayMs: 50, maxDelayMs: 2000 };
+/** Delays between attempts to start, and to open a lost connection again. */
+const RETRY: Backoff = { delayMs: 50, maxDelayMs: 2_000 };
 
-/** Number of attempts to send a notification before a connection counts as lost, and the time between them. */
+/** Number of attempts to send a notification before the server counts as away, and the time between them. */
 const LOOKS = 3;
 const LOOK_AGAIN_MS = 50;
 
-/** Minimum delay of a heartbeat from which this process counts as stopped for a time. */
-const PAUSE_MS = 1_000;
-
 export interface ListenerOptions {
   readonly client: PostgresClient;
-  readonly engine: Engine;
-  readonly channel: string;
-  readonly node: string;
-  /** Interval of heartbeats. A connection that brings none for three intervals is looked at. */
-  readonly heartbeatMs: number;
-  /** Maximum duration of an attempt to open the connection. */
+  readonly connection: Connection;
+  readonly names: Names;
+  readonly clock: Clock;
+  /** Maximum duration of an attempt to open the connection, and of the way of a notification. */
   readonly timeoutMs: number;
-  readonly heard: (payload: string) => void;
-  /** Called when the connection was reopened, after which everything that was missed is over. */
-  readonly reopened: () => void;
+  /** Prepares the server before the connection is opened. Called until it succeeds. */
+  readonly prepare: () => Promise<void>;
+  readonly events: Pick<StoreEvents, "onText" | "onMissed">;
 }
 
 /**
- * Connection that listens to the notifications of all processes. It reopens itself. While that fails, the server counts
- * as away, and statements fail at once.
+ * Texts to all processes by NOTIFY, and the connection that hears them. It is opened again after each loss. While that
+ * fails, the server counts as away.
+ *
+ * A payload is a header, then `=` and a text, `@` and the number of a row with a text, or `?` for a probe. A process knows its
+ * own payloads by their headers, so that it notices when it hears nothing. No two payloads are equal.
  */
 export class Listener {
   readonly #options: ListenerOptions;
+  readonly #statements: ReturnType<typeof statementsOf>;
   readonly #stop = new AbortController();
-  #listening: Listening | undefined;
-  #isReopening = false;
-  #isLooking = false;
-  #heardAt = 0;
-  readonly #probes = new Set<() => void>();
-  #watch: unknown;
+  /** Wakes when it must be found out if the server answers. */
+  readonly #look = new Wake();
+  readonly #name = hexDigits(8);
+  readonly #awaited = new Map<string, () => void>();
+  #sent = 0;
+  /** Fires when the connection that hears is lost. Undefined while there is none. */
+  #lost: AbortController | undefined;
+  /** Payloads that wait to be delivered. */
+  #payloads: string[] = [];
+  /** Payload that was heard last. */
+  #newest = "";
+  #isDelivering = false;
+  #isPrepared = false;
+  #running: Promise<void> | undefined;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
-    options.engine.onFailure(() => this.look());
+    this.#statements = statementsOf(options.names);
   }
 
   get isUp(): boolean {
-    return this.#listening !== undefined;
+    return this.#lost?.signal.aborted === false;
   }
 
-  /** Opens the connection for the first time. Rejects if it hears nothing, as behind a pooler that hides LISTEN. */
-  async open(): Promise<void> {
-    await this.#attempt();
-    this.#schedule();
+  /** Opens the connection. Settles after the first attempt. */
+  open(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#running = this.#run((problem) => (problem === undefined ? resolve() : reject(problem)));
+    });
+  }
+
+  /** Sends texts, and resolves when this process has heard them. */
+  async send(texts: readonly string[]): Promise<void> {
+    const { connection, timeoutMs } = this.#options;
+    const { send } = this.#statements;
+    await connection.usable(send.operation);
+    const lost = this.#lost;
+    if (lost === undefined || lost.signal.aborted)
+      throw unavailable(
+        `${send.operation}: the connection that listens to PostgreSQL is opened again; repeat it later`,
+      );
+    const late = () => {
+      lost.abort(unavailable(`no notification was heard within ${timeoutMs} ms`));
+      return lost.signal.reason;
+    };
+    try {
+      await this.#hear(texts.length, lost.signal, late, async (header) => {
+        await connection.run(send, undefined, [header, JSON.stringify(texts.map(toStored))]);
+      });
+    } catch (error) {
+      if (!(error instanceof ClusterError) || error !== lost.signal.reason) throw error;
+      const text = `${send.operation}: ${error.message}; other processes may have heard them`;
+      throw new ClusterError("unknown_outcome", text, { cause: error });
+    }
+  }
+
+  /** Finds out if the server answers and the connection still hears. */
+  look(): void {
+    this.#look.wake();
+  }
+
+  /** Opens the connection anew. */
+  reopen(): void {
+    this.#lost?.abort(unavailable("the connection that listens to PostgreSQL is opened anew"));
   }
 
   async close(): Promise<void> {
-    this.#stop.abort();
-    this.#options.engine.clock.cancel(this.#watch);
-    const listening = this.#listening;
-    this.#listening = undefined;
-    await listening?.close().catch(() => {});
+    const closed = unavailable("the cluster is closed");
+    this.#stop.abort(closed);
+    this.#lost?.abort(closed);
+    await this.#running;
+  }
+
+  async #run(onTried: (problem?: ClusterError) => void): Promise<void> {
+    const { clock, connection, events } = this.#options;
+    const { signal } = this.#stop;
+    for (let [tries, failures] = [0, 0]; !signal.aborted; tries++, failures++) {
+      try {
+        await untilAborted(this.#prepare(), signal);
+        const { listening, lost } = await this.#open();
+        failures = 0;
+        this.#lost = lost;
+        connection.up();
+        if (tries > 0) events.onMissed();
+        onTried();
+        try {
+          await this.#watch(lost.signal);
+        } finally {
+          this.#lost = undefined;
+          this.#payloads = [];
+          lost.abort(wasLost());
+          await listening.close().catch(() => {});
+        }
+      } catch (error) {
+        const problem = failureOf(error, "connect", true);
+        connection.down(problem);
+        onTried(problem);
+      }
+      await pause(clock, backoffMs(Math.min(failures, 10), RETRY), signal);
+    }
+  }
+
+  async #prepare(): Promise<void> {
+    if (this.#isPrepared) return;
+    await this.#options.prepare();
+    this.#isPrepared = true;
+  }
+
+  /** Opens a connection that listens, and waits until it hears a notification that was sent by another connection. */
+  async #open(): Promise<{ listening: Listening; lost: AbortController }> {
+    const { client, clock, names, timeoutMs: ms } = this.#options;
+    const { signal } = this.#stop;
+    const lost = new AbortController();
+    const late = () => unavailable(`listen: PostgreSQL did not answer within ${ms} ms`);
+    const opening = client.listen(names.channel, this.#heard, () => lost.abort(wasLost()));
+    try {
+      const listening = await runWithin({ clock, signal, ms, late }, () => opening);
+      await untilAborted(untilAborted(this.#probe(lost.signal), lost.signal), signal);
+      return { listening, lost };
+    } catch (error) {
+      opening.then((listening) => listening.close()).catch(() => {});
+      throw failureOf(error, "listen", true);
+    }
+  }
+
+  /** Resolves when the connection is lost. Rejects when the server does not answer. */
+  async #watch(lost: AbortSignal): Promise<void> {
+    const { clock, connection } = this.#options;
+    for (;;) {
+      await this.#look.wait(clock, Number.POSITIVE_INFINITY, [lost]);
+      if (lost.aborted) return;
+      await untilAborted(this.#answer(lost), lost);
+      connection.up();
+    }
+  }
+
+  /**
+   * Resolves when the server answers. Tries several times, since a pool may have several connections that are lost and not
+   * found yet. A notification that was sent and not heard decides.
+   */
+  async #answer(lost: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#probe(lost);
+      } catch (error) {
+        if (tries === LOOKS || lost.aborted || !(error instanceof ClusterError) || error.failure === "refused")
+          throw error;
+      }
+      await pause(clock, LOOK_AGAIN_MS, lost);
+    }
+  }
+
+  /** Sends a notification by another connection, and resolves when it is heard. */
+  async #probe(lost: AbortSignal): Promise<void> {
+    const { connection, names, timeoutMs } = this.#options;
+    const late = () => hidden(names.channel, timeoutMs);
+    await this.#hear(1, lost, late, async (header) => {
+      await connection.attempt(this.#statements.probe, [`${header}1?`]);
+    });
+  }
+
+  /** Sends payloads with a header and numbers from 1, and resolves when the last one is heard. */
+  async #hear(
+    count: number,
+    lost: AbortSignal,
+    late: () => ClusterError,
+    send: (header: string) => Promise<void>,
+  ): Promise<void> {
+    const { clock, timeoutMs: ms } = this.#options;
+    const header = `${this.#name}.${++this.#sent}.`;
+    const heard = new Promise<void>((resolve) => this.#awaited.set(header + count, resolve));
+    try {
+      await send(header);
+      await runWithin({ clock, signal: lost, ms, late }, () => heard);
+    } finally {
+      this.#awaited.delete(header + count);
+    }
   }
 
   readonly #heard = (payload: string): void => {
-    const { engine, heard } = this.#options;
-    this.#heardAt = engine.clock.now();
-    if (payload.startsWith("p ")) {
-      if (payload === `p ${this.#options.node}`) for (const tell of this.#probes) tell();
-    } else heard(payload);
+    // A library that has added its listener twice after a loss delivers each payload twice in a row. All payloads differ.
+    if (payload === this.#newest) return;
+    this.#newest = payload;
+    this.#payloads.push(payload);
+    if (!this.#isDelivering) void this.#deliver();
   };
 
-  /** Opens a connection that listens, and waits until it hears a notification that was sent by another connection. */
-  async #attempt(): Promise<void> {
-    const { client, engine, channel, timeoutMs: ms } = this.#options;
-    const broken = new AbortController();
-    const unfollow = followSignal(this.#stop.signal, () => broken.abort(this.#stop.signal.reason));
-    const limits = { clock: engine.clock, signal: broken.signal, ms };
-    let listening: Listening | undefined;
-    const lost = () => {
-      broken.abort(new Error("the connection was lost"));
-      if (listening !== undefined && this.#listening === listening) this.#reopen();
-    };
-    const opening = client.listen(channel, this.#heard, lost);
-    try {
-      listening = await runWithin({ ...limits, late: () => silent(ms) }, () => opening);
-      await untilAborted(this.#hearProbe(), limits.signal);
-      this.#listening = listening;
-    } catch (error) {
-      opening.then((late) => late.close()).catch(() => {});
-      throw failureOf(error, "listen", true);
-    } finally {
-      unfollow();
-    }
-  }
-
-  /** Sends a notification by another connection and waits until it is heard. */
-  async #hearProbe(): Promise<void> {
-    const { engine, channel, node } = this.#options;
-    let tell = () => {};
-    const heard = new Promise<void>((resolve) => {
-      tell = resolve;
-    });
-    this.#probes.add(tell);
-    try {
-      const text = "select pg_notify($1::text, $2::text)::text as done";
-      await engine.attempt({ operation: "notify", text, isRead: true }, [channel, `p ${node}`]);
-      const signal = this.#stop.signal;
-      const late = () => hidden(channel, this.#options.timeoutMs);
-      await runWithin({ clock: engine.clock, signal, ms: this.#options.timeoutMs, late }, () => heard);
-    } finally {
-      this.#probes.delete(tell);
-    }
-  }
-
-  #reopen(): void {
-    const lost = this.#listening;
-    this.#listening = undefined;
-    lost?.close().catch(() => {});
-    if (!this.#isReopening && !this.#stop.signal.aborted) this.#reopenUntilUp().catch(() => {});
-  }
-
-  async #reopenUntilUp(): Promise<void> {
-    const { engine, reopened } = this.#options;
-    const { signal } = this.#stop;
-    this.#isReopening = true;
-    try {
-      for (let failures = 0; !signal.aborted; failures++) {
-        try {
-          await this.#attempt();
-          engine.isAway = false;
-          break;
-        } catch {
-          engine.isAway = true;
-          await pause(engine.clock, backoffMs(Math.min(failures, 10), REOPEN), signal);
-        }
+  /** Delivers payloads in order. Those that come while a stored text is read wait. */
+  async #deliver(): Promise<void> {
+    const { events } = this.#options;
+    this.#isDelivering = true;
+    for (let payload = this.#payloads.shift(); payload !== undefined; payload = this.#payloads.shift()) {
+      const [, header = "", kind, rest = ""] = /^([^=@?]*)([=@?])(.*)$/s.exec(payload) ?? [];
+      // What comes before the connection counts as open is missed.
+      const lost = this.#lost?.signal;
+      try {
+        const text = kind === "@" && lost !== undefined ? await this.#read(rest, lost) : rest;
+        if (kind !== "?" && lost?.aborted === false) events.onText(fromStored(text));
+      } catch {
+        // The row is gone or cannot be read, or the text is of no process of this release.
+        if (lost?.aborted === false) events.onMissed();
       }
-    } finally {
-      this.#isReopening = false;
+      this.#awaited.get(header)?.();
     }
-    if (!signal.aborted) reopened();
+    this.#isDelivering = false;
   }
 
-  /** Finds out after a failed statement, or a silence, if the server answers and the connection still listens. */
-  look(): void {
-    if (this.#listening === undefined || this.#isLooking || this.#stop.signal.aborted) return;
-    this.#isLooking = true;
-    const listening = this.#listening;
-    void this.#answers().then((isUp) => {
-      this.#isLooking = false;
-      const { engine } = this.#options;
-      if (this.#listening === listening) {
-        if (isUp) engine.isAway = false;
-        else this.#reopen();
-      } else if (engine.isAway) this.look(); // A statement failed after the connection was reopened.
-    });
-  }
-
-  /**
-   * Tries several times to send a notification, since a pool may have several connections that are lost and not found
-   * yet. One that was sent and not heard decides.
-   */
-  async #answers(): Promise<boolean> {
-    const { clock } = this.#options.engine;
-    for (let i = 0; i < LOOKS; i++) {
-      if (i > 0) await pause(clock, LOOK_AGAIN_MS, this.#stop.signal);
-      if (this.#stop.signal.aborted) return true;
-      const failure = await this.#hearProbe().then(
-        () => undefined,
-        (error: ClusterError) => error.failure,
-      );
-      if (failure === undefined) return true;
-      if (failure === "refused") return false;
-    }
-    return false;
-  }
-
-  /**
-   * Looks at a connection that has been silent for three intervals, though heartbeats of this process come by it too. A
-   * busy process may not have read them yet. Reopens the connection after this process was stopped, since others may have
-   * taken it for lost.
-   */
-  #schedule(): void {
-    const { engine, heartbeatMs } = this.#options;
-    const { clock } = engine;
-    const due = clock.now() + heartbeatMs;
-    this.#watch = clock.schedule(() => {
-      const wasStopped = clock.now() - due > Math.max(PAUSE_MS, 2 * heartbeatMs);
-      if (wasStopped && this.#listening !== undefined) this.#reopen();
-      else if (clock.now() - this.#heardAt > 3 * heartbeatMs) this.look();
-      this.#schedule();
-    }, heartbeatMs);
-    unref(this.#watch);
+  async #read(id: string, lost: AbortSignal): Promise<string> {
+    const { connection } = this.#options;
+    const [row] = await untilAborted(connection.run(this.#statements.read, id, [id]), lost);
+    if (row === undefined) throw new ClusterError("missed", `message ${id} is not kept any more`);
+    return row.text ?? "";
   }
 }
 
-const silent = (ms: number) =>
-  new ClusterError("unavailable", `PostgreSQL, listen: no answer within ${ms} ms (option timeoutMs).`);
+function statementsOf({ of, channel }: Names) {
+  return {
+    probe: { operation: "notify", isRead: true, text: `select pg_notify('${channel}', $1::text)::text as done` },
+    send: {
+      operation: "send messages",
+      text: `select ${of("notify_2")}('${channel}', $1::text || x.place, x.text)::text as done
+        from jsonb_array_elements_text($2::text::jsonb) with ordinality as x(text, place) order by x.place`,
+    },
+    read: {
+      operation: "read a message",
+      isRead: true,
+      text: `select text from ${of("messages")} where id = $1::bigint`,
+    },
+  };
+}
+
+const unavailable = (message: string) => new ClusterError("unavailable", message);
+
+const wasLost = () => unavailable("the connection that listens to PostgreSQL was lost");
 
 function hidden(channel: string, ms: number): ClusterError {
   return new ClusterError(
     "refused",
-    `postgresCluster: a notification to the channel ${channel} did not arrive within ${ms} ms at the connection that listens. A pooler in transaction or statement mode hides LISTEN. Pass a client with a direct connection as the option listener.`,
+    `postgresCluster: a notification to the channel ${channel} did not arrive within ${ms} ms at the connection that listens; a pooler in transaction or statement mode hides LISTEN: pass a client with a direct connection as the option listener`,
   );
 }

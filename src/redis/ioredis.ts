@@ -1,5 +1,5 @@
 import { followSignal } from "../call/abortable.js";
-import type { RedisClient, RedisConnection, RedisEvents } from "./client.js";
+import type { RedisClient, RedisConnection, RedisEvents } from "./connection.js";
 
 /** Client of the package `ioredis`, as `new Redis()` returns it. */
 export interface IoredisClient {
@@ -13,7 +13,6 @@ interface Duplicate {
   connect(): Promise<unknown>;
   call(command: string, ...args: string[]): Promise<unknown>;
   subscribe(channel: string): Promise<unknown>;
-  unsubscribe(channel: string): Promise<unknown>;
   disconnect(): void;
 }
 
@@ -69,7 +68,6 @@ async function open(client: IoredisClient, events: RedisEvents, signal: AbortSig
   return {
     command: ([name = "", ...args]) => own.call(name, ...args),
     subscribe: async (channel) => void (await own.subscribe(channel)),
-    unsubscribe: async (channel) => void (await own.unsubscribe(channel)),
     close,
   };
 }

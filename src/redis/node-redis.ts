@@ -1,5 +1,5 @@
 import { followSignal } from "../call/abortable.js";
-import type { RedisClient, RedisConnection, RedisEvents } from "./client.js";
+import type { RedisClient, RedisConnection, RedisEvents } from "./connection.js";
 
 /** Client of the package `redis`, as `createClient` returns it. */
 export interface NodeRedisClient {
@@ -13,7 +13,6 @@ interface Duplicate {
   connect(): Promise<unknown>;
   sendCommand(args: readonly string[]): Promise<unknown>;
   subscribe(channel: string, listener: (text: string, channel: string) => void): Promise<void>;
-  unsubscribe(channel: string): Promise<void>;
   destroy(): void;
   readonly isOpen: boolean;
 }
@@ -59,7 +58,6 @@ async function open(client: NodeRedisClient, events: RedisEvents, signal: AbortS
   return {
     command: (args) => own.sendCommand(args),
     subscribe: (channel) => own.subscribe(channel, (text) => events.onMessage(channel, text)),
-    unsubscribe: (channel) => own.unsubscribe(channel),
     close,
   };
 }

@@ -1,189 +1,189 @@
 import { readScript, script } from "./scripts.js";
 
 /**
- * A record is a hash: value (`v`), version (`n`), index entries as JSON (`i`) and a number that rises with each write
- * (`s`), by which the later of two changes of an index is known.
+ * A record is a hash `r:<key>`: value (`v`), version (`n`) and number of takes (`t`). It expires with the life of the
+ * record. An index is a sorted set `i:<index>` of keys. The names of the indexes that have a key are in the hash `e`, and
+ * the end of its record in the sorted set `x`, by which entries are removed whose records have expired.
+ *
+ * A full server refuses a write that needs room, unless the script has made one before that needs none. So the first write
+ * of a script that stores something needs room, and the script is refused before it has changed anything.
  */
-const COMMON = `
-local function micros()
-  local t = redis.call('TIME')
-  return t[1] * 1000000 + t[2]
+const RECORDS = `
+local function record(key) return p .. 'r:' .. key end
+local function index(name) return p .. 'i:' .. name end
+local function indexes_of(key)
+  local packed = redis.call('HGET', p .. 'e', key)
+  return packed and cmsgpack.unpack(packed) or {}
 end
-local function rise(was)
-  local s = micros()
-  if was and tonumber(was) >= s then s = tonumber(was) + 1 end
-  return text(s)
-end
-local function due(ttl)
-  if ttl < 0 then return '' end
-  return text(now() + ttl)
-end
-`;
-
-export const GET = readScript("get a record", "return redis.call('HMGET', KEYS[1], 'v', 'n')");
-
-/**
- * A put needs no marks if the record has its entries already and its life is not shortened. The end of a life is computed
- * anew for each put, so that it differs by the time that a put takes: an end that is earlier by at most a thousandth of the
- * life counts as the same, and stays.
- */
-const UNMARKED = `
-local function has(index, entries)
-  if index == entries then return true end
-  local scores = {}
-  for _, entry in ipairs(cjson.decode(index == '' and '[]' or index)) do scores[entry.index] = entry.score end
-  for _, entry in ipairs(cjson.decode(entries)) do
-    if scores[entry.index] ~= entry.score then return false end
+-- Replaces the entries of a record. The end is nil if it stays.
+local function enter(key, entries, ends)
+  local names, is_new, former = {}, {}, indexes_of(key)
+  for _, entry in ipairs(entries) do
+    redis.call('ZADD', index(entry.name), entry.score, key)
+    names[#names + 1] = entry.name
+    is_new[entry.name] = true
   end
-  return true
+  for _, name in ipairs(former) do
+    if not is_new[name] then redis.call('ZREM', index(name), key) end
+  end
+  if #names > 0 then redis.call('HSET', p .. 'e', key, cmsgpack.pack(names))
+  elseif #former > 0 then redis.call('HDEL', p .. 'e', key) end
+  if #names > 0 and ends then redis.call('ZADD', p .. 'x', text(ends), key)
+  elseif #former > 0 then redis.call('ZREM', p .. 'x', key) end
 end
-local function lasts(left, life)
-  if life == '' then return true end
-  return left >= 0 and left - life <= left / 1000
+-- Removes the entries of up to so many records that have expired. Returns false if there are more.
+local function purge(most)
+  local ended = redis.call('ZRANGEBYSCORE', p .. 'x', '-inf', '(' .. text(now()), 'LIMIT', 0, most)
+  for _, key in ipairs(ended) do enter(key, {}) end
+  return #ended < most
 end
 `;
 
+/** Maximum number of records whose entries one script removes. */
+const PURGED = 500;
+
+/** Same for a put, so that entries do not accumulate where nobody lists them. */
+const PURGED_BY_PUT = 2;
+
+export const GET = readScript("get a record", `${RECORDS} return redis.call('HMGET', record(ARGV[1]), 'v', 'n')`);
+
 /**
- * ARGV: condition (`any`, `none` or `version`), version that it must have, value, new version, life or empty, index, and 1
- * if its entries are marked. Returns 1 or 0 for stored, the former index, `s`, and the time at which the record is gone.
- * Returns `marks` if nothing was stored because the put needs marks.
+ * ARGV: key, value, version, condition (`any`, `none` or `version`), version that the record must have, life or empty,
+ * number of entries, then their indexes, `at` or `in`, and scores. A notice may follow. Returns 1 if the record has the
+ * version.
  */
 export const PUT = script(
   "put a record",
-  `${COMMON}${UNMARKED}
-  local old = redis.call('HMGET', KEYS[1], 'n', 'i', 's')
-  if ARGV[1] == 'none' and old[1] then return {'0'} end
-  if ARGV[1] == 'version' and old[1] ~= ARGV[2] then return {'0'} end
-  local s = rise(old[3])
-  local left, isMarked = redis.call('PTTL', KEYS[1]), ARGV[7] == '1'
-  if not (isMarked or (has(old[2] or '', ARGV[6]) and lasts(left, ARGV[5]))) then return {'marks'} end
-  redis.call('HSET', KEYS[1], 'v', ARGV[3], 'n', ARGV[4], 'i', ARGV[6], 's', s)
-  if ARGV[5] == '' then redis.call('PERSIST', KEYS[1])
-  elseif isMarked or left < tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[1], ARGV[5]) end
-  return {'1', old[2] or '', s, due(tonumber(ARGV[5]) or -1)}`,
+  `${RECORDS}
+local key, value, version, condition, count = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7])
+local former = redis.call('HGET', record(key), 'n')
+if (condition == 'none' and former) or (condition == 'version' and former ~= ARGV[5]) then
+  return former == version and 1 or 0
+end
+-- A renewal keeps the version, and needs no room after this write.
+if condition == 'version' and former == version then redis.call('PERSIST', record(key)) end
+redis.call('HSET', record(key), 'v', value, 'n', version)
+local t = now()
+local ends = ARGV[6] ~= '' and t + ARGV[6] or nil
+if ends then redis.call('PEXPIREAT', record(key), text(ends))
+elseif former then redis.call('PERSIST', record(key)) end
+local entries = {}
+for at = 8, 7 + 3 * count, 3 do
+  entries[#entries + 1] = {name = ARGV[at], score = ARGV[at + 1] == 'in' and text(t + ARGV[at + 2]) or ARGV[at + 2]}
+end
+enter(key, entries, ends)
+if count > 0 then purge(${PURGED_BY_PUT}) end
+local notice = ARGV[8 + 3 * count]
+if notice then send(notice) end
+return 1`,
 );
 
-/** ARGV: life. Returns 1 or 0 for found, the index if the life was shortened, `s`, and the time of its end. */
+/** ARGV: key, life, version that the record must have, or empty. Returns 1 if there is such a record. */
 export const TOUCH = script(
   "touch a record",
-  `${COMMON}
-  local before = redis.call('PTTL', KEYS[1])
-  if redis.call('PEXPIRE', KEYS[1], ARGV[1]) == 0 then return {'0'} end
-  if before >= 0 and before <= tonumber(ARGV[1]) then return {'1', ''} end
-  local old = redis.call('HMGET', KEYS[1], 'i', 's')
-  local s = rise(old[2])
-  redis.call('HSET', KEYS[1], 's', s)
-  return {'1', old[1], s, due(tonumber(ARGV[1]))}`,
+  `${RECORDS}
+local key, ends = ARGV[1], text(now() + ARGV[2])
+local version = redis.call('HGET', record(key), 'n')
+if not version or (ARGV[3] ~= '' and ARGV[3] ~= version) then return 0 end
+redis.call('PEXPIREAT', record(key), ends)
+if redis.call('HEXISTS', p .. 'e', key) == 1 then redis.call('ZADD', p .. 'x', ends, key) end
+return 1`,
 );
 
-/** ARGV: version or empty. Returns 1 or 0 for deleted, the former index, and `s`. */
+/** ARGV: key, version that the record must have, or empty. Returns 1 if a record was deleted. */
 export const DELETE = script(
   "delete a record",
-  `${COMMON}
-  local old = redis.call('HMGET', KEYS[1], 'n', 'i', 's')
-  if not old[1] or (ARGV[1] ~= '' and ARGV[1] ~= old[1]) then return {'0'} end
-  redis.call('DEL', KEYS[1])
-  return {'1', old[2], rise(old[3])}`,
+  `${RECORDS}
+local key = ARGV[1]
+local version = redis.call('HGET', record(key), 'n')
+if not version or (ARGV[2] ~= '' and ARGV[2] ~= version) then return 0 end
+redis.call('DEL', record(key))
+enter(key, {})
+return 1`,
 );
 
-/** Returns the value, version, index, `s`, end and remaining life of a record. Without a record only `s` has a meaning. */
-export const LOOK = readScript(
-  "look at a record",
-  `${COMMON}
-  local r = redis.call('HMGET', KEYS[1], 'v', 'n', 'i', 's')
-  if not r[2] then return {'', '', '', rise()} end
-  local left = redis.call('PTTL', KEYS[1])
-  return {r[1], r[2], r[3], r[4], due(left), left < 0 and '' or text(left)}`,
-);
-
-/**
- * An index has four keys in one slot: `members` are the keys of records by score, `ends` the times from which an entry
- * must be compared with its record, `marks` the puts that are on their way, and `seen` the `s` of each entry.
- */
-const INDEX = `
-local members, ends, marks, seen = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-`;
-
-/** Announces a put. ARGV: token, key. */
-export const MARK = script(
-  "mark a put",
-  `${INDEX}
-  redis.call('HSET', marks, ARGV[1], text(now()) .. ' ' .. ARGV[2])
-  return 1`,
-);
-
-/** Writes the entry of a record as it is. ARGV: key, token of a mark or empty, `s`, score or empty, end or empty. */
-export const APPLY = script(
-  "write an index entry",
-  `${INDEX}
-  local key = ARGV[1]
-  if ARGV[2] ~= '' then redis.call('HDEL', marks, ARGV[2]) end
-  local s = redis.call('HGET', seen, key)
-  if ARGV[3] == '' or (s and tonumber(s) > tonumber(ARGV[3])) then return 0 end
-  if ARGV[4] == '' then
-    redis.call('ZREM', members, key)
-    redis.call('ZREM', ends, key)
-    redis.call('HDEL', seen, key)
-    return 1
-  end
-  redis.call('ZADD', members, ARGV[4], key)
-  redis.call('HSET', seen, key, ARGV[3])
-  if ARGV[5] == '' then redis.call('ZREM', ends, key) else redis.call('ZADD', ends, ARGV[5], key) end
-  return 1`,
-);
-
-/** Returns the marks: key, token, and 1 if it is over, or 0. ARGV: age from which a mark is over. */
-const MARKED = `
-local function marked(before)
-  local out = {}
-  local all = redis.call('HGETALL', marks)
-  for at = 1, #all, 2 do
-    if #out >= 300 then break end
-    local since, key = string.match(all[at + 1], '^(%d+) (.*)$')
-    out[#out + 1] = key
-    out[#out + 1] = all[at]
-    out[#out + 1] = tonumber(since) <= before and '1' or '0'
-  end
-  return out
-end
-`;
-
-/**
- * Counts an index. ARGV: age of a mark that is over, number of samples. Returns the number of entries, the keys that must
- * be compared with their records, the marks, and keys that were chosen at random.
- */
+/** Returns the number of entries of an index, or nothing if the script must run again. ARGV: index. */
 export const COUNT = readScript(
   "count an index",
-  `${INDEX}${MARKED}
-  local t = now()
-  local due = redis.call('ZRANGEBYSCORE', ends, '-inf', text(t), 'LIMIT', 0, 100)
-  local samples = ARGV[2] == '0' and {} or redis.call('ZRANDMEMBER', members, ARGV[2])
-  return {text(redis.call('ZCARD', members)), due, marked(t - ARGV[1]), samples}`,
+  `${RECORDS}
+return purge(${PURGED}) and redis.call('ZCARD', index(ARGV[1]))`,
 );
 
 /**
- * Lists keys of an index. ARGV: age of a mark that is over, limit, score and key of the place, or nothing. The place is
- * made an entry for a moment, so that its rank is known although its record is gone. Returns keys with scores, and the
- * marks.
+ * ARGV: index, limit, score and key of the place, or nothing. Returns key, score, value, version and remaining life of
+ * each record, or nothing if the script must run again.
  */
 export const LIST = readScript(
   "list an index",
-  `${INDEX}${MARKED}
-  local from = 0
-  if ARGV[3] then
-    local key, score = ARGV[4], tonumber(ARGV[3])
-    local was = redis.call('ZSCORE', members, key)
-    if was and tonumber(was) == score then
-      from = redis.call('ZRANK', members, key) + 1
-    else
-      redis.call('ZADD', members, ARGV[3], key)
-      from = redis.call('ZRANK', members, key)
-      if was then
-        redis.call('ZADD', members, was, key)
-        if tonumber(was) < score then from = from + 1 end
-      else redis.call('ZREM', members, key) end
-    end
+  `${RECORDS}
+-- Compares bytes, as sorted sets do. Lua would compare by the locale of the server.
+local function is_after(one, other)
+  for at = 1, #one do
+    local a, b = string.byte(one, at), string.byte(other, at)
+    if a ~= b then return not b or a > b end
   end
-  local found = redis.call('ZRANGE', members, from, from + ARGV[2] - 1, 'WITHSCORES')
-  return {found, marked(now() - ARGV[1])}`,
+  return false
+end
+-- Returns the number of entries up to a place, whose record may be gone.
+local function rank(keys, score, key)
+  local from, to = redis.call('ZCOUNT', keys, '-inf', '(' .. score), redis.call('ZCOUNT', keys, '-inf', score)
+  while from < to do
+    local middle = math.floor((from + to) / 2)
+    if is_after(redis.call('ZRANGE', keys, middle, middle)[1], key) then to = middle else from = middle + 1 end
+  end
+  return from
+end
+if not purge(${PURGED}) then return false end
+local keys, listed, is_whole = index(ARGV[1]), {}, true
+local from = ARGV[3] and rank(keys, ARGV[3], ARGV[4]) or 0
+local found = redis.call('ZRANGE', keys, from, from + ARGV[2] - 1, 'WITHSCORES')
+for at = 1, #found, 2 do
+  local key = found[at]
+  local r = redis.call('HMGET', record(key), 'v', 'n')
+  if r[2] then
+    local left = redis.call('PTTL', record(key))
+    for _, part in ipairs({key, found[at + 1], r[1], r[2], left < 0 and '' or text(left)}) do
+      listed[#listed + 1] = part
+    end
+  else
+    -- The server has evicted the record.
+    redis.call('ZREM', keys, key)
+    enter(key, {})
+    is_whole = false
+  end
+end
+return is_whole and listed`,
+);
+
+/**
+ * ARGV: index, maximum number of records, lease, token, index of the taken ones. Returns key, value and takes of each
+ * record, or the time until the first one is due, or an empty list, or nothing if the script must run again.
+ */
+export const TAKE_DUE = script(
+  "take due records",
+  `${RECORDS}
+if not purge(${PURGED}) then return false end
+local t, taken, is_whole = now(), {}, true
+local first = redis.call('ZRANGE', index(ARGV[1]), 0, ARGV[2] - 1, 'WITHSCORES')
+if not first[1] then return {} end
+if tonumber(first[2]) > t then return {text(math.ceil(first[2] - t))} end
+for at = 1, #first, 2 do
+  local key = first[at]
+  if tonumber(first[at + 1]) > t then break end
+  local value = redis.call('HGET', record(key), 'v')
+  if value then
+    redis.call('HSET', record(key), 'n', ARGV[4])
+    redis.call('PERSIST', record(key))
+    enter(key, {{name = ARGV[1], score = text(t + ARGV[3])}, {name = ARGV[5], score = 0}})
+    for _, part in ipairs({key, value, text(redis.call('HINCRBY', record(key), 't', 1))}) do
+      taken[#taken + 1] = part
+    end
+  else
+    -- The server has evicted the record.
+    redis.call('ZREM', index(ARGV[1]), key)
+    enter(key, {})
+    is_whole = false
+  end
+end
+return (is_whole or taken[1]) and taken`,
 );

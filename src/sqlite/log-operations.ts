@@ -1,142 +1,268 @@
-import { OPEN_PAGE } from "../cluster/engine/logs.js";
-import { counterOf, type Row, type Session } from "./database.js";
-import { trimmerOf } from "./trim.js";
+import {
+  type AppendResult,
+  type ClaimedStream,
+  type LogPlace,
+  OPEN_PAGE,
+  type OpenStream,
+  type StoreLogLimits,
+  type StreamPage,
+} from "../cluster/store.js";
+import type { Session } from "./session.js";
 
-/** Entries of a stream with the state of the log and the stream. */
-export interface StreamRows {
-  readonly log: number;
-  readonly stream: Row | undefined;
-  readonly isKept: boolean;
-  readonly entries: readonly Row[];
+interface Log {
+  readonly id: number;
+  readonly keep: number;
+  readonly maxentries: number;
+  readonly maxbytes: number;
+  readonly maxstreams: number;
+  readonly streams: number;
+  readonly entries: number;
+  readonly bytes: number;
+  /** Time at which the oldest entry is over. */
+  readonly expires: number | null;
+  /** Time from which the name of a dropped log can be used. */
+  readonly gone: number | null;
+}
+
+interface Stream {
+  readonly name: string;
+  readonly claim: string;
+  readonly seq: number;
+  readonly top: number;
+  readonly trimmed: number;
+  readonly ended: number;
+}
+
+interface Entry {
+  readonly n: number;
+  readonly stream: string;
+  readonly claim: string;
+  readonly size: number;
+  readonly last: number;
+  readonly at: number;
+  readonly data: string;
 }
 
 /** Operations on logs, in the thread. */
 export function logOperations(session: Session) {
-  return { ...changing(session), ...reading(session) };
+  const find = finder(session);
+  const evict = evictor(session);
+  /** Returns a log without the entries that are over. */
+  const current = (name: string): Log | undefined => {
+    const log = find(name);
+    if (log?.expires == null || log.expires > session.now) return log;
+    evict(log);
+    return find(name);
+  };
+  return {
+    ...creation(session, find),
+    ...writing(session, current, evict),
+    ...reading(session, find),
+    ...sweeping(session, evict),
+  };
 }
 
-function changing(session: Session) {
-  const { database, of } = session;
-  const nextVersion = counterOf(session, "version");
-  const trim = trimmerOf(session);
-  const prepare = (text: string) => database.prepare(text);
-  const byName = prepare(`select * from ${of("logs")} where name = ?`);
-  const byId = prepare(`select * from ${of("logs")} where id = ? and gone is null`);
-  const insertLog = prepare(`insert into ${of("logs")} (name, keep, maxentries, maxbytes, maxstreams, changed)
-    values (?, ?, ?, ?, ?, 0)`);
-  const deleteLog = prepare(`delete from ${of("logs")} where id = ?`);
-  const streamOf = prepare(`select * from ${of("streams")} where log = ? and name = ?`);
-  const reclaim = prepare(`update ${of("streams")} set claim = ?, node = ?, seq = 0 where log = ? and name = ?`);
-  const insertStream = prepare(`insert into ${of("streams")} (claim, node, log, name) values (?, ?, ?, ?)`);
-  const countStream = prepare(`update ${of("logs")} set streams = streams + 1 where id = ?`);
-  const repeated = prepare(`select * from ${of("entries")} where log = ? and stream = ? and claim = ? and seq = ?`);
-  const insertEntry = prepare(`insert into ${of("entries")} (log, n, stream, claim, seq, data, last, at)
-    values (?, ?, ?, ?, ?, ?, ?, ?)`);
-  const advance = prepare(`update ${of("streams")} set seq = ?, top = ?, ended = ? where log = ? and name = ?`);
-  const grow = prepare(`update ${of("logs")} set top = ?, entries = entries + 1, bytes = bytes + ?,
-    expires = coalesce(expires, ? + keep), changed = ? where id = ? returning *`);
-  const bury = prepare(`update ${of("logs")} set gone = ? + keep, expires = null, changed = ? where id = ?`);
-  const deleteStreams = prepare(`delete from ${of("streams")} where log = ?`);
-  const deleteEntries = prepare(`delete from ${of("entries")} where log = ?`);
+/** Returns the function that finds a log that was not dropped. */
+function finder(session: Session): (name: string) => Log | undefined {
+  const byName = session.prepare<Log>("select * from {logs} where name = ? and gone is null");
+  return (name) => byName.get(name);
+}
 
-  /** Returns the entry of a repeated seq, or the verdict on it. */
-  const repeat = (log: Row, stream: Row, seq: number, data: string, isLast: number): string => {
-    const entry = repeated.get(num(log.id), String(stream.name), num(stream.claim), seq);
-    if (entry === undefined || num(entry.at) + num(log.keep) <= session.now) return "missed";
-    return entry.data === data && entry.last === isLast ? String(entry.n) : `different:${stream.seq}`;
+/**
+ * Returns the function that deletes the oldest entries of a log, at most `most`, until it is within its limits. A stream is
+ * deleted with its last entry. Returns the number of entries that were deleted.
+ */
+function evictor(session: Session): (log: Log, most?: number) => number {
+  const oldest = session.prepare<Entry>(
+    "select n, stream, size, last, at from {entries} where log = ? order by n limit 1",
+  );
+  const cut = session.prepare("delete from {entries} where log = ? and n = ?");
+  const forget = session.prepare("delete from {streams} where log = ? and name = ?");
+  const mark = session.prepare("update {streams} set trimmed = ? where log = ? and name = ?");
+  const shrink = session.prepare("update {logs} set streams = ?, entries = ?, bytes = ?, expires = ? where id = ?");
+
+  return ({ id, keep, maxentries, maxbytes, ...log }, most = Number.POSITIVE_INFINITY) => {
+    let { streams, entries, bytes } = log;
+    // The newest entry stays even if it is larger than the log may be.
+    const fits = ({ at }: Entry) =>
+      at + keep > session.now && (entries <= 1 || (entries <= maxentries && bytes <= maxbytes));
+    let evicted = 0;
+    let first = oldest.get(id);
+    for (; first !== undefined && evicted < most && !fits(first); first = oldest.get(id)) {
+      const { n, stream, size, last } = first;
+      cut.run(id, n);
+      if (last === 1) forget.run(id, stream);
+      else mark.run(n, id, stream);
+      streams -= last;
+      entries--;
+      bytes -= size;
+      evicted++;
+    }
+    shrink.run(streams, entries, bytes, first === undefined ? null : first.at + keep, id);
+    return evicted;
   };
+}
 
+function creation(session: Session, find: (name: string) => Log | undefined) {
+  const byName = session.prepare<Log>("select * from {logs} where name = ?");
+  const insert = session.prepare(`insert into {logs} (name, keep, maxentries, maxbytes, maxstreams)
+    values (?, ?, ?, ?, ?)`);
+  const remove = session.prepare("delete from {logs} where id = ?");
+  const bury = session.prepare("update {logs} set gone = ? + keep, expires = null where id = ?");
+  const deletions = ["streams", "entries"].map((table) => session.prepare(`delete from {${table}} where log = ?`));
   return {
-    create(log: string, keepMs: number, maxEntries: number, maxBytes: number, maxStreams: number): boolean {
+    create(log: string, { keepMs, maxEntries, maxBytes, maxStreams }: StoreLogLimits): boolean {
       const found = byName.get(log);
       if (found !== undefined && found.gone === null) return true;
-      if (found !== undefined && num(found.gone) > session.now) return false;
-      if (found !== undefined) deleteLog.run(num(found.id));
-      insertLog.run(log, keepMs, maxEntries, maxBytes, maxStreams);
+      if (found?.gone != null && found.gone > session.now) return false;
+      if (found !== undefined) remove.run(found.id);
+      insert.run(log, keepMs, maxEntries, maxBytes, maxStreams);
       return true;
     },
-    claim(log: string, stream: string, node: string): string | undefined {
-      let found = byName.get(log);
-      if (found === undefined || found.gone !== null) return undefined;
-      const id = num(found.id);
-      const claim = nextVersion();
-      if (reclaim.run(claim, node, id, stream).changes > 0) return `${id}:${claim}`;
-      if (num(found.streams) >= num(found.maxstreams)) {
-        trim(id);
-        found = byId.get(id) as Row;
-      }
-      if (num(found.streams) >= num(found.maxstreams)) return `full:${found.maxstreams}`;
-      insertStream.run(claim, node, id, stream);
-      countStream.run(id);
-      return `${id}:${claim}`;
-    },
-    append(id: number, stream: string, claim: number, seq: number, data: string, isLast: number): string {
-      const log = byId.get(id);
-      if (log === undefined) return "dropped";
-      const found = streamOf.get(id, stream);
-      if (found?.claim !== claim) return "fenced";
-      if (seq < num(found.seq)) return repeat(log, found, seq, data, isLast);
-      if (seq > num(found.seq)) return `order:${found.seq}`;
-      if (found.ended === 1) return "ended";
-      const n = num(log.top) + 1;
-      insertEntry.run(id, n, stream, claim, seq, data, isLast, session.now);
-      advance.run(seq + 1, n, isLast, id, stream);
-      const { entries, maxentries, bytes, maxbytes, expires } = grow.get(
-        n,
-        sizeOf(data),
-        session.now,
-        nextVersion(),
-        id,
-      ) as Row;
-      const isFull = num(entries) > Math.max(num(maxentries), 1) || num(bytes) > num(maxbytes);
-      if (isFull || num(expires) <= session.now) trim(id);
-      return String(n);
-    },
-    drop(log: string): number | undefined {
-      const found = byName.get(log);
-      if (found === undefined || found.gone !== null) return undefined;
-      const id = num(found.id);
-      bury.run(session.now, nextVersion(), id);
-      deleteStreams.run(id);
-      deleteEntries.run(id);
-      return id;
+    drop(log: string, notice: string): void {
+      const found = find(log);
+      if (found === undefined) return;
+      bury.run(session.now, found.id);
+      for (const deletion of deletions) deletion.run(found.id);
+      session.notices.add(notice);
     },
   };
 }
 
-function reading(session: Session) {
-  const { database, of } = session;
-  const byName = database.prepare(`select id, keep from ${of("logs")} where name = ? and gone is null`);
-  const streamOf = database.prepare(`select trimmed, ended, top from ${of("streams")} where log = ? and name = ?`);
-  const entryAt = database.prepare(`select stream from ${of("entries")} where log = ? and n = ? and at > ?`);
-  const page = database.prepare(`select n, data, last, at <= ? as old from ${of("entries")}
-    where log = ? and stream = ? and n > ? order by n limit ?`);
-  const openPage = database.prepare(`select l.id, l.name as log, s.name as stream from ${of("streams")} s
-    join ${of("logs")} l on l.id = s.log where s.node = ? and s.ended = 0 and (s.log, s.name) > (?, ?)
-    order by s.log, s.name limit ${OPEN_PAGE}`);
+function writing(session: Session, current: (name: string) => Log | undefined, evict: (log: Log) => void) {
+  const streamOf = session.prepare<Stream>("select * from {streams} where log = ? and name = ?");
+  const reclaim = session.prepare("update {streams} set claim = ?, node = ?, seq = 0 where log = ? and name = ?");
+  const insertStream = session.prepare("insert into {streams} (claim, node, log, name) values (?, ?, ?, ?)");
+  const countStream = session.prepare("update {logs} set streams = streams + 1 where id = ?");
+  const repeated = session.prepare<Entry>(`select n, data, last from {entries}
+    where log = ? and stream = ? and claim = ? and seq = ? order by n desc limit 1`);
+  const insertEntry = session.prepare(`insert into {entries} (log, n, stream, claim, seq, size, last, at, data)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  const advance = session.prepare("update {streams} set seq = ?, top = ?, ended = ? where log = ? and name = ?");
+  const grow = session.prepare<
+    Log & { readonly n: number }
+  >(`update {logs} set top = top + 1, entries = entries + 1, bytes = bytes + ?,
+    expires = coalesce(expires, ? + keep) where id = ? returning *, top as n`);
+
+  /** Appends an entry. Returns its number, or the reason why it is refused. */
+  const append = (id: number, name: string, claim: string, seq: number, data: string, last: boolean): AppendResult => {
+    const stream = streamOf.get(id, name);
+    if (stream?.claim !== claim) return "fenced";
+    if (seq < stream.seq) {
+      const entry = repeated.get(id, name, claim, seq);
+      if (entry === undefined) return "missed";
+      return entry.data === data && entry.last === Number(last) ? String(entry.n) : `different:${stream.seq}`;
+    }
+    if (stream.ended === 1) return "ended";
+    if (seq > stream.seq) return `order:${stream.seq}`;
+    const size = sizeOf(data);
+    const log = grow.get(size, session.now, id) as Log & { readonly n: number };
+    insertEntry.run(id, log.n, name, claim, seq, size, Number(last), session.now, data);
+    advance.run(seq + 1, log.n, Number(last), id, name);
+    if (log.entries > Math.max(log.maxentries, 1) || log.bytes > log.maxbytes) evict(log);
+    return String(log.n);
+  };
 
   return {
-    find(log: string, id: number, n: number): Row | undefined {
-      const found = byName.get(log);
-      return found?.id === id ? entryAt.get(id, n, session.now - num(found.keep)) : undefined;
-    },
-    read(log: string, stream: string, after: readonly [log: number, n: number] | undefined, limit: number) {
-      const found = byName.get(log);
+    claim(log: string, stream: string, node: string, claim: string): string | undefined {
+      const found = current(log);
       if (found === undefined) return undefined;
-      const id = num(found.id);
-      const since = session.now - num(found.keep);
-      const isKept = after === undefined || (after[0] === id && entryAt.get(id, after[1], since)?.stream === stream);
-      const entries = page.all(since, id, stream, after?.[1] ?? 0, limit);
-      const rows: StreamRows = { log: id, stream: streamOf.get(id, stream), isKept, entries };
-      return rows;
+      const { id, streams, maxstreams } = found;
+      if (reclaim.run(claim, node, id, stream).changes === 0) {
+        if (streams >= maxstreams) return `full:${maxstreams}`;
+        insertStream.run(claim, node, id, stream);
+        countStream.run(id);
+      }
+      return String(id);
     },
-    open: (node: string, log: number, stream: string): readonly Row[] => openPage.all(node, log, stream),
+    append(
+      { log, stream, id, claim }: ClaimedStream,
+      seq: number,
+      entries: readonly { readonly data: string; readonly last: boolean }[],
+      notice: string,
+    ): readonly AppendResult[] {
+      const found = current(log);
+      const results: AppendResult[] = [];
+      for (const { data, last } of entries) {
+        const at = seq + results.length;
+        const isKnown = found !== undefined && String(found.id) === id;
+        const result = isKnown ? append(found.id, stream, claim, at, data, last) : "dropped";
+        results.push(result);
+        if (!/^\d+$/.test(result)) break;
+        session.notices.add(notice);
+      }
+      return results;
+    },
   };
 }
 
-const num = Number;
+function reading(session: Session, find: (name: string) => Log | undefined) {
+  const streamOf = session.prepare<Stream>("select * from {streams} where log = ? and name = ?");
+  const entryAt = session.prepare<Entry>(`select stream from {entries}
+    where log = ? and n = ? and claim = ? and at > ?`);
+  const newestOver = session.prepare<{ n: number | null }>(`select max(n) as n from {entries}
+    where log = ? and stream = ? and at <= ?`);
+  const page = session.prepare<Entry>(`select n, claim, data, last from {entries}
+    where log = ? and stream = ? and n > ? order by n limit ?`);
+  const openPage = session.prepare<{
+    id: number;
+    log: string;
+    stream: string;
+  }>(`select l.id, l.name as log, s.name as stream
+    from {streams} s join {logs} l on l.id = s.log where s.node = ? and s.ended = 0 and (s.log, s.name) > (?, ?)
+    order by s.log, s.name limit ${OPEN_PAGE}`);
+
+  /** Returns the stream of an entry that is kept. */
+  const streamAt = (log: Log, { id, n, claim }: LogPlace): string | undefined =>
+    id === String(log.id) ? entryAt.get(log.id, Number(n), claim, session.now - log.keep)?.stream : undefined;
+
+  return {
+    find(log: string, place: LogPlace): string | undefined {
+      const found = find(log);
+      return found && streamAt(found, place);
+    },
+    read(log: string, stream: string, after: LogPlace | undefined, limit: number): StreamPage | undefined {
+      const found = find(log);
+      if (found === undefined) return undefined;
+      const { id, keep, expires } = found;
+      const isSwept = expires === null || expires > session.now;
+      const over = isSwept ? 0 : (newestOver.get(id, stream, session.now - keep)?.n ?? 0);
+      const state = streamOf.get(id, stream);
+      // A stream whose end is over is forgotten.
+      const isKnown = state !== undefined && (state.ended === 0 || state.top > over);
+      const entries = page.all(id, stream, Math.max(over, Number(after?.n ?? 0)), limit);
+      return {
+        id: String(id),
+        entries: entries.map(({ n, last, ...entry }) => ({ ...entry, n: String(n), last: last === 1 })),
+        isKept: after === undefined || streamAt(found, after) === stream,
+        trimmed: String(isKnown ? Math.max(state.trimmed, over) : 0),
+        isKnown,
+        isEnded: isKnown && state.ended === 1,
+        top: String(isKnown ? state.top : 0),
+      };
+    },
+    open(node: string, after: OpenStream | undefined): readonly OpenStream[] {
+      const rows = openPage.all(node, Number(after?.id ?? 0), after?.stream ?? "");
+      return rows.map((row) => ({ ...row, id: String(row.id) }));
+    },
+  };
+}
+
+function sweeping(session: Session, evict: (log: Log, most: number) => number) {
+  const expired = session.prepare<Log>("select * from {logs} where expires <= ? limit 1");
+  const bury = session.prepare("delete from {logs} where id in (select id from {logs} where gone <= ? limit ?)");
+  return {
+    /** Deletes entries that are over, and the names of dropped logs that can be used again. */
+    sweepLogs(most: number): number {
+      let evicted = 0;
+      for (let log = expired.get(session.now); log !== undefined && evicted < most; log = expired.get(session.now))
+        evicted += evict(log, most - evicted);
+      return Math.max(evicted, Number(bury.run(session.now, most).changes));
+    },
+  };
+}
 
 /** Returns the size of a text in bytes of UTF-8. */
-export function sizeOf(text: string): number {
+function sizeOf(text: string): number {
   return new TextEncoder().encode(text).length;
 }

@@ -1,4 +1,4 @@
-import type { ClusterFailure } from "../cluster/error.js";
+import type { Failure } from "./failure.js";
 import type { OperationName } from "./operations.js";
 
 /** Options of a thread. */
@@ -8,59 +8,38 @@ export interface FileOptions {
   readonly synchronous: "normal" | "full";
   /** Maximum time for which the thread waits for the writer of another process. */
   readonly timeoutMs: number;
-  /** Interval in which the thread looks for changes of other processes while this one waits for some. */
+  /** Interval in which the thread looks for texts of other processes. */
   readonly pollMs: number;
+  /** Interval in which the thread finds out that the file was moved or deleted, or that its journal is too long. */
+  readonly heartbeatMs: number;
 }
 
 /** Operation with its arguments. */
 export type Call = readonly [name: OperationName, args: readonly unknown[]];
 
-/** Result of an operation, or its failure. */
-export type Outcome =
-  | { readonly value: unknown }
-  /** `isShort` is true if the file can be read, and has no room. */
-  | { readonly failure: ClusterFailure; readonly message: string; readonly isShort: boolean };
+/** Operations that change nothing, so that a lost reply leaves no doubt. */
+const READS: ReadonlySet<OperationName> = new Set<OperationName>(["get", "list", "count", "find", "read", "open"]);
 
-/** Changes for which this process waits. */
-export interface Watched {
-  /** Topics of messages. */
-  readonly topics: readonly string[];
-  readonly logs: boolean;
-  readonly jobs: boolean;
-}
+export const isRead = (name: OperationName): boolean => READS.has(name);
 
-/** Message of the bus. */
-export interface Message {
-  readonly id: number;
-  readonly sender: string;
-  readonly topic: string;
-  readonly text: string;
-}
+/** Result of an operation. */
+export type Outcome = { readonly value: unknown } | Failure;
 
-/** Changes since the last news. */
+/** Texts that were sent since the last news. */
 export interface News {
-  readonly messages: readonly Message[];
-  /** True if messages before these were deleted unread. */
-  readonly isGap: boolean;
-  /** Numbers of the logs that have changed. */
-  readonly logs: readonly number[];
-  /** True if a job may be ready. */
-  readonly jobs: boolean;
+  readonly texts: readonly string[];
+  /** True if texts before these were deleted unread. */
+  readonly isMissed: boolean;
 }
 
 /** Message to the thread. */
-export type Request =
-  | { readonly kind: "run"; readonly calls: readonly Call[] }
-  | { readonly kind: "watch"; readonly watched: Watched }
-  /** Lets the thread find out if the file was moved or deleted, and if its journal is too long. */
-  | { readonly kind: "check" }
-  | { readonly kind: "close" };
+export type Request = { readonly kind: "run"; readonly calls: readonly Call[] } | { readonly kind: "close" };
 
-/** Message of the thread. The outcomes of `run` are in the order of its calls. */
+/** Message of the thread. The outcomes of `run` are in the order of its calls. Its news come before the outcomes. */
 export type Reply =
   | { readonly kind: "open" }
-  | { readonly kind: "failed"; readonly failure: ClusterFailure; readonly message: string }
-  | { readonly kind: "ran"; readonly outcomes: readonly Outcome[] }
+  | ({ readonly kind: "failed" } & Failure)
+  | { readonly kind: "ran"; readonly outcomes: readonly Outcome[]; readonly news?: News | undefined }
   | { readonly kind: "news"; readonly news: News };
 
 /** Thread that works on the file. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../call/clock.js";
-import type { Prepared, Session } from "./database.js";
-import type { Message, News, Watched } from "./messages.js";
+import type { News } from "./messages.js";
+import type { Session } from "./session.js";
 
 /** Maximum number of rows that one statement reads. */
 const PAGE = 500;
@@ -13,85 +13,66 @@ export interface WatcherOptions {
   readonly session: Session;
   readonly clock: Clock;
   readonly pollMs: number;
+  /** Called with texts of other processes. */
   readonly tell: (news: News) => void;
 }
 
-const NOTHING: Watched = { topics: [], logs: false, jobs: false };
-
 /**
- * Finds changes of the file, in the thread. `data_version` tells if another connection has changed it. It is asked only
- * while this process waits for something, and less often after a second in which nothing happened.
+ * Finds texts that were sent, in the thread. `data_version` tells if another connection has changed the file. It is asked
+ * less often after a second in which nothing happened.
  */
 export class Watcher {
   readonly #options: WatcherOptions;
-  readonly #statements: Readonly<Record<"version" | "counters" | "logs" | "messages", Prepared>>;
-  #watched = NOTHING;
-  #topics = new Set<string>();
+  readonly #dataVersion: () => unknown;
+  readonly #textsAfter: (id: number) => readonly { readonly id: number; readonly text: string }[];
   #version: unknown;
-  /** Values of the counters up to which changes were told. */
-  #told = { version: 0, message: 0, jobs: 0 };
+  /** Number of the last text that was told. */
+  #told: number;
   #timer: unknown;
   /** Number of looks since something happened. */
   #quiet = 0;
 
   constructor(options: WatcherOptions) {
     this.#options = options;
-    const { database, of } = options.session;
-    this.#statements = {
-      version: database.prepare("pragma data_version"),
-      counters: database.prepare(`select name, value from ${of("counters")}`),
-      logs: database.prepare(`select id, changed from ${of("logs")} where changed > ? order by changed limit ${PAGE}`),
-      messages: database.prepare(`select id, sender, topic, text from ${of("messages")} where id > ?
-        order by id limit ${PAGE}`),
-    };
+    const { session } = options;
+    const version = session.prepare("pragma data_version");
+    const texts = session.prepare<{ id: number; text: string }>(
+      `select id, text from {texts} where id > ? order by id limit ${PAGE}`,
+    );
+    this.#dataVersion = () => version.get()?.data_version;
+    this.#textsAfter = (id) => texts.all(id);
+    this.#version = this.#dataVersion();
+    this.#told = Number(session.prepare("select max(id) as id from {texts}").get()?.id);
+    this.#plan();
   }
 
-  /** Replaces what is watched. Changes of a kind are told from the moment at which it is watched. */
-  watch(watched: Watched): void {
-    const before = this.#watched;
-    this.#watched = watched;
-    this.#topics = new Set(watched.topics);
-    const now = this.#counters();
-    if (!before.logs) this.#told.version = now.version;
-    if (before.topics.length === 0) this.#told.message = now.message;
-    if (!before.jobs) this.#told.jobs = now.jobs;
-    if (!this.#isWatching) this.close();
-    else if (this.#timer === undefined) {
-      this.#version = this.#dataVersion();
-      this.#plan();
+  /** Returns the texts since the last look. Their numbers have no holes, so that a missing one was deleted. */
+  look(): News | undefined {
+    const texts: string[] = [];
+    let isMissed = false;
+    for (let isMore = true; isMore; ) {
+      const page = this.#textsAfter(this.#told);
+      for (const { id, text } of page) {
+        isMissed ||= id !== this.#told + 1;
+        this.#told = id;
+        texts.push(text);
+      }
+      isMore = page.length === PAGE;
     }
-  }
-
-  /** Tells the changes since the last look. */
-  look(): void {
-    if (!this.#isWatching) return;
-    const now = this.#counters();
-    const { jobs } = this.#watched;
-    const isChanged = jobs && now.jobs > this.#told.jobs;
-    this.#told.jobs = now.jobs;
-    const logs = this.#changedLogs(now.version);
-    const { messages, isGap } = this.#newMessages(now.message);
-    if (isChanged || isGap || logs.length > 0 || messages.length > 0)
-      this.#options.tell({ messages, isGap, logs, jobs: isChanged });
+    return texts.length > 0 ? { texts, isMissed } : undefined;
   }
 
   /** Looks often again, since this process does something. */
   stir(): void {
     const wasQuiet = this.#quiet >= QUIET_LOOKS;
     this.#quiet = 0;
-    if (!wasQuiet || this.#timer === undefined) return;
+    if (!wasQuiet) return;
     this.close();
     this.#plan();
   }
 
   close(): void {
     this.#options.clock.cancel(this.#timer);
-    this.#timer = undefined;
-  }
-
-  get #isWatching(): boolean {
-    const { topics, logs, jobs } = this.#watched;
-    return logs || jobs || topics.length > 0;
   }
 
   #plan(): void {
@@ -107,52 +88,9 @@ export class Watcher {
     this.#quiet++;
     const version = this.#dataVersion();
     if (version === this.#version) return;
-    this.#quiet = 0;
-    this.look();
     this.#version = version;
-  }
-
-  #dataVersion(): unknown {
-    return this.#statements.version.get()?.data_version;
-  }
-
-  #counters(): { version: number; message: number; jobs: number } {
-    const counters = { version: 0, message: 0, jobs: 0 };
-    return Object.assign(
-      counters,
-      Object.fromEntries(this.#statements.counters.all().map(({ name, value }) => [name, Number(value)])),
-    );
-  }
-
-  #changedLogs(version: number): number[] {
-    const found: number[] = [];
-    const isWatched = this.#watched.logs;
-    while (isWatched && this.#told.version < version) {
-      const page = this.#statements.logs.all(this.#told.version);
-      found.push(...page.map(({ id }) => Number(id)));
-      if (page.length < PAGE) break;
-      this.#told.version = Number(page.at(-1)?.changed);
-    }
-    this.#told.version = Math.max(this.#told.version, version);
-    return found;
-  }
-
-  /** Returns the messages up to a number. The numbers have no holes, so that a missing one was deleted. */
-  #newMessages(last: number): { messages: Message[]; isGap: boolean } {
-    const messages: Message[] = [];
-    let isGap = false;
-    while (this.#topics.size > 0 && this.#told.message < last) {
-      const page = this.#statements.messages.all(this.#told.message) as unknown as readonly Message[];
-      for (const message of page) {
-        isGap ||= message.id !== this.#told.message + 1;
-        this.#told.message = message.id;
-        if (this.#topics.has(message.topic)) messages.push(message);
-      }
-      if (page.length === PAGE) continue;
-      isGap ||= this.#told.message < last;
-      break;
-    }
-    this.#told.message = Math.max(this.#told.message, last);
-    return { messages, isGap };
+    this.#quiet = 0;
+    const news = this.look();
+    if (news !== undefined) this.#options.tell(news);
   }
 }

@@ -1,5 +1,5 @@
 import type { IndexEntry, Records, Stored } from "../cluster/cluster.js";
-import { ClusterError } from "../cluster/error.js";
+import { update } from "../cluster/update.js";
 import { McpError } from "../protocol/errors.js";
 import { findLost } from "../protocol/json-value.js";
 import { describeIssues, messageOf } from "../protocol/text.js";
@@ -30,9 +30,6 @@ interface Kept {
   readonly format: 1;
   readonly value: unknown;
 }
-
-/** Maximum number of attempts to change a value that others change at the same time. */
-const MAX_CONFLICTS = 100;
 
 /** Value that a server keeps for the caller of a call. */
 export class CallerState<In, Out = In> {
@@ -68,15 +65,12 @@ export class CallerState<In, Out = In> {
    */
   async update(change: (value: Out | undefined) => In | Promise<In>): Promise<Out> {
     const { key, index } = await this.#find();
-    for (let attempt = 0; attempt < MAX_CONFLICTS; attempt++) {
-      const stored = await this.#records.get(key);
-      const text = await this.#write(await change(await this.#read(stored)));
-      const options = { ttlMs: this.#rules.ttlMs, ifVersion: stored?.version ?? null, index };
+    const stored = await update(this.#records, key, async (stored) => {
+      const value = await this.#write(await change(await this.#read(stored)));
       this.#owner.assertLive();
-      const version = await this.#records.put(key, text, options);
-      if (version !== undefined) return (await this.#read({ key, value: text, version })) as Out;
-    }
-    throw new ClusterError("refused", `${this.#where} was changed by other calls each time; change it less often`);
+      return { value, ttlMs: this.#rules.ttlMs, index };
+    });
+    return (await this.#read(stored)) as Out;
   }
 
   /** Removes the value. Returns true if there was one. */

@@ -1,6 +1,7 @@
 import type { Cluster, Records } from "../cluster/cluster.js";
-import { MemoryNode } from "../cluster/memory/node.js";
-import { createTables } from "../cluster/memory/tables.js";
+import { MemoryEngine, MemoryStore } from "../cluster/memory/store.js";
+import { Operations } from "../cluster/operations.js";
+import { StoreRecords } from "../cluster/records.js";
 import type { OpenableState, OpenedByContext } from "../era/openable-state.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
 import { atCaller } from "../protocol/at-caller.js";
@@ -80,16 +81,17 @@ function assertPositive(where: string, option: string, value: unknown): void {
 }
 
 /** State in memory of servers without a cluster. */
-const memories = new WeakMap<ServerRuntime, Cluster>();
+const memories = new WeakMap<ServerRuntime, Pick<Cluster, "records">>();
 
 function clusterOf(runtime: ServerRuntime): Pick<Cluster, "records"> {
   const shared = runtime.options.cluster ?? memories.get(runtime);
   if (shared !== undefined) return shared;
-  const tables = createTables({ clock: runtime.clock });
-  const own = new MemoryNode(tables, () => {});
+  const { clock } = runtime;
+  const engine = new MemoryEngine({ clock });
+  const own = { records: new StoreRecords(new Operations(new MemoryStore(engine), clock, "state")) };
   memories.set(runtime, own);
-  // The node stays open for calls that end while the server drains.
-  runtime.onClosing(() => tables.expiries.stop());
+  // The records stay for calls that end while the server drains.
+  runtime.onClosing(() => engine.stop());
   return own;
 }
 

@@ -1,31 +1,19 @@
-import { bucketsContract } from "./buckets.js";
-import { busContract } from "./bus.js";
-import { closeContract } from "./close.js";
-import { followContract } from "./follow.js";
-import { leasesContract } from "./leases.js";
-import { logLimitsContract } from "./log-limits.js";
-import { logsContract } from "./logs.js";
-import { queueContract } from "./queue.js";
-import { recordsContract } from "./records.js";
-import { textsContract } from "./texts.js";
-import { casesOf, type Open } from "./world.js";
+import { engineContract as engine, storeContract } from "#src/testing/contract/store-contract.js";
+import type { Open } from "#src/testing/contract/world.js";
+import { registerAs } from "./register.js";
+import { timersContract } from "./timers.js";
 
-export { engineContract } from "./engine.js";
+export type { Open } from "#src/testing/contract/world.js";
 export { fullContract } from "./full.js";
 export { lostReplyContract } from "./lost-replies.js";
-export type { Open } from "./world.js";
 
 /** Registers the tests of what each form of a cluster promises. `open` creates the state of one test. */
 export function contract(name: string, open: Open): void {
-  const add = casesOf(name, open);
-  recordsContract(add);
-  logsContract(add);
-  logLimitsContract(add);
-  followContract(add);
-  busContract(add);
-  leasesContract(add);
-  queueContract(add);
-  bucketsContract(add);
-  textsContract(add);
-  closeContract(add);
+  storeContract({ test: registerAs(name), open });
+  timersContract(registerAs(name), open);
+}
+
+/** Registers the tests of a cluster whose engine ends and starts again. */
+export function engineContract(name: string, open: Open): void {
+  engine({ test: registerAs(name), open });
 }

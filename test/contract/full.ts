@@ -1,10 +1,11 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { dataOf, LOG, write } from "./logs.js";
-import { casesOf, collect, failureOf, LIFE_MS, type Open, type Stage, until } from "./world.js";
+import { dataOf, LOG, write } from "#src/testing/contract/logs.js";
+import { casesOf, collect, failureOf, LIFE_MS, type Open, type Stage, until } from "#src/testing/contract/world.js";
+import { registerAs } from "./register.js";
 
 /** Registers the tests of a cluster whose engine has no room, and gets some again. */
 export function fullContract(name: string, open: Open): void {
-  const add = casesOf(name, open);
+  const add = casesOf(registerAs(name), open);
 
   add("a full engine refuses for now, without having done anything", async (stage) => {
     const { a, engine } = await begin(stage);

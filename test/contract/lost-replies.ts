@@ -1,12 +1,13 @@
 import { deepEqual, ok } from "node:assert/strict";
-import { casesOf, type Open } from "./world.js";
+import { casesOf, type Open } from "#src/testing/contract/world.js";
+import { registerAs } from "./register.js";
 
 /** Life of a job that a test does not wait for. */
 const LONG_MS = 30_000;
 
 /** Registers the tests of operations that the engine carries out and whose reply is lost. */
 export function lostReplyContract(name: string, open: Open): void {
-  casesOf(name, open)(
+  casesOf(registerAs(name), open)(
     "the jobs of a take whose reply is lost come again, long before their leases end",
     async (stage) => {
       const a = await stage.node();

@@ -3,9 +3,9 @@ import { type ChildProcess, fork } from "node:child_process";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Cluster, Lease } from "#src/cluster/cluster.js";
+import { dataOf, openOf } from "#src/testing/contract/logs.js";
+import { until, wait } from "#src/testing/contract/world.js";
 import type { Report } from "../support/engines/paused-node.js";
-import { dataOf, openOf } from "./logs.js";
-import { until, wait } from "./world.js";
 
 const PROGRAM = fileURLToPath(new URL("../support/engines/paused-node.js", import.meta.url));
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { ISSUER_LIMITS } from "#src/auth/issuer/limits.js";
 import { GATE_LIMITS } from "#src/auth/server/limits.js";
 import { COMMAND_LIMITS } from "#src/client/command-limits.js";
-import { MEMORY_CLUSTER_LIMITS } from "#src/cluster/memory/options.js";
+import { MEMORY_CLUSTER_LIMITS } from "#src/cluster/memory/limits.js";
 import { CLIENT_LIMITS } from "#src/era/client-limits.js";
 import { SERVER_LIMITS } from "#src/era/server-limits.js";
 import { SKILL_CACHE_LIMITS } from "#src/node/files/skill-cache.js";

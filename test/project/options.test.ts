@@ -7,7 +7,7 @@ import { bearer, createAuthSteps, exchangeAtProvider, identityAssertion, oauth }
 import { createIssuer, memoryIssuerStore, rateLimiter } from "bowline/auth/issuer";
 import { introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
 import { connect, createGroup, loadIcon, memoryCache, retry } from "bowline/client";
-import { authStore, cacheStore, memoryCluster, sealedCluster } from "bowline/cluster";
+import { authStore, cacheStore, memoryCluster, type Store, storeCluster } from "bowline/cluster";
 import { jsonSchemaValidator } from "bowline/json-schema";
 import {
   createStdioClientChannel,
@@ -222,7 +222,7 @@ const CHECKED: { readonly [where: string]: Attempt } = {
   "cluster authStore": (options) => authStore(cluster, options),
   "cluster cacheStore": (options) => cacheStore(cluster, options),
   "cluster memoryCluster": (options) => memoryCluster(options),
-  "cluster sealedCluster": (options) => sealedCluster(cluster, options),
+  "cluster storeCluster": (options) => storeCluster({} as Store, options),
   "json-schema jsonSchemaValidator": (options) => jsonSchemaValidator(options),
   "node createStdioClientChannel": (options) => createStdioClientChannel(options),
   "node createStdioServerChannel": (options) => createStdioServerChannel(options),

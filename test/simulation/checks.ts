@@ -62,11 +62,9 @@ export function findLeftovers({ history, nodes }: World, engine: SimEngine): rea
     const { sessions = 0, streams = 0, running = 0, openRequests = 0 } = server.stats();
     if (sessions + streams + running + openRequests > 0) found.push(`${name} has ${JSON.stringify(server.stats())}`);
   }
-  const { records, logs, expiries } = engine.state.tables;
-  expiries.catchUp();
-  const keys = [...records.rows.keys()].filter((key) => !key.startsWith("nodes/"));
+  const keys = engine.records.map(({ key }) => key).filter((key) => !/^(nodes|lease)\//.test(key));
   if (keys.length > 0) found.push(`the engine keeps the records ${keys.join(", ")}`);
-  if (logs.logs.size > 0) found.push(`the engine keeps the logs ${[...logs.logs.keys()].join(", ")}`);
+  if (engine.logs.length > 0) found.push(`the engine keeps the logs ${engine.logs.join(", ")}`);
   // A process that ends does not learn if it has deleted the record of a session last.
   const mayMiss = (history.counts["faults crash"] ?? 0) + (history.counts["faults drain"] ?? 0) > 0;
   for (const id of history.opens.keys()) {

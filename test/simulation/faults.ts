@@ -42,8 +42,8 @@ export class Faults {
   /** Ends all faults. */
   heal(): void {
     this.#isHealed = true;
-    const { weather } = this.#engine.state;
-    Object.assign(weather, { lostReplies: 0, lostMessages: 0, slow: 0, slowMs: 0 });
+    const { weather } = this.#engine;
+    Object.assign(weather, { lostReplies: 0, lostTexts: 0, slow: 0, slowMs: 0 });
     this.#world.cuts = 0;
     this.#world.network.slow = 0;
     for (const end of this.#ends.splice(0)) end();
@@ -51,9 +51,9 @@ export class Faults {
 
   #changeWeather(): void {
     const { dice, network } = this.#world;
-    const { weather } = this.#engine.state;
+    const { weather } = this.#engine;
     if (dice.chance(50)) weather.lostReplies = dice.between(0.2, 3);
-    if (dice.chance(60)) weather.lostMessages = dice.between(0.5, 8);
+    if (dice.chance(60)) weather.lostTexts = dice.between(0.5, 8);
     weather.slow = dice.between(0, 10);
     weather.slowMs = dice.between(5, 300);
     network.slow = dice.between(0, 10);
@@ -76,7 +76,7 @@ export class Faults {
 
   #crash(node: SimNode, slot: number): void {
     const over = this.#trouble(node.name);
-    node.cluster.cut();
+    this.#engine.cut(node.process);
     node.process.crash();
     this.#later(this.#world.dice.between(50, 6_000), () => {
       over();
@@ -88,28 +88,26 @@ export class Faults {
     const { dice } = this.#world;
     const over = this.#trouble(node.name);
     node.process.pause();
-    node.cluster.pause();
     this.#later(dice.chance(50) ? dice.between(100, 8_000) : dice.between(10_000, 16_000), () => {
       over();
       this.#world.history.note(`${node.name} continues`);
-      node.cluster.resume();
-      node.process.resume();
+      node.process.resume(dice.chance(50) ? "timers" : "arrivals");
     });
   }
 
   #cutLink(node: SimNode): void {
     const { dice } = this.#world;
     const over = this.#trouble(node.name);
-    node.cluster.cut();
+    this.#engine.cut(node.process);
     this.#later(dice.chance(70) ? dice.between(20, 3_000) : dice.between(3_000, 20_000), () => {
       over();
-      node.cluster.mend();
+      this.#engine.mend(node.process);
     });
   }
 
   #restart(): void {
     const { dice, history } = this.#world;
-    if (!this.#engine.state.isUp) return;
+    if (!this.#engine.isUp) return;
     history.count("faults restart");
     history.note("fault: the engine is away");
     const over = this.#trouble(undefined);

@@ -1,12 +1,12 @@
 // A server loads this module on first use. A run cannot wait for that.
 import "#src/era/legacy/server/cluster/share.js";
+import type { StoreCluster } from "#src/cluster/store-cluster.js";
 import { legacyServer } from "#src/era/legacy/server/era.js";
 import { modernServer } from "#src/era/modern/server/era.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import type { Context } from "#src/server/context.js";
 import type { Server } from "#src/server/server.js";
 import { serverOfEras } from "../support/core-of.js";
-import type { SimCluster } from "./engine/cluster.js";
 import type { CallRecord, History } from "./history.js";
 import type { Flight } from "./http.js";
 import type { SimProcess } from "./process.js";
@@ -36,7 +36,7 @@ export class SimNode {
 
   constructor(
     readonly process: SimProcess,
-    readonly cluster: SimCluster,
+    readonly cluster: StoreCluster,
     readonly history: History,
     createServer: (node: SimNode) => Server,
   ) {

@@ -8,6 +8,7 @@ import type { Scheduler } from "./scheduler.js";
 export class SimProcess implements Clock {
   readonly #scheduler: Scheduler;
   #waiting: (() => void)[] = [];
+  #dueTimers: (() => void)[] = [];
   #state: "running" | "paused" | "crashed" = "running";
   /** Called when the process crashes, after its code has stopped. */
   onCrash: () => void = () => {};
@@ -44,7 +45,7 @@ export class SimProcess implements Clock {
     const fire = () => {
       if (timer.isCancelled !== true) callback();
     };
-    timer.handle = this.#scheduler.schedule(() => this.enter(fire), ms);
+    timer.handle = this.#scheduler.schedule(() => this.#enter(fire, this.#dueTimers), ms);
     return timer;
   }
 
@@ -57,26 +58,24 @@ export class SimProcess implements Clock {
 
   /** Runs code of the process now, or when the process continues. */
   enter(run: () => void): void {
-    if (this.#state === "running") run();
-    else if (this.#state === "paused") this.#waiting.push(run);
-  }
-
-  /** Runs code of the process now or, when the process continues, before all that waits: its timers are due first. */
-  enterFirst(run: () => void): void {
-    if (this.#state === "running") run();
-    else if (this.#state === "paused") this.#waiting.unshift(run);
+    this.#enter(run, this.#waiting);
   }
 
   pause(): void {
     if (this.#state === "running") this.#state = "paused";
   }
 
-  /** Continues after a pause. Everything that waited runs, in its order, each as an event. */
-  resume(): void {
+  /**
+   * Continues after a pause. Everything that waited runs, each as an event: first the timers or first what has arrived, as
+   * on Node, each in its order.
+   */
+  resume(first: "timers" | "arrivals"): void {
     if (this.#state !== "paused") return;
     this.#state = "running";
-    const waiting = this.#waiting;
+    const [timers, arrivals] = [this.#dueTimers, this.#waiting];
+    this.#dueTimers = [];
     this.#waiting = [];
+    const waiting = first === "timers" ? [...timers, ...arrivals] : [...arrivals, ...timers];
     for (const run of waiting) this.#scheduler.schedule(() => this.enter(run), 0);
   }
 
@@ -84,6 +83,12 @@ export class SimProcess implements Clock {
     if (this.#state === "crashed") return;
     this.#state = "crashed";
     this.#waiting = [];
+    this.#dueTimers = [];
     this.onCrash();
+  }
+
+  #enter(run: () => void, waiting: (() => void)[]): void {
+    if (this.#state === "running") run();
+    else if (this.#state === "paused") waiting.push(run);
   }
 }

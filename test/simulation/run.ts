@@ -1,6 +1,6 @@
 import { Dice } from "./dice.js";
+import type { Break } from "./engine/breaks.js";
 import { SimEngine } from "./engine/engine.js";
-import type { Break } from "./engine/state.js";
 import { Faults } from "./faults.js";
 import type { History, Violation } from "./history.js";
 import type { SimNode } from "./node.js";

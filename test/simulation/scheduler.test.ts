@@ -49,18 +49,21 @@ test("a run ends early when it is over", async () => {
   deepEqual(ran, ["1 event", "2 event"]);
 });
 
-test("a paused process gets its timers and messages when it continues, in order", async () => {
-  const { scheduler, ran, note } = stage();
-  const process = new SimProcess("n", scheduler);
-  process.schedule(note("timer"), 10);
-  const cancelled = process.schedule(note("cancelled"), 15);
-  scheduler.schedule(() => process.pause(), 5);
-  scheduler.schedule(() => process.enter(note("message")), 20);
-  scheduler.schedule(() => process.cancel(cancelled), 25);
-  scheduler.schedule(() => process.resume(), 50);
-  await scheduler.runUntil(100);
-  deepEqual(ran, ["50 timer", "50 message"]);
-});
+for (const first of ["timers", "arrivals"] as const)
+  test(`a paused process gets its timers and messages when it continues, in order (${first})`, async () => {
+    const { scheduler, ran, note } = stage();
+    const process = new SimProcess("n", scheduler);
+    process.schedule(note("timer"), 10);
+    process.schedule(note("later timer"), 30);
+    const cancelled = process.schedule(note("cancelled"), 15);
+    scheduler.schedule(() => process.pause(), 5);
+    scheduler.schedule(() => process.enter(note("message")), 20);
+    scheduler.schedule(() => process.cancel(cancelled), 25);
+    scheduler.schedule(() => process.resume(first), 50);
+    await scheduler.runUntil(100);
+    const timers = ["50 timer", "50 later timer"];
+    deepEqual(ran, first === "timers" ? [...timers, "50 message"] : ["50 message", ...timers]);
+  });
 
 test("nothing runs in a process after its crash", async () => {
   const { scheduler, ran, note } = stage();
@@ -70,7 +73,7 @@ test("nothing runs in a process after its crash", async () => {
   process.enter(note("waiting"));
   process.schedule(note("timer"), 10);
   process.crash();
-  process.resume();
+  process.resume("timers");
   process.enter(note("late"));
   await scheduler.runUntil(100);
   deepEqual(ran, ["0 crash"]);

@@ -1,5 +1,6 @@
 import { checkLeftovers, checkSettled, findLeftovers } from "./checks.js";
 import { finish, runClient } from "./client.js";
+import { connect } from "./engine/store.js";
 import { History } from "./history.js";
 import { createSessionServer, RESOURCES, SESSION_IDLE_MS, SimNode } from "./node.js";
 import type { SimProcess } from "./process.js";
@@ -20,13 +21,14 @@ export class SessionRun extends Run<History> {
 
   constructor(seed: number, options: RunOptions) {
     super(seed, options, History);
-    this.engine.topics.onMessage = (topic, text) => this.#onMessage(topic, text);
+    this.engine.onText = (text) => this.#onText(text);
   }
 
   protected override createNode(process: SimProcess): SimNode {
     const { isResumable } = this.world;
-    const cluster = this.engine.connect(process);
-    const node = new SimNode(process, cluster, this.history, (node) => createSessionServer(node, isResumable));
+    const node = new SimNode(process, connect(this.engine, process), this.history, (node) =>
+      createSessionServer(node, isResumable),
+    );
     node.isCalmSince = (since) => !this.world.wasTroubled(since, node.name);
     return node;
   }
@@ -86,9 +88,11 @@ export class SessionRun extends Run<History> {
     return running.length === 0 ? undefined : this.dice.pick(running);
   }
 
-  #onMessage(topic: string, text: string): void {
-    if (topic !== "changes") return;
-    const { kind, uri } = JSON.parse(text) as { readonly kind: string; readonly uri?: string };
+  /** Notes a change that a node has published. */
+  #onText(text: string): void {
+    const [, change] = /^m \S+ \d+ changes\n(.*)$/.exec(text) ?? [];
+    if (change === undefined) return;
+    const { kind, uri } = JSON.parse(change) as { readonly kind: string; readonly uri?: string };
     if (kind === "resource" && uri !== undefined) this.history.changes.push({ uri, at: this.scheduler.now() });
   }
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { test } from "node:test";
-import { BREAKS } from "./engine/state.js";
+import { BREAKS } from "./engine/breaks.js";
 import { simulate } from "./simulation.js";
 
 test("one hundred seeds hold all invariants, and do enough", async () => {

@@ -1,5 +1,5 @@
 import { Dice } from "./dice.js";
-import { type Break, TASK_BREAKS } from "./engine/state.js";
+import { type Break, TASK_BREAKS } from "./engine/breaks.js";
 import type { Outcome, RunOptions } from "./run.js";
 import { withSeededCrypto } from "./seeded-crypto.js";
 import { SessionRun } from "./session-run.js";

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import type { Break } from "./engine/state.js";
+import type { Break } from "./engine/breaks.js";
 import { kindOf, simulate } from "./simulation.js";
 
 /**

@@ -7,7 +7,7 @@ import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { until } from "../contract/world.js";
+import { until } from "#src/testing/contract/world.js";
 
 const program = fileURLToPath(new URL("../../../examples/dist/cluster/play.js", import.meta.url));
 

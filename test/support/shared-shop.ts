@@ -1,7 +1,7 @@
-import type { TestContext } from "node:test";
 import type { Cluster } from "bowline/cluster";
 import { McpServer, RpcError, type ServerSettings, type WithStateKeys } from "bowline/server";
 import { type ArrayExchange, createArrayExchange, createMemoryState, FakeClock } from "bowline/testing";
+import type { Scope } from "#src/testing/contract/world.js";
 import { gate } from "./gate.js";
 import { modernRequest } from "./modern-request.js";
 
@@ -27,7 +27,7 @@ export class SharedShop {
   #id = 0;
 
   constructor(
-    t: TestContext,
+    t: Scope,
     clusters: readonly Cluster[],
     options: Omit<ServerSettings, "cluster" | "stateKeys"> & Partial<WithStateKeys> = {},
   ) {
@@ -77,7 +77,7 @@ export class SharedShop {
 
 /** A shop of two nodes in memory, on a fake clock. */
 export function openShop(
-  t: TestContext,
+  t: Scope,
   options: Omit<ServerSettings, "cluster" | "stateKeys"> & Partial<WithStateKeys> = {},
 ) {
   const clock = new FakeClock();

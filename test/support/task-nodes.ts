@@ -2,8 +2,10 @@ import type { TestContext } from "node:test";
 import type { Cluster } from "bowline/cluster";
 import { McpServer, type ServerOptions } from "bowline/server";
 import { type TasksExtension, type TasksOptions, tasks } from "bowline/tasks/server";
-import type { RecordedMessage } from "bowline/testing";
-import { createMemoryState, type MemoryState } from "bowline/testing";
+import type { MemoryState, RecordedMessage } from "bowline/testing";
+import { MemoryEngine, MemoryStore } from "#src/cluster/memory/store.js";
+import type { Store } from "#src/cluster/store.js";
+import { StoreCluster } from "#src/cluster/store-cluster.js";
 import { FakeClock } from "./fake-clock.js";
 import { sseMessages } from "./modern-request.js";
 import { replaceParts } from "./nodes-world.js";
@@ -15,6 +17,8 @@ export interface TaskNodeOptions {
   readonly server?: ServerOptions;
   /** Changes parts of the cluster that the node uses. */
   readonly wrap?: (cluster: Cluster) => Partial<Cluster>;
+  /** Changes the store of the node, which has a cluster of its own then. */
+  readonly store?: (store: Store) => Store;
   readonly capabilities?: { readonly [name: string]: unknown };
 }
 
@@ -36,7 +40,13 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 /** Servers with tasks that share one state in memory, on one clock. */
 export class TaskNodes {
   readonly clock = new FakeClock();
-  readonly state: MemoryState = createMemoryState({ clock: this.clock });
+  readonly #engine = new MemoryEngine({ clock: this.clock });
+  readonly #stores = new WeakMap<Cluster, MemoryStore>();
+  readonly state: MemoryState = {
+    node: () => this.#node(),
+    cut: (node) => this.#stores.get(node)?.cut(),
+    mend: (node) => this.#stores.get(node)?.mend(),
+  };
   readonly #t: TestContext;
   #listens = 0;
 
@@ -45,7 +55,7 @@ export class TaskNodes {
   }
 
   node(define: (server: McpServer) => void, options: TaskNodeOptions = {}): TaskNode {
-    const cluster = this.state.node();
+    const cluster = this.#node(options.store);
     const used = options.wrap === undefined ? cluster : replaceParts(cluster, options.wrap(cluster));
     const errors: unknown[] = [];
     const onError = (error: unknown) => void errors.push(error);
@@ -75,6 +85,13 @@ export class TaskNodes {
       },
       listen: (taskIds) => this.#listen(server, taskIds),
     };
+  }
+
+  #node(change: (store: Store) => Store = (store) => store): Cluster {
+    const store = new MemoryStore(this.#engine);
+    const cluster = new StoreCluster(change(store), { clock: this.clock, heartbeatMs: Number.POSITIVE_INFINITY });
+    this.#stores.set(cluster, store);
+    return cluster;
   }
 
   /** Lets time pass in small steps, so that everything that waits for it happens in its order. */

@@ -1,13 +1,14 @@
-import type { IndexEntry, IndexPlace, Listed, PutOptions, Records, Stored } from "../cluster.js";
+import type { IndexEntry, IndexPlace, Listed, Stored } from "../cluster.js";
+import { type DueRecord, type StoreEntry, type StorePut, type TakeDue, takenBy } from "../store.js";
 import { type Expiries, Expiring } from "./expiries.js";
-import { IndexTable } from "./index-table.js";
-import { assertRecordedChars, assertRoom } from "./limit.js";
-import type { Link } from "./link.js";
+import { type Indexed, IndexTable } from "./index-table.js";
+import { assertRecordedChars, assertRoom } from "./limits.js";
 
 const NO_ENTRIES: readonly IndexEntry[] = [];
 
-class Row extends Expiring {
+class Row extends Expiring implements Indexed {
   index = NO_ENTRIES;
+  takes = 0;
 
   constructor(
     readonly table: RecordTable,
@@ -17,107 +18,117 @@ class Row extends Expiring {
   }
 
   expire(): void {
-    this.table.delete(this);
+    this.table.remove(this);
   }
 }
 
-/** Records that the nodes of a process share. */
+/** Records in memory. */
 export class RecordTable {
-  readonly rows = new Map<string, Row>();
-  readonly indexes = new IndexTable();
-  #versions = 0;
+  readonly #rows = new Map<string, Row>();
+  readonly #indexes = new IndexTable();
+  readonly #expiries: Expiries;
+  readonly #maxRecords: number;
+  readonly #maxChars: number;
   /** Number of characters of all keys and values. */
   #chars = 0;
 
-  constructor(
-    readonly expiries: Expiries,
-    readonly maxRecords: number,
-    readonly maxChars: number,
-  ) {}
-
-  /** Stores a value. Returns its version. */
-  store(old: Row | undefined, key: string, value: string, { ttlMs, index = NO_ENTRIES }: PutOptions): string {
-    const version = String(++this.#versions);
-    const stored = { key, value, version };
-    const more = old === undefined ? charsOf(stored) : value.length - old.stored.value.length;
-    if (more > 0) assertRecordedChars(this.#chars + more, this.maxChars, key, charsOf(stored));
-    const row = old ?? this.#create(stored);
-    row.stored = stored;
-    this.#chars += more;
-    this.indexes.replace(row, row.index, index);
-    row.index = index;
-    if (ttlMs !== undefined) this.expiries.set(row, ttlMs);
-    else if (row.place >= 0) this.expiries.remove(row);
-    return version;
+  constructor(expiries: Expiries, maxRecords: number, maxChars: number) {
+    this.#expiries = expiries;
+    this.#maxRecords = maxRecords;
+    this.#maxChars = maxChars;
   }
 
-  delete(row: Row): void {
-    this.rows.delete(row.stored.key);
-    this.#chars -= charsOf(row.stored);
-    this.indexes.replace(row, row.index, NO_ENTRIES);
-    this.expiries.remove(row);
-  }
-
-  #create(stored: Stored): Row {
-    assertRoom(this.rows.size, this.maxRecords, `record "${stored.key}"`, "maxRecords");
-    const row = new Row(this, stored);
-    this.rows.set(stored.key, row);
-    return row;
-  }
-}
-
-const charsOf = ({ key, value }: Stored) => key.length + value.length;
-
-export class MemoryRecords implements Records {
-  readonly #link: Link;
-  readonly #table: RecordTable;
-
-  constructor(link: Link, table: RecordTable) {
-    this.#link = link;
-    this.#table = table;
+  /** Number of records, and of indexes with entries. */
+  get sizes(): { readonly records: number; readonly indexes: number } {
+    return { records: this.#rows.size, indexes: this.#indexes.size };
   }
 
   get(key: string): Stored | undefined {
     return this.#find(key)?.stored;
   }
 
-  put(key: string, value: string, options: PutOptions = {}): string | undefined {
+  /** Stores a record. Returns "same" if it has this version already, and false if `ifVersion` does not match. */
+  put(key: string, value: string, { version, ifVersion, ttlMs, index }: StorePut): boolean | "same" {
     const row = this.#find(key);
-    const { ifVersion } = options;
-    if (ifVersion !== undefined && (row?.stored.version ?? null) !== ifVersion) return undefined;
-    return this.#table.store(row, key, value, options);
+    if (ifVersion !== undefined && (row?.stored.version ?? null) !== ifVersion)
+      return row?.stored.version === version ? "same" : false;
+    this.#store(row, { key, value, version }, ttlMs, index?.map((entry) => this.#scoreOf(entry)) ?? NO_ENTRIES);
+    return true;
   }
 
-  touch(key: string, ttlMs: number): boolean {
-    const row = this.#find(key);
-    if (row !== undefined) this.#table.expiries.set(row, ttlMs);
+  touch(key: string, ttlMs: number, ifVersion?: string): boolean {
+    const row = this.#find(key, ifVersion);
+    if (row !== undefined) this.#expiries.set(row, ttlMs);
     return row !== undefined;
   }
 
   delete(key: string, ifVersion?: string): boolean {
-    const row = this.#find(key);
-    if (row === undefined || (ifVersion !== undefined && row.stored.version !== ifVersion)) return false;
-    this.#table.delete(row);
-    return true;
+    const row = this.#find(key, ifVersion);
+    if (row !== undefined) this.remove(row);
+    return row !== undefined;
   }
 
-  list(index: string, { after, limit }: { readonly after?: IndexPlace; readonly limit: number }): readonly Listed[] {
-    this.#begin();
-    return this.#table.indexes.list(index, after, limit, this.#table.expiries.now());
+  list(index: string, after: IndexPlace | undefined, limit: number): readonly Listed[] {
+    this.#expiries.catchUp();
+    return this.#indexes.list(index, after, limit, this.#expiries.now());
   }
 
   count(index: string): number {
-    this.#begin();
-    return this.#table.indexes.count(index);
+    this.#expiries.catchUp();
+    return this.#indexes.count(index);
   }
 
-  #find(key: string): Row | undefined {
-    this.#begin();
-    return this.#table.rows.get(key);
+  takeDue(index: string, { most, leaseMs, token }: TakeDue): readonly DueRecord[] | number | undefined {
+    const now = this.#expiries.now();
+    const first = this.list(index, undefined, most);
+    const due = first.filter(({ score }) => score <= now);
+    if (due.length === 0) return first[0] && first[0].score - now;
+    return due.map(({ key, value }) => {
+      const row = this.#rows.get(key) as Row;
+      const entries = [
+        { index, score: now + leaseMs },
+        { index: takenBy(token), score: 0 },
+      ];
+      this.#store(row, { key, value, version: token }, undefined, entries);
+      return { key, value, version: token, takes: ++row.takes };
+    });
   }
 
-  #begin(): void {
-    this.#link.check();
-    this.#table.expiries.catchUp();
+  remove(row: Row): void {
+    this.#rows.delete(row.stored.key);
+    this.#chars -= charsOf(row.stored);
+    this.#indexes.replace(row, row.index, NO_ENTRIES);
+    this.#expiries.remove(row);
+  }
+
+  #find(key: string, ifVersion?: string): Row | undefined {
+    this.#expiries.catchUp();
+    const row = this.#rows.get(key);
+    return ifVersion === undefined || row?.stored.version === ifVersion ? row : undefined;
+  }
+
+  #store(old: Row | undefined, stored: Stored, ttlMs: number | undefined, index: readonly IndexEntry[]): void {
+    const more = charsOf(stored) - (old === undefined ? 0 : charsOf(old.stored));
+    if (more > 0) assertRecordedChars(this.#chars + more, this.#maxChars, stored.key, charsOf(stored));
+    const row = old ?? this.#create(stored);
+    row.stored = stored;
+    this.#chars += more;
+    this.#indexes.replace(row, row.index, index);
+    row.index = index;
+    if (ttlMs !== undefined) this.#expiries.set(row, ttlMs);
+    else this.#expiries.remove(row);
+  }
+
+  #create(stored: Stored): Row {
+    assertRoom(this.#rows.size, this.#maxRecords, `record "${stored.key}"`, "maxRecords");
+    const row = new Row(this, stored);
+    this.#rows.set(stored.key, row);
+    return row;
+  }
+
+  #scoreOf(entry: StoreEntry): IndexEntry {
+    return "score" in entry ? entry : { index: entry.index, score: this.#expiries.now() + entry.inMs };
   }
 }
+
+const charsOf = ({ key, value }: Stored) => key.length + value.length;

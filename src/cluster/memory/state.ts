@@ -1,8 +1,8 @@
 import { atCaller } from "../../protocol/at-caller.js";
 import type { Cluster } from "../cluster.js";
-import { MemoryNode } from "./node.js";
-import type { MemoryClusterOptions } from "./options.js";
-import { createTables } from "./tables.js";
+import { StoreCluster } from "../store-cluster.js";
+import type { MemoryClusterOptions } from "./limits.js";
+import { MemoryEngine, MemoryStore } from "./store.js";
 
 /** State in memory that several nodes of one process share. */
 export interface MemoryState {
@@ -19,25 +19,22 @@ export interface MemoryState {
 
 /** Creates the state of a cluster in memory, for several nodes in one process. */
 export function createMemoryState(options: MemoryClusterOptions = {}): MemoryState {
-  const tables = atCaller(createMemoryState, () => createTables(options));
-  const nodes = new Set<Cluster>();
-  const own = (node: Cluster) => (nodes.has(node) ? (node as MemoryNode) : undefined);
-  const onClose = (node: Cluster) => {
-    nodes.delete(node);
-    if (nodes.size === 0) tables.expiries.stop();
-  };
+  const engine = atCaller(createMemoryState, () => new MemoryEngine(options));
+  const stores = new WeakMap<Cluster, MemoryStore>();
   return {
     node: () => {
-      const node = new MemoryNode(tables, onClose);
-      nodes.add(node);
-      return node;
+      const store = new MemoryStore(engine);
+      // Nodes of one process lose no message, and are stopped together.
+      const cluster = new StoreCluster(store, { clock: options.clock, heartbeatMs: Number.POSITIVE_INFINITY });
+      stores.set(cluster, store);
+      return cluster;
     },
-    cut: (node) => own(node)?.cut(),
-    mend: (node) => own(node)?.mend(),
+    cut: (node) => stores.get(node)?.cut(),
+    mend: (node) => stores.get(node)?.mend(),
   };
 }
 
-/** Creates a cluster of this process alone. Its methods return values, not promises. */
+/** Creates a cluster of this process alone. */
 export function memoryCluster(options?: MemoryClusterOptions): Cluster {
   return atCaller(memoryCluster, () => createMemoryState(options)).node();
 }

@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Worker } from "node:cluster";
 import { settlesWithin } from "../../call/abortable.js";
-import type { HostedNode, StateHost } from "../../cluster/messages/state-host.js";
+import type { HostedNode, StateHost } from "../../cluster/messages/host.js";
 import { type FromPrimary, type FromWorker, PROTOCOL, received, send } from "./messages.js";
 
 /** Maximum number of characters of the errors of a worker that are kept until it serves. */

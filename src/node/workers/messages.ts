@@ -1,10 +1,10 @@
-import type { FromHost, ToHost } from "../../cluster/messages/messages.js";
+import type { FromHost, ToHost } from "../../cluster/messages/link.js";
 
 /**
  * Version of these messages and of those of the shared state. Increase it when a primary and a worker of the release
  * before would not understand each other.
  */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 /** Message of a worker to its primary. */
 export type FromWorker =

@@ -2,7 +2,7 @@ import type { Cluster } from "node:cluster";
 import { pause } from "../../call/abortable.js";
 import { type Backoff, backoffMs } from "../../call/backoff.js";
 import { systemClock } from "../../call/clock.js";
-import { StateHost } from "../../cluster/messages/state-host.js";
+import { StateHost } from "../../cluster/messages/host.js";
 import { type Address, Member } from "./member.js";
 
 /** Processes that serve together, as their primary sees them. */

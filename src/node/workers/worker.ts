@@ -1,6 +1,7 @@
 import type { Cluster as NodeCluster } from "node:cluster";
 import type { Cluster } from "../../cluster/cluster.js";
-import { MessageCluster } from "../../cluster/messages/message-cluster.js";
+import { MessageStore } from "../../cluster/messages/store.js";
+import { StoreCluster } from "../../cluster/store-cluster.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { type FromPrimary, type FromWorker, PROTOCOL, received, send } from "./messages.js";
 
@@ -87,17 +88,17 @@ class Primary {
   }
 
   /** Creates the node of this worker in the state of the primary. */
-  share(node: string): MessageCluster {
+  share(node: string): StoreCluster {
     const link = {
       later: (run: () => void) => void setImmediate(run),
       send: (batch: Extract<FromWorker, { bowline: "state" }>["batch"], written: () => void) =>
         this.#send({ bowline: "state", batch }, written),
     };
-    const cluster = new MessageCluster({ node, link });
+    const store = new MessageStore(link);
     this.#waiting.set("state", (message) => {
-      if (message.bowline === "state") cluster.receive(message.batch);
+      if (message.bowline === "state") store.receive(message.batch);
     });
-    return cluster;
+    return new StoreCluster(store, { node });
   }
 
   listening({ url, port }: ServedByWorkers, running: Pick<ServedByWorkers, "drain" | "close">): void {

@@ -1,6 +1,7 @@
 import type { Clock } from "../../call/clock.js";
-import type { Cluster, IndexEntry } from "../../cluster/cluster.js";
+import type { Cluster, IndexEntry, Stored } from "../../cluster/cluster.js";
 import { ClusterError } from "../../cluster/error.js";
+import { type Change, each, update } from "../../cluster/update.js";
 import { timeOfDay } from "./options.js";
 import { ownersOf } from "./owner.js";
 import { hasEnded, type TaskRecord } from "./record.js";
@@ -14,9 +15,6 @@ const liveOf = (owner: string) => `tasks:live of ${owner}`;
 const endedOf = (owner: string) => `tasks:ended of ${owner}`;
 /** Tasks in a listing. */
 const listedAs = (owner: string) => `tasks:listed for ${owner}`;
-
-/** Maximum number of attempts to change a task that others change at the same time. */
-const MAX_CONFLICTS = 100;
 
 /** Task with the version of its record. */
 export interface StoredTask {
@@ -43,7 +41,8 @@ export class TaskStore {
 
   /** Stores a new task. */
   async add(record: TaskRecord): Promise<StoredTask> {
-    const version = await this.#put(record, null);
+    const { value, ...options } = this.#written(record);
+    const version = await this.#cluster.records.put(keyOf(record.id), value, { ...options, ifVersion: null });
     if (version === undefined) throw new ClusterError("refused", `task ${record.id} exists already`);
     return { record, version };
   }
@@ -55,7 +54,7 @@ export class TaskStore {
 
   async read(id: string): Promise<StoredTask | undefined> {
     const stored = await this.#cluster.records.get(keyOf(id));
-    return stored && { record: JSON.parse(stored.value) as TaskRecord, version: stored.version };
+    return stored && { record: parsed(stored), version: stored.version };
   }
 
   /**
@@ -68,19 +67,25 @@ export class TaskStore {
     change: (record: TaskRecord) => TaskRecord | undefined,
     { known, mark = crypto.randomUUID() }: { readonly known?: StoredTask; readonly mark?: string } = {},
   ): Promise<StoredTask | undefined> {
-    let stored = known ?? (await this.read(id));
-    for (let attempt = 0; stored !== undefined && attempt < MAX_CONFLICTS; attempt++) {
-      if (stored.record.mark === mark) return stored;
-      const changed = change(stored.record);
-      if (changed === undefined) return stored;
-      const updatedAt = Math.max(timeOfDay(this.#clock), stored.record.updatedAt + 1);
-      const record = { ...changed, updatedAt, mark };
-      const version = await this.#put(record, stored.version);
-      if (version !== undefined) return { record, version };
-      stored = await this.read(id);
-    }
-    if (stored !== undefined) throw new ClusterError("refused", `task ${id} was changed by others each time`);
-    return undefined;
+    const key = keyOf(id);
+    // The record that is known need not be parsed again.
+    const first = known && { key, value: "", version: known.version };
+    let current: TaskRecord | undefined;
+    const stored = await update(
+      this.#cluster.records,
+      key,
+      (stored) => {
+        current = stored === first ? known?.record : stored && parsed(stored);
+        if (current === undefined || current.mark === mark) return undefined;
+        const changed = change(current);
+        if (changed === undefined) return undefined;
+        const updatedAt = Math.max(timeOfDay(this.#clock), current.updatedAt + 1);
+        current = { ...changed, updatedAt, mark };
+        return this.#written(current);
+      },
+      first,
+    );
+    return stored && current && { record: current, version: stored.version };
   }
 
   /** Returns the numbers of all tasks that have not ended: of callers with and without a principal. */
@@ -133,7 +138,7 @@ export class TaskStore {
     const place = after && { score: after.createdAt, key: keyOf(after.id) };
     const options = place === undefined ? { limit } : { after: place, limit };
     const listed = await this.#cluster.records.list(listedAs(owner), options);
-    return listed.map(({ value }) => JSON.parse(value) as TaskRecord);
+    return listed.map(parsed);
   }
 
   /** Yields all tasks that have not ended. */
@@ -143,29 +148,19 @@ export class TaskStore {
   }
 
   async *#all(index: string, limit: number): AsyncIterable<TaskRecord> {
-    for (let after: { score: number; key: string } | undefined; ; ) {
-      const page = await this.#cluster.records.list(index, after === undefined ? { limit } : { after, limit });
-      for (const { value } of page) yield JSON.parse(value) as TaskRecord;
-      const last = page.at(-1);
-      if (last === undefined || page.length < limit) return;
-      after = { score: last.score, key: last.key };
-    }
+    for await (const stored of each(this.#cluster.records, index, limit)) yield parsed(stored);
   }
 
-  /** Stores a task if it has the version. Finds out whether a write with an unknown outcome was carried out. */
-  async #put(record: TaskRecord, ifVersion: string | null): Promise<string | undefined> {
+  /** Returns a task as it is stored. */
+  #written(record: TaskRecord): Change {
     const { createdAt, ttlMs } = record;
     const leftMs = ttlMs === null ? undefined : Math.max(1, createdAt + ttlMs - timeOfDay(this.#clock));
-    const options = { ifVersion, index: indexOf(record), ...(leftMs !== undefined && { ttlMs: leftMs }) };
-    try {
-      return await this.#cluster.records.put(keyOf(record.id), JSON.stringify(record), options);
-    } catch (error) {
-      if (!(error instanceof ClusterError) || error.failure !== "unknown_outcome") throw error;
-      const stored = await this.read(record.id);
-      return stored?.record.mark === record.mark ? stored.version : undefined;
-    }
+    const value = JSON.stringify(record);
+    return { value, index: indexOf(record), ...(leftMs !== undefined && { ttlMs: leftMs }) };
   }
 }
+
+const parsed = ({ value }: Stored) => JSON.parse(value) as TaskRecord;
 
 const keyOf = (id: string) => `task:${id}`;
 

@@ -148,12 +148,17 @@ export class TaskWorkers {
   /** Runs the task of a job, if it can be run here and now. */
   async #take(job: Job): Promise<Delay> {
     const { id, round } = parseJob(job.job);
-    const { running, limits } = this.#options;
+    const { running, limits, onChange } = this.#options;
     const leave = running.expect(id);
     if (leave === undefined) return running.isLive(id) ? limits.leaseMs : RETRY_MS;
     try {
       const stored = await this.#options.store.read(id);
-      if (stored === undefined || !isDue(stored.record) || stored.record.round !== round) return undefined;
+      if (stored === undefined) return undefined;
+      if (!isDue(stored.record) || stored.record.round !== round) {
+        // The process that ended the round may have been lost before it told the others.
+        onChange(stored.record);
+        return undefined;
+      }
       // The engine may keep a task for a moment after its life, in which it must not run again.
       if (leftMs(stored.record, this.#options.host.clock) <= 0) return undefined;
       return await this.#runHere(stored, job);

@@ -5,10 +5,10 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { connect } from "bowline/client";
-import { until } from "../../contract/world.js";
+import { type Scope, until } from "#src/testing/contract/world.js";
 import { freePort, startNginx } from "../../support/engines/nginx.js";
 import { findOrStartPostgres } from "../../support/engines/postgres.js";
 import { anyRedis } from "../../support/engines/redis.js";
@@ -16,7 +16,7 @@ import { anyRedis } from "../../support/engines/redis.js";
 const example = (path: string) => new URL(`../../../../examples/${path}`, import.meta.url);
 
 /** Starts the nginx of the example in front of these ports. Returns the address of the server. */
-async function openNginx(t: TestContext, nodes: readonly number[]): Promise<string> {
+async function openNginx(t: Scope, nodes: readonly number[]): Promise<string> {
   const text = readFileSync(example("cluster/nginx.conf"), "utf8");
   const { port, end } = await startNginx((own) =>
     text
@@ -28,12 +28,12 @@ async function openNginx(t: TestContext, nodes: readonly number[]): Promise<stri
 }
 
 const engines = {
-  async redis(t: TestContext) {
+  async redis(t: Scope) {
     const server = await anyRedis();
     t.after(() => server.end());
     return server.url;
   },
-  async postgres(t: TestContext) {
+  async postgres(t: Scope) {
     const server = await findOrStartPostgres();
     t.after(() => server.close());
     return server.url;
@@ -41,7 +41,7 @@ const engines = {
 };
 
 /** Starts three nodes of the example. Returns their ports and a function that kills one. */
-async function openNodes(t: TestContext, url: string) {
+async function openNodes(t: Scope, url: string) {
   const STATE_KEYS = `1:${randomBytes(32).toString("base64")}`;
   const start = async (NODE_NAME: string) => {
     const PORT = String(await freePort());

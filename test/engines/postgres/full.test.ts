@@ -1,8 +1,8 @@
-import { equal } from "node:assert/strict";
+import { deepEqual, equal } from "node:assert/strict";
 import { after, test } from "node:test";
 import pg from "pg";
+import { failureOf, until } from "#src/testing/contract/world.js";
 import { fullContract } from "../../contract/contract.js";
-import { failureOf, until } from "../../contract/world.js";
 import { fullServers } from "../../support/engines/full-servers.js";
 import { startPostgres } from "../../support/engines/postgres.js";
 import { libraries, PostgresWorld } from "../../support/engines/postgres-world.js";
@@ -43,13 +43,14 @@ test("errors of a server that passes are not final, and those of a program are",
   const world = new PostgresWorld(t, server.url, "pg");
   const node = await world.node();
   t.after(() => world.close(node));
-  for (const [state, failure] of [
-    ["53000", "unavailable"],
-    ["53100", "unavailable"],
-    ["53200", "unavailable"],
+  const isShort = true;
+  for (const [state, failure, isFull] of [
+    ["53000", "unavailable", isShort],
+    ["53100", "unavailable", isShort],
+    ["53200", "unavailable", isShort],
     ["53300", "unavailable"],
-    ["58030", "unavailable"],
-    ["25006", "unavailable"],
+    ["58030", "unavailable", isShort],
+    ["25006", "unavailable", isShort],
     ["57P03", "unavailable"],
     ["40001", "unavailable"],
     ["42501", "refused"],
@@ -59,10 +60,26 @@ test("errors of a server that passes are not final, and those of a program are",
   ] as const) {
     await fail(world, state);
     equal(await failureOf(() => node.records.put("k", "v")), failure, state);
+    await until(async () => (await failureOf(() => node.records.get("k"))) === undefined, "the server answers");
+    equal(node.available, isFull !== isShort, `${state}: a full server stays unavailable`);
     await free(world);
     await until(() => node.available, `the server is back after ${state}`);
     await until(async () => (await failureOf(() => node.records.put("k", "v"))) === undefined, state);
   }
+});
+
+test("messages need no room, unless they are long", async (t) => {
+  const world = new PostgresWorld(t, server.url, "pg");
+  const nodes = [await world.node(), await world.node()] as const;
+  for (const node of nodes) t.after(() => world.close(node));
+  await fail(world, "53100");
+  const heard: string[] = [];
+  await nodes[1].bus.subscribe("t", (text) => heard.push(text));
+  equal(await failureOf(() => nodes[0].bus.publish("t", "x".repeat(10_000))), "unavailable");
+  await nodes[0].bus.publish("t", "short");
+  await until(() => heard.length > 0, "the message arrives");
+  deepEqual(heard, ["short"]);
+  await free(world);
 });
 
 test("a database that is read-only for a while is not an error of the program", async (t) => {

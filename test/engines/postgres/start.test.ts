@@ -1,12 +1,13 @@
 import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
-import { after, type TestContext, test } from "node:test";
+import { after, test } from "node:test";
 import pg from "pg";
 import { ClusterError } from "#src/cluster/error.js";
-import type { PostgresClient } from "#src/postgres/client.js";
-import { fromPg } from "#src/postgres/from-pg.js";
-import { type PostgresClusterOptions, postgresCluster } from "#src/postgres/postgres-cluster.js";
+import type { PostgresClient } from "#src/postgres/connection.js";
+import { fromPg } from "#src/postgres/pg.js";
+import { type PostgresClusterOptions, postgresCluster } from "#src/postgres/store.js";
+import type { Scope } from "#src/testing/contract/world.js";
 import { startPostgres } from "../../support/engines/postgres.js";
 import { libraries, openCluster } from "../../support/engines/postgres-world.js";
 
@@ -17,13 +18,13 @@ const admin = new pg.Pool({ connectionString: engine.url, max: 2 });
 admin.on("error", () => {});
 after(() => admin.end());
 
-function poolOf(t: TestContext, url = engine.url): PostgresClient {
+function poolOf(t: Scope, url = engine.url): PostgresClient {
   const { client, end } = libraries.pg(url);
   t.after(() => end());
   return client;
 }
 
-async function open(t: TestContext, options: Partial<PostgresClusterOptions> & { readonly url?: string }) {
+async function open(t: Scope, options: Partial<PostgresClusterOptions> & { readonly url?: string }) {
   const { url = engine.url, ...rest } = options;
   const { client, end } = libraries.pg(url);
   const cluster = postgresCluster({ client, timeoutMs: 3000, ...rest });
@@ -61,7 +62,7 @@ test("processes that start together create the tables once", async (t) => {
   await clusters[0]?.records.put("k", "v");
   for (const { records } of clusters) equal((await records.get("k"))?.value, "v");
   const { rows } = await admin.query("select version, readable from together.meta");
-  deepEqual(rows, [{ version: 1, readable: 1 }]);
+  deepEqual(rows, [{ version: 2, readable: 2 }]);
 });
 
 test("clusters with different prefixes share nothing", async (t) => {
@@ -83,7 +84,7 @@ test("names that could be part of a statement are refused", async (t) => {
 });
 
 test("a pool with one connection is refused, since one connection listens", () => {
-  throws(() => fromPg(new pg.Pool({ max: 1 })), /max must be 2 or more/);
+  throws(() => fromPg(new pg.Pool({ max: 1 })), /max to 2 or more/);
 });
 
 test("a server that cannot be reached is told at the start", async (t) => {
@@ -117,8 +118,8 @@ test("operations wait for the start, and a start that failed is tried again", as
 test("an old version, a standby, an encoding and an isolation level are refused with a remedy", async (t) => {
   const client = poolOf(t);
   const cases: [Record<string, string>, RegExp][] = [
-    [{ number: "120022", version: "12.22" }, /PostgreSQL 12\.22 is too old.*13 or newer/],
-    [{ standby: "true" }, /standby.*Connect postgresCluster to the primary/],
+    [{ number: "120022", version: "12.22" }, /PostgreSQL 12\.22 is too old; use PostgreSQL 13 or newer/],
+    [{ standby: "true" }, /standby.*connect to the primary/],
     [{ encoding: "LATIN1" }, /LATIN1.*UTF8/],
   ];
   for (const [row, message] of cases) {
@@ -137,7 +138,7 @@ test("a role without the right to create the schema is refused with a remedy", a
   await fails(
     open(t, { url, schema: "forbidden" }),
     "refused",
-    /create the tables in the schema forbidden.*\(42501\).*Grant it/,
+    /create the tables in the schema forbidden.*\(42501\); grant the right/,
   );
 });
 
@@ -150,29 +151,35 @@ test("a role that may only use the tables of another role works, after the grant
     message = error.message;
     return true;
   });
-  match(message, /The role user1 may not use the schema/);
+  match(message, /the role user1 may not use the schema/);
   await admin.query("grant usage on schema owned to user1; grant select on owned.meta to user1");
   await fails(open(t, { url, schema: "owned" }), "refused", /may not use "owned"\."records"/);
-  const [, remedy = ""] = /Run: (.*)\.$/.exec(message) ?? [];
+  const [, remedy = ""] = /run: (.*)$/.exec(message) ?? [];
   await admin.query(remedy);
   const cluster = await open(t, { url, schema: "owned" });
   await cluster.records.put("k", "v");
   await cluster.logs.create("l", { keepMs: 1000, maxEntries: 10, maxBytes: 1000 });
   await (await cluster.logs.claim("l", "s")).append(0, "1");
-  await cluster.bus.publish("t", "1");
+  await cluster.bus.publish("t", "x".repeat(10_000));
   equal(await cluster.queue.add("j", ""), true);
 });
 
 test("tables of a newer release are refused, unless that release lets older ones use them", async (t) => {
   await open(t, { schema: "newer" });
-  await admin.query("update newer.meta set version = 2");
+  await admin.query("update newer.meta set version = 3");
   await open(t, { schema: "newer" });
-  await admin.query("update newer.meta set readable = 2");
-  await fails(open(t, { schema: "newer" }), "refused", /version 2.*versions up to 1.*Upgrade/);
+  await admin.query("update newer.meta set readable = 3");
+  await fails(open(t, { schema: "newer" }), "refused", /version 3, and this release works with 2; upgrade it/);
+});
+
+test("tables of an older release are refused", async (t) => {
+  await open(t, { schema: "older" });
+  await admin.query("update older.meta set version = 1, readable = 1");
+  await fails(open(t, { schema: "older" }), "refused", /version 1, and this release works with 2; delete them/);
 });
 
 /** A proxy that drops notifications, as a pooler in transaction mode does. */
-async function hidingProxy(t: TestContext): Promise<string> {
+async function hidingProxy(t: Scope): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
     const upstream = connect(engine.port, "127.0.0.1");
@@ -231,4 +238,15 @@ test("texts that PostgreSQL cannot store are stored all the same", async (t) => 
     equal(await heard, text);
   }
   equal(await cluster.records.count("all"), 5);
+});
+
+test("messages around the maximum size of a payload arrive", async (t) => {
+  const cluster = await open(t, { schema: "sizes" });
+  const heard: string[] = [];
+  await cluster.bus.subscribe("t", (text) => heard.push(text));
+  const sizes = [7_700, 7_800, 7_850, 7_900, 7_950, 8_000, 8_050];
+  const texts = sizes.flatMap((size) => ["x".repeat(size), "\u00fc".repeat(size / 2), "\u20ac".repeat(size / 3)]);
+  await Promise.all(texts.map((text) => cluster.bus.publish("t", text)));
+  equal(heard.length, texts.length);
+  for (const [at, text] of texts.entries()) equal(heard[at] === text, true, `message ${at}`);
 });

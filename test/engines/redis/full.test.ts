@@ -1,10 +1,13 @@
-import { equal } from "node:assert/strict";
+import { deepEqual, equal } from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { after as afterAll, before, type TestContext, test } from "node:test";
+import { after as afterAll, before, test } from "node:test";
 import { createClient } from "redis";
+import type { Job } from "#src/cluster/cluster.js";
 import { redisCluster } from "#src/redis/cluster.js";
+import { arrival, listen } from "#src/testing/contract/bus.js";
+import { dataOf, LOG, write } from "#src/testing/contract/logs.js";
+import { failureOf, LIFE_MS, type Scope, until, wait } from "#src/testing/contract/world.js";
 import { fullContract } from "../../contract/contract.js";
-import { failureOf, until, wait } from "../../contract/world.js";
 import { fullServers } from "../../support/engines/full-servers.js";
 import { type RedisServer, startRedis } from "../../support/engines/redis.js";
 import { libraries, openOn } from "./world.js";
@@ -27,8 +30,9 @@ function freed(open: ReturnType<typeof openOn>): typeof open {
   };
 }
 
-async function open(t: TestContext, library: keyof typeof libraries) {
-  const node = redisCluster({ client: libraries[library](server.url), prefix: `test-${randomUUID()}` });
+async function open(t: Scope, library: keyof typeof libraries) {
+  const prefix = `test-${randomUUID()}`;
+  const node = redisCluster({ client: libraries[library](server.url), prefix });
   t.after(() => node.close());
   await node.ready;
   const admin = createClient({ url: server.url });
@@ -41,8 +45,50 @@ async function open(t: TestContext, library: keyof typeof libraries) {
       await command(text);
       admin.destroy();
     });
-  return { node, command, put, after };
+  return { prefix, node, command, put, after };
 }
+
+test("a node connects to a full server, reads, sends, and ends what it has", async (t) => {
+  const { prefix, node, command, after } = await open(t, "redis");
+  await node.records.put("k", "v", { index: [{ index: "i", score: 1 }] });
+  await node.logs.create("l", LOG);
+  await write(await node.logs.claim("l", "s"), ["1"]);
+  after("CONFIG SET maxmemory 0");
+  await command("CONFIG SET maxmemory 1");
+  const late = redisCluster({ client: libraries.redis(server.url), prefix });
+  t.after(() => late.close());
+  await late.ready;
+  const inbox = await listen(late, "t");
+  await late.bus.publish("t", "m");
+  await arrival(inbox, "m");
+  deepEqual(
+    (await late.records.list("i", { limit: 1 })).map(({ key }) => key),
+    ["k"],
+  );
+  deepEqual(await dataOf(late, "l", "s"), ["1"]);
+  equal(await late.records.touch("k", 60_000), true);
+  equal(late.available, true);
+  equal(await failureOf(() => late.records.put("k", "w")), "unavailable");
+  equal(late.available, false);
+  equal(await late.records.delete("k"), true);
+  await late.logs.drop("l");
+  equal(await late.records.count("i"), 0);
+  equal(await failureOf(() => late.logs.create("l", LOG)), "dropped");
+});
+
+test("a worker keeps its job, and a node its lease, while the server is full for longer than they live", async (t) => {
+  const { node, command, after, put } = await open(t, "redis");
+  const jobs = node.queue.take(new AbortController().signal, { leaseMs: LIFE_MS })[Symbol.asyncIterator]();
+  await node.queue.add("j", "");
+  const job = (await jobs.next()).value as Job;
+  const lease = await node.leases.acquire("l", LIFE_MS);
+  after("CONFIG SET maxmemory 0");
+  await command("CONFIG SET maxmemory 1");
+  equal(await put(), "unavailable");
+  await wait(2 * LIFE_MS);
+  deepEqual([job.lost.aborted, lease?.lost.aborted], [false, false]);
+  await job.done();
+});
 
 for (const [what, begin, end] of [
   ["misses its replicas", "CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"],

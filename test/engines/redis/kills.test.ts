@@ -1,10 +1,10 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import type { Cluster } from "#src/cluster/cluster.js";
 import { redisCluster } from "#src/redis/cluster.js";
-import { LOG } from "../../contract/logs.js";
-import { collect, failureOf, until, wait } from "../../contract/world.js";
+import { LOG } from "#src/testing/contract/logs.js";
+import { collect, failureOf, type Scope, until, wait } from "#src/testing/contract/world.js";
 import { startRedis } from "../../support/engines/redis.js";
 import { libraries } from "./world.js";
 
@@ -17,7 +17,7 @@ const PER_KILL = 20;
  * Starts an engine with nodes, and an end that comes after the engine was killed several times. `done` counts the
  * operations that succeeded.
  */
-async function open(t: TestContext, library: keyof typeof libraries, done: () => number) {
+async function open(t: Scope, library: keyof typeof libraries, done: () => number) {
   const server = await startRedis();
   t.after(() => server.end());
   const prefix = `test-${randomUUID()}`;

@@ -2,10 +2,11 @@ import { deepEqual, equal } from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { after, type TestContext, test } from "node:test";
+import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { connect } from "bowline/client";
 import { ClientTasks, tasksClient } from "bowline/tasks/client";
+import type { Scope } from "#src/testing/contract/world.js";
 import { startRedis } from "../../support/engines/redis.js";
 import type { Served } from "../../support/engines/task-node.js";
 import { aborted, gate } from "../../support/gate.js";
@@ -16,7 +17,7 @@ const server = await startRedis();
 after(() => server.end());
 
 /** Processes that share an engine, behind a function that sends each request to the first that is alive. */
-async function start(t: TestContext, count: number) {
+async function start(t: Scope, count: number) {
   const prefix = `test-${randomUUID()}`;
   const nodes = await Promise.all(
     Array.from({ length: count }, async () => {

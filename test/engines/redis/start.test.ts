@@ -1,13 +1,16 @@
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { type TestContext, test } from "node:test";
 import { createClient } from "redis";
 import type { ClusterError } from "#src/cluster/error.js";
-import type { RedisClient } from "#src/redis/client.js";
 import { redisCluster } from "#src/redis/cluster.js";
+import type { RedisClient } from "#src/redis/connection.js";
 import { fromNodeRedis } from "#src/redis/node-redis.js";
-import { until } from "../../contract/world.js";
+import { arrival, listen } from "#src/testing/contract/bus.js";
+import { dataOf, LOG, openOf, write } from "#src/testing/contract/logs.js";
+import { until } from "#src/testing/contract/world.js";
 import { startRedis, tampered } from "../../support/engines/redis.js";
-import { libraries } from "./world.js";
+import { libraries, stateOf } from "./world.js";
 
 async function serverOf(t: TestContext, settings?: readonly string[]) {
   const server = await startRedis(settings);
@@ -57,6 +60,62 @@ for (const [name, library] of Object.entries(libraries)) {
   });
 }
 
+/** Returns the rights that docs/cluster.md lists, as Redis writes them. */
+function statedRights(): readonly string[] {
+  const page = readFileSync(new URL("../../../../docs/cluster.md", import.meta.url), "utf8");
+  const [, list = ""] = /a user that may run the commands (.*?), on the keys/s.exec(page) ?? [];
+  const commands = list.match(/[A-Z]{3,}(?: LOAD)?|@[a-z]+/g) ?? [];
+  return commands.map((command) => `+${command.toLowerCase().replace(" ", "|")}`);
+}
+
+for (const [name, library] of Object.entries(libraries)) {
+  test(`${name}: a user with the rights that the page lists can do everything`, async (t) => {
+    const rights = ["--user", "default", "on", "nopass", "~bowline*", "resetchannels", "&bowline*", "-@all"];
+    const server = await serverOf(t, [...rights, ...statedRights()]);
+    const { cluster, error } = await started(t, library(server.url));
+    equal(error, undefined);
+    const inbox = await listen(cluster, "t");
+    await cluster.bus.publish("t", "m");
+    await arrival(inbox, "m");
+    ok(await cluster.records.put("k", "v", { index: [{ index: "i", score: 1 }], ttlMs: 60_000 }));
+    await cluster.records.put("k", "v", { index: [{ index: "i", score: 1 }] });
+    equal(await cluster.records.touch("k", 60_000), true);
+    equal((await cluster.records.get("k"))?.value, "v");
+    equal((await cluster.records.list("i", { after: { score: 1, key: "a" }, limit: 1 })).length, 1);
+    equal(await cluster.records.count("i"), 1);
+    equal(await cluster.records.delete("k"), true);
+    await cluster.logs.create("l", { ...LOG, maxEntries: 2 });
+    const writer = await cluster.logs.claim("l", "s");
+    const ids = await write(writer, ["1", "2", "3"]);
+    equal(await writer.append(2, "3"), ids[2]);
+    equal(await cluster.logs.find("l", ids[2] ?? ""), "s");
+    deepEqual(await dataOf(cluster, "l", "s"), ["2", "3"]);
+    deepEqual(await openOf(cluster, cluster.node), ["l/s"]);
+    await cluster.logs.drop("l");
+    await cluster.queue.add("j", "");
+    for await (const job of cluster.queue.take(new AbortController().signal)) {
+      await job.done();
+      break;
+    }
+    equal((await cluster.buckets.take("b", { burst: 1, refillMs: 1_000 })).ok, true);
+  });
+}
+
+test("the commands that are tried at the start are those that the scripts use", async (t) => {
+  const server = await serverOf(t);
+  const [tried, used] = [new Set<string>(), new Set<string>()];
+  const recording = tampered(libraries.redis(server.url), {
+    command([name, kind = "", lua = ""]) {
+      if (name === "SCRIPT") for (const [, each = ""] of lua.matchAll(/redis\.call\('(\w+)'/g)) used.add(each);
+      if (name === "EVAL") for (const [, each = ""] of kind.matchAll(/try\('(\w+)'/g)) tried.add(each);
+      return undefined;
+    },
+  });
+  equal((await started(t, recording)).error, undefined);
+  ok(used.size > 20);
+  deepEqual([...tried].sort(), [...used].sort());
+});
+
 test("settings that can lose state are told once", async (t) => {
   const server = await serverOf(t, [
     "--appendonly",
@@ -81,6 +140,17 @@ test("settings that can lose state are told once", async (t) => {
 test("a server with durable settings gives no warning", async (t) => {
   const server = await serverOf(t);
   deepEqual((await started(t, libraries.redis(server.url))).warnings, []);
+});
+
+test("state that an earlier release has stored is refused", async (t) => {
+  const server = await serverOf(t);
+  const { command, node, prefix } = stateOf(t, server);
+  await command("SET", `${prefix}:format`, "1");
+  await rejects(node(), ({ failure, message }: ClusterError) => {
+    equal(failure, "refused");
+    match(message, /has the format 1, and this release reads the format 2; set another prefix, or update all/);
+    return true;
+  });
 });
 
 test("a server that is too old is refused", async (t) => {

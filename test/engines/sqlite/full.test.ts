@@ -1,4 +1,4 @@
-import type { Database } from "#src/sqlite/database.js";
+import type { Database } from "#src/sqlite/session.js";
 import { fullContract } from "../../contract/contract.js";
 import { fullServers } from "../../support/engines/full-servers.js";
 import { openFullSqlite } from "../../support/engines/full-sqlite.js";

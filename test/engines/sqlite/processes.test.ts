@@ -1,11 +1,11 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Cluster } from "#src/cluster/cluster.js";
-import { dataOf } from "../../contract/logs.js";
-import { collect, until, wait } from "../../contract/world.js";
+import { dataOf } from "#src/testing/contract/logs.js";
+import { collect, type Scope, until, wait } from "#src/testing/contract/world.js";
 import type { Ack } from "../../support/engines/file-writer.js";
 import { SqliteWorld } from "../../support/engines/sqlite-world.js";
 
@@ -20,7 +20,7 @@ interface Writing {
   kill(): Promise<void>;
 }
 
-async function start(t: TestContext, path: string, name: string): Promise<Writing> {
+async function start(t: Scope, path: string, name: string): Promise<Writing> {
   const child = fork(PROGRAM, [path, name]);
   t.after(() => child.kill("SIGKILL"));
   const acks = { appended: 0, counted: 0 };
@@ -43,7 +43,7 @@ const textsOf = (name: string, count: number) => Array.from({ length: count }, (
 const counted = async ({ records }: Cluster) => Number((await records.get("counter"))?.value ?? 0);
 
 /** Opens a node of this process. */
-async function open(t: TestContext, world: SqliteWorld): Promise<Cluster> {
+async function open(t: Scope, world: SqliteWorld): Promise<Cluster> {
   const node = await world.node();
   t.after(() => node.close());
   return node;

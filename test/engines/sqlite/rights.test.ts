@@ -12,8 +12,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { ownFile } from "#src/node/sqlite/own-file.js";
+import type { Scope } from "#src/testing/contract/world.js";
 import { SqliteWorld } from "../../support/engines/sqlite-world.js";
 
 const modeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.mode;
@@ -28,7 +29,7 @@ function allRights(folder: string): Record<string, string> {
   );
 }
 
-function withUmask(t: TestContext, mask: number): void {
+function withUmask(t: Scope, mask: number): void {
   const before = process.umask(mask);
   t.after(() => process.umask(before));
 }

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { sqliteCluster } from "#src/entry/sqlite.js";
 import { DefinitionError } from "#src/protocol/errors.js";
-import type { Database } from "#src/sqlite/database.js";
-import { openFile } from "#src/sqlite/open-file.js";
-import { failureOf, until } from "../../contract/world.js";
+import type { Database } from "#src/sqlite/session.js";
+import { openFile } from "#src/sqlite/start.js";
+import { failureOf, until } from "#src/testing/contract/world.js";
 import { SqliteWorld } from "../../support/engines/sqlite-world.js";
 
 test("processes that start together create the file once", async (t) => {
@@ -73,9 +73,9 @@ test("a start that fails names the remedy, and is tried again", async (t) => {
   const folder = join(world.folder, "later");
   const node = sqliteCluster({ path: join(folder, "state.db") });
   t.after(() => node.close());
-  await rejects(node.ready, /unable to open database file.*Create the folder/);
+  await rejects(node.ready, /^ClusterError: open the file: .*unable to open database file .*; create the folder/);
   equal(node.available, false);
-  await rejects(async () => node.records.get("k"), /Create the folder/);
+  await rejects(async () => node.records.get("k"), /^ClusterError: get record "k": .* create the folder/);
   mkdirSync(folder);
   await until(async () => (await failureOf(() => node.records.put("k", "v"))) === undefined, "the file is opened");
   equal(node.available, true);
@@ -84,18 +84,23 @@ test("a start that fails names the remedy, and is tried again", async (t) => {
 test("a file that is no database is refused", async (t) => {
   const world = new SqliteWorld(t);
   writeFileSync(world.path, "this is a text of more than sixteen characters\n".repeat(100));
-  await rejects(world.node(), { failure: "refused", message: /file is not a database.*Use another path/ });
+  await rejects(world.node(), { failure: "refused", message: /file is not a database; use another path/ });
 });
 
-test("tables of a newer release are refused", async (t) => {
-  const world = new SqliteWorld(t);
-  await (await world.node()).close();
-  const { DatabaseSync } = await import("node:sqlite" as string);
-  const database = new DatabaseSync(world.path);
-  database.exec("update meta set version = 7, readable = 7");
-  database.close();
-  await rejects(world.node(), { failure: "refused", message: /have version 7.*Upgrade it/ });
-});
+for (const [version, remedy] of [
+  [1, "use another file or prefix"],
+  [7, "upgrade bowline, or use another file or prefix"],
+] as const)
+  test(`tables of version ${version} are refused`, async (t) => {
+    const world = new SqliteWorld(t);
+    await (await world.node()).close();
+    const { DatabaseSync } = await import("node:sqlite" as string);
+    const database = new DatabaseSync(world.path);
+    database.exec(`update meta set version = ${version}`);
+    database.close();
+    const message = new RegExp(`have version ${version}, and this release uses version 2; ${remedy}$`);
+    await rejects(world.node(), { failure: "refused", message });
+  });
 
 test("clusters with different prefixes share nothing", async (t) => {
   const world = new SqliteWorld(t);

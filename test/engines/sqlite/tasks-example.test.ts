@@ -5,8 +5,9 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import type { Scope } from "#src/testing/contract/world.js";
 import { freePort } from "../../support/engines/nginx.js";
 import { killAfterUs, removeAfterUs } from "../../support/engines/orphans.js";
 
@@ -17,7 +18,7 @@ class Program {
   readonly ended: Promise<unknown>;
   #heard: () => void = () => {};
 
-  constructor(t: TestContext, name: string, args: readonly string[]) {
+  constructor(t: Scope, name: string, args: readonly string[]) {
     const path = fileURLToPath(new URL(`../../../../examples/dist/tasks/${name}.js`, import.meta.url));
     const child = spawn(process.execPath, [path, ...args], { stdio: ["ignore", "pipe", "inherit"] });
     this.child = child;

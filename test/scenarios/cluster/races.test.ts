@@ -28,7 +28,15 @@ proves("cluster:state:subscriptions", { wire }, "a change that is faster than it
   const define = ({ server }: Parameters<NonNullable<Parameters<NodesWorld["node"]>[0]>>[0]) =>
     server.resource("x:y", { name: "x" }, () => "x");
   const one = world.node(define);
-  const other = world.node(define, (cluster) => lateReads(cluster, () => late));
+  const other = world.node(define, ({ bus }) => ({
+    bus: replaceParts(bus, {
+      subscribe: (topic, listener) =>
+        bus.subscribe(topic, async (text, from) => {
+          if (text.includes('"watched"')) await late?.opened;
+          listener(text, from);
+        }),
+    }),
+  }));
   const client = await one.endpoint.open();
   const stream = at(other, client).get();
   await until(() => stream.status === 200, "the stream");
@@ -210,8 +218,9 @@ proves("cluster:standalone:once", { wire }, "a message that its former writer ca
   const world = new NodesWorld(t, { resumable: true });
   const one = world.node(({ server }) => server.tool("a", {}, () => "a"));
   const deaf = ({ bus }: Cluster): Partial<Cluster> => {
-    const publish: Cluster["bus"]["publish"] = (topic, text) =>
-      text.includes('"listening"') ? undefined : bus.publish(topic, text);
+    const publish: Cluster["bus"]["publish"] = async (topic, text) => {
+      if (!text.includes('"listening"')) await bus.publish(topic, text);
+    };
     return { bus: replaceParts(bus, { publish }), connectChanges: (local) => local };
   };
   const other = world.node(({ server }) => server.tool("a", {}, () => "a"), deaf);

@@ -165,8 +165,9 @@ proves(
     const bank = world.node(define("bank"), { server: { stateAudience: "bank" } });
     const shop = world.node(define("shop", free.opened), { tasks: { limits: { maxRunning: 1 } } });
     const ids = [await shop.client.start("work"), await shop.client.start("work")];
-    await world.until("the node is full", () => shop.extension.running === 1);
+    // The other server takes a job first, and gives it back for later.
     await world.pass(10_000);
+    equal(shop.extension.running, 1, "the node is full");
     for (const taskId of ids) {
       equal((await shop.client.get(taskId)).status, "working");
       for (const method of ["tasks/get", "tasks/cancel", "tasks/update"]) {

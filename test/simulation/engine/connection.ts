@@ -1,115 +1,111 @@
-import { ClusterError } from "#src/cluster/error.js";
+import type { Closable } from "#src/cluster/connection.js";
 import type { SimProcess } from "../process.js";
-import type { EngineState } from "./state.js";
+import type { EngineConnection, SimEngine } from "./engine.js";
 
-interface Operation {
-  readonly isRead: boolean;
-  readonly run: () => unknown;
-  readonly reject: (error: unknown) => void;
-  /** Called if the engine has carried out the operation and the caller does not learn it. */
-  readonly undo: ((value: never) => void) | undefined;
-  readonly name: string;
-  /** Result, after the engine has carried out the operation. */
-  value: unknown;
-  isDone: boolean;
-  isLost: boolean;
+/** Longest time until an operation arrives whose reply is lost. */
+const LATE_MS = 1_400;
+
+/** Longest time until an operation arrives after its connection was lost. A new connection takes longer. */
+const ORPHAN_MS = 20;
+
+/** Longest time until a process notices by itself that it gets no texts. */
+const DEAF_MS = 3_000;
+
+/** Texts of one sender on their way, in order. */
+interface Line {
+  readonly texts: string[];
+  lastAt: number;
 }
 
-/** Longest time until an operation without a reply counts as failed. */
-const TIMEOUT_MS = 1_500;
-
 /**
- * Connection of a node to the engine. An operation takes one way to the engine, where it is carried out, and one way back.
- * When the connection is lost, operations under way fail, and chance decides if the engine carries them out.
+ * Connection of a process to the simulated engine. An operation takes one way to the engine, where it is carried out, and
+ * one way back. Chance decides if the operations on their way reach the engine when the connection is lost.
  */
-export class Connection {
-  readonly #engine: EngineState;
-  readonly #process: SimProcess;
-  readonly #underWay = new Set<Operation>();
-  isUp = true;
-  isClosed = false;
+export class SimConnection implements Closable, EngineConnection {
+  readonly #engine: SimEngine;
+  readonly #onText: (text: string) => void;
+  readonly #onClose: () => void;
+  /** Rejects the operations without a reply. */
+  readonly #waiting = new Set<(error: Error) => void>();
+  /** Texts on their way by sender. Senders overtake each other. */
+  readonly #lines = new Map<string, Line>();
+  #isClosed = false;
+  #lostAt = Number.POSITIVE_INFINITY;
+  /** Percent of the operations on their way that arrive after a loss. */
+  #orphans = 0;
 
-  constructor(engine: EngineState, process: SimProcess) {
+  /** `onClose` is called when the process learns that the connection is lost. */
+  constructor(
+    engine: SimEngine,
+    readonly process: SimProcess,
+    onText: (text: string) => void,
+    onClose: () => void,
+  ) {
     this.#engine = engine;
-    this.#process = process;
+    this.#onText = onText;
+    this.#onClose = onClose;
+    engine.connections.add(this);
+  }
+
+  get #isOpen(): boolean {
+    return this.#lostAt === Number.POSITIVE_INFINITY;
   }
 
   /** Carries out an operation at the engine. */
-  operate<T>(name: string, isRead: boolean, run: () => T, undo?: (value: T) => void, least = 0): Promise<T> {
-    if (!this.isUp || this.isClosed) return Promise.reject(this.#away(name));
-    return new Promise<T>((resolve, reject) => {
-      const operation: Operation = { name, isRead, run, undo, reject, value: undefined, isDone: false, isLost: false };
-      this.#underWay.add(operation);
-      const { scheduler, weather, dice } = this.#engine;
-      const isUnlucky = weather.lostReplies > 0 && dice.chance(weather.lostReplies);
+  ask<T>(name: string, args: readonly unknown[], work: () => Promise<T>): Promise<T> {
+    const engine = this.#engine;
+    const { scheduler, weather, dice } = engine;
+    const isUnlucky = weather.lostReplies > 0 && dice.chance(weather.lostReplies);
+    return new Promise((resolve, reject) => {
+      this.#waiting.add(reject);
       const arrive = () => {
-        if (operation.isLost) return;
-        if (isUnlucky) return this.#fail(operation, dice.chance(60), dice.between(1, TIMEOUT_MS));
-        const settle = this.#carryOut(operation, resolve as (value: unknown) => void);
-        scheduler.schedule(() => {
-          if (operation.isLost) return;
-          this.#underWay.delete(operation);
-          this.#process.enter(settle);
-        }, this.#engine.delay());
+        if (!this.#isOpen && (scheduler.now() > this.#lostAt + ORPHAN_MS || !dice.chance(this.#orphans))) return;
+        const result = engine.perform(this.process.name, name, args, work);
+        const answer = () => {
+          if (this.#isOpen && this.#waiting.delete(reject)) this.process.enter(() => resolve(result));
+        };
+        if (isUnlucky) engine.trace(() => `${this.process.name} gets no reply to ${name}`);
+        else scheduler.schedule(answer, engine.delay());
       };
-      scheduler.schedule(arrive, Math.max(least, this.#engine.delay()));
+      if (!isUnlucky) scheduler.schedule(arrive, engine.delay());
+      else if (dice.chance(60)) scheduler.schedule(arrive, dice.between(0.1, LATE_MS));
     });
   }
 
-  /** Loses the connection. */
-  cut(): void {
-    if (!this.isUp) return;
-    const { dice, isUp } = this.#engine;
-    for (const operation of [...this.#underWay]) this.#fail(operation, isUp && dice.chance(50), dice.between(0, 20));
-    this.isUp = false;
+  receive(text: string, from: string): void {
+    const { scheduler, dice, weather, trace } = this.#engine;
+    if (weather.lostTexts > 0 && dice.chance(weather.lostTexts)) {
+      trace(() => `${this.process.name} misses ${text}`);
+      return this.lose(dice.chance(80) ? dice.between(1, DEAF_MS) : undefined);
+    }
+    const line = this.#lines.get(from) ?? { texts: [], lastAt: 0 };
+    this.#lines.set(from, line);
+    line.texts.push(text);
+    line.lastAt = Math.max(line.lastAt, scheduler.now() + this.#engine.delay());
+    const arrive = () => {
+      // Times are rounded, so that texts with the same time could change places.
+      const next = line.texts.shift() as string;
+      if (this.#isOpen) this.process.enter(() => this.#isClosed || this.#onText(next));
+    };
+    scheduler.schedule(arrive, line.lastAt - scheduler.now());
   }
 
-  mend(): void {
-    if (!this.isClosed) this.isUp = true;
+  /** Loses the connection. The process learns it after a time, or not by itself. */
+  lose(afterMs: number | undefined, orphans = 50): void {
+    if (!this.#isOpen) return;
+    this.#lostAt = this.#engine.scheduler.now();
+    this.#orphans = orphans;
+    this.#engine.connections.delete(this);
+    this.#engine.listeners.delete(this);
+    if (afterMs !== undefined) this.#engine.scheduler.schedule(() => this.process.enter(() => this.close()), afterMs);
   }
 
   close(): void {
-    this.cut();
-    this.isClosed = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.lose(undefined);
+    for (const reject of this.#waiting) reject(new Error("the connection was lost"));
+    this.#waiting.clear();
+    this.#onClose();
   }
-
-  #carryOut(operation: Operation, resolve: (value: unknown) => void): () => void {
-    const { trace } = this.#engine;
-    operation.isDone = true;
-    try {
-      const value = operation.run();
-      operation.value = value;
-      trace(() => `engine ${this.#process.name} ${operation.name} -> ${shown(value)}`);
-      return () => resolve(value);
-    } catch (error) {
-      trace(() => `engine ${this.#process.name} ${operation.name} fails: ${error}`);
-      return () => operation.reject(error);
-    }
-  }
-
-  /** Lets an operation fail without a reply. */
-  #fail(operation: Operation, isCarriedOut: boolean, afterMs: number): void {
-    this.#underWay.delete(operation);
-    operation.isLost = true;
-    if (!operation.isDone && isCarriedOut) this.#carryOut(operation, () => {});
-    const { name, isRead, value } = operation;
-    if (value !== undefined) operation.undo?.(value as never);
-    this.#engine.trace(() => `engine ${this.#process.name} ${name} gets no reply`);
-    const error = isRead ? this.#away(name) : unknownOutcome(name);
-    this.#engine.scheduler.schedule(() => this.#process.enter(() => operation.reject(error)), afterMs);
-  }
-
-  #away(name: string): ClusterError {
-    const why = this.isClosed ? "the cluster is closed" : "the engine cannot be reached";
-    return new ClusterError("unavailable", `${name}: ${why}`);
-  }
-}
-
-function unknownOutcome(name: string): ClusterError {
-  return new ClusterError("unknown_outcome", `${name}: the connection failed before the reply`);
-}
-
-function shown(value: unknown): string {
-  if (typeof value !== "object" || value === null) return String(value);
-  return JSON.stringify(value)?.slice(0, 160) ?? "object";
 }

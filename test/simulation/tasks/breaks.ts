@@ -2,7 +2,7 @@ import type { Cluster, Job, Lease, PutOptions, Queue, Records } from "#src/clust
 import { ClusterError } from "#src/cluster/error.js";
 import type { TaskRecord } from "#src/tasks/server/record.js";
 import { replaceParts } from "../../support/nodes-world.js";
-import type { Break } from "../engine/state.js";
+import type { Break } from "../engine/breaks.js";
 
 /** Returns the cluster of a node as its tasks see it: without one of the safeguards of tasks, if it is broken. */
 export function withoutSafeguard(cluster: Cluster, broken: Break | undefined): Cluster {
@@ -70,6 +70,6 @@ function withoutSteps(records: Records): Records {
 /** Tasks get the job of their first round only: none after an answer. */
 function withFirstJobs(queue: Queue): Queue {
   return replaceParts(queue, {
-    add: (id, job, options) => (id.endsWith(":1") ? queue.add(id, job, options) : true),
+    add: async (id, job, options) => (id.endsWith(":1") ? queue.add(id, job, options) : true),
   });
 }

@@ -53,23 +53,16 @@ function runsOf({ runs }: TaskTruth): number {
 
 const isAlive = ({ process }: { readonly process: { readonly hasCrashed: boolean } }) => !process.hasCrashed;
 
-function tasksOf({ state }: SimEngine): readonly TaskRecord[] {
-  const { records, expiries } = state.tables;
-  expiries.catchUp();
-  const rows = [...records.rows].filter(([key]) => key.startsWith("task:"));
-  return rows.map(([, { stored }]) => JSON.parse(stored.value) as TaskRecord);
+function tasksOf({ records }: SimEngine): readonly TaskRecord[] {
+  return records.filter(({ key }) => key.startsWith("task:")).map(({ value }) => JSON.parse(value) as TaskRecord);
 }
 
 /** Describes what is left of the tasks after the end of their lives. */
-export function findLeftovers({ nodes }: TaskHistory, engine: SimEngine): readonly string[] {
+export function findLeftovers({ nodes }: TaskHistory, { records }: SimEngine): readonly string[] {
   const found: string[] = [];
-  const { records, leases, jobs, expiries } = engine.state.tables;
-  expiries.catchUp();
   for (const node of nodes as TaskNode[]) {
     if (node.extension.running > 0 && isAlive(node)) found.push(`${node.name} runs ${node.extension.running} tasks`);
   }
-  if (records.rows.size > 0) found.push(`the engine keeps the records ${[...records.rows.keys()].join(", ")}`);
-  if (leases.size > 0) found.push(`the engine keeps ${leases.size} leases`);
-  if (jobs.size > 0) found.push(`the engine keeps ${jobs.size} jobs`);
+  if (records.length > 0) found.push(`the engine keeps the records ${records.map(({ key }) => key).join(", ")}`);
   return found;
 }

@@ -2,6 +2,7 @@
 import "#src/era/client-requests.js";
 import "#src/era/modern/server/replay.js";
 import type { Cluster } from "#src/cluster/cluster.js";
+import type { StoreCluster } from "#src/cluster/store-cluster.js";
 import { modernServer } from "#src/era/modern/server/era.js";
 import { HandlerSuspended } from "#src/protocol/errors.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
@@ -10,7 +11,6 @@ import type { Server } from "#src/server/server.js";
 import { TaskSuspended } from "#src/tasks/server/execution.js";
 import { type TasksExtension, tasks } from "#src/tasks/server/extension.js";
 import { serverOfEras } from "../../support/core-of.js";
-import type { SimCluster } from "../engine/cluster.js";
 import { SimNode } from "../node.js";
 import type { SimProcess } from "../process.js";
 import { type Part, TOOLS } from "./plan.js";
@@ -29,7 +29,7 @@ export class TaskNode extends SimNode {
   readonly extension: TasksExtension;
 
   /** `used` is the cluster as the server sees it. */
-  constructor(process: SimProcess, cluster: SimCluster, used: Cluster, history: TaskHistory) {
+  constructor(process: SimProcess, cluster: StoreCluster, used: Cluster, history: TaskHistory) {
     const extension = tasks({ cluster: used, ttlMs: TTL_MS, limits: LIMITS });
     super(process, cluster, history, (node) => createServer(node, history).extend(extension));
     this.extension = extension;

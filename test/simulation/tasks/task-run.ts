@@ -1,3 +1,4 @@
+import { connect } from "../engine/store.js";
 import type { SimProcess } from "../process.js";
 import { Run, type RunOptions } from "../run.js";
 import { withoutSafeguard } from "./breaks.js";
@@ -23,7 +24,7 @@ export class TaskRun extends Run<TaskHistory> {
   }
 
   protected override createNode(process: SimProcess): TaskNode {
-    const cluster = this.engine.connect(process);
+    const cluster = connect(this.engine, process);
     return new TaskNode(process, cluster, withoutSafeguard(cluster, this.broken), this.history);
   }
 

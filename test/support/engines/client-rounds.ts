@@ -1,10 +1,11 @@
-import { casesOf, type Open } from "../../contract/world.js";
+import { casesOf, type Open } from "#src/testing/contract/world.js";
+import { registerAs } from "../../contract/register.js";
 import { until } from "../census.js";
 import { StreamsWorld } from "../streams-world.js";
 
 /** Registers the tests of clients of several SDKs on two nodes whose streams can be resumed. */
 export function clientRounds(name: string, open: Open): void {
-  const add = casesOf(name, open);
+  const add = casesOf(registerAs(name), open);
   for (const client of ["v1", "v2", "bowline"] as const) {
     add(`nothing is left of cancelled calls, ${client}`, async ({ node }) => {
       const clusters = [await node(), await node()];

@@ -2,7 +2,8 @@ import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { type Client, connect, type RpcError } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
-import { casesOf, type Open, type Stage, until } from "../../contract/world.js";
+import { casesOf, type Open, type Stage, until } from "#src/testing/contract/world.js";
+import { registerAs } from "../../contract/register.js";
 import { gate } from "../gate.js";
 
 const stateKeys = [{ id: "k", secret: new Uint8Array(32).fill(1) }];
@@ -14,14 +15,14 @@ const INITIALIZE = {
 
 /** Registers the tests of servers whose engine becomes full while they serve. */
 export function fullServers(name: string, openWorld: Open): void {
-  const add = casesOf(name, openWorld);
+  const add = casesOf(registerAs(name), openWorld);
 
   add(
     "a call that runs ends with its result, new ones are refused, and all continues when there is room",
     async (stage) => {
       const { engine, urls, clusters, reached, goOn, counts } = await open(stage);
       const client = await connect(urls[0], { era: "legacy" });
-      stage.t.after(() => client.close());
+      stage.scope.after(() => client.close());
       const call = client.callTool("work", {}, { onProgress: () => {} });
       await reached.opened;
       equal(await readiness(urls[0]), "ok");
@@ -59,7 +60,7 @@ export function fullServers(name: string, openWorld: Open): void {
     async (stage) => {
       const { engine, urls, reached, goOn } = await open(stage);
       const client = await connect(urls[0], { era: "legacy" });
-      stage.t.after(() => client.close());
+      stage.scope.after(() => client.close());
       const cut = new AbortController();
       const params = { name: "work", _meta: { progressToken: 7 } };
       const call = await post(urls[0], client, { id: 7, method: "tools/call", params }, cut.signal);
@@ -89,7 +90,7 @@ export function fullServers(name: string, openWorld: Open): void {
         return { action: "accept", content: {} };
       },
     });
-    stage.t.after(() => client.close());
+    stage.scope.after(() => client.close());
     equal((await client.callTool("order")).text, "ordered in step 1");
     deepEqual([questions, counts.steps], [1, 1]);
     equal((await client.callTool("count")).text, "1");
@@ -109,14 +110,14 @@ export function fullServers(name: string, openWorld: Open): void {
         return { action: "accept", content: {} };
       },
     });
-    stage.t.after(() => client.close());
+    stage.scope.after(() => client.close());
     equal((await client.callTool("order")).text, "ordered in step 1");
     deepEqual([questions, counts.steps], [1, 1]);
   });
 }
 
 /** Starts two servers with a log on the engine. */
-async function open({ t, node, engine }: Stage) {
+async function open({ scope: t, node, engine }: Stage) {
   const { fill, free } = engine;
   if (fill === undefined || free === undefined) throw new Error("the engine of this adapter cannot be filled");
   const [reached, goOn] = [gate(), gate()];

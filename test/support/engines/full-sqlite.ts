@@ -1,19 +1,18 @@
-import type { TestContext } from "node:test";
-import type { Database } from "#src/sqlite/database.js";
-import { FileServer } from "#src/sqlite/file-server.js";
+import { createSqliteCluster, type SqliteCluster } from "#src/sqlite/cluster.js";
 import type { StartThread } from "#src/sqlite/messages.js";
-import { createSqliteCluster, type SqliteCluster } from "#src/sqlite/sqlite-cluster.js";
-import type { World } from "../../contract/world.js";
+import type { Database } from "#src/sqlite/session.js";
+import { FileServer } from "#src/sqlite/thread.js";
+import type { Scope, World } from "#src/testing/contract/world.js";
 import { SqliteWorld } from "./sqlite-world.js";
 
-const TABLES = ["records", "logs", "streams", "entries", "messages", "leases", "jobs"];
+const TABLES = ["records", "indexed", "logs", "streams", "entries", "buckets", "texts"];
 
 /**
  * State of one test in a file that can be filled: by the maximum number of its pages, which each connection has for
  * itself, and by triggers, since small rows may fit into the pages that are there. So the files are opened in this thread.
  */
 export function openFullSqlite(open: (path: string) => Database) {
-  return (t: TestContext): World => {
+  return (t: Scope): World => {
     const { path } = new SqliteWorld(t);
     const databases = new Set<Database>();
     const connect = () => {
@@ -50,7 +49,7 @@ export function openFullSqlite(open: (path: string) => Database) {
     );
     return {
       async node(): Promise<SqliteCluster> {
-        const node = createSqliteCluster({ path, heartbeatMs: 500 }, start);
+        const node = createSqliteCluster({ path }, start);
         await node.ready;
         return node;
       },

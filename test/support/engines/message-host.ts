@@ -1,5 +1,5 @@
-import type { FromHost, ToHost } from "#src/cluster/messages/messages.js";
-import { type HostedNode, StateHost } from "#src/cluster/messages/state-host.js";
+import { type HostedNode, StateHost } from "#src/cluster/messages/host.js";
+import type { FromHost, ToHost } from "#src/cluster/messages/link.js";
 import { FakeClock } from "../fake-clock.js";
 
 /** Program that hosts the states of tests, and connects the nodes of each by messages of one channel. */

@@ -1,7 +1,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Cluster } from "#src/cluster/cluster.js";
-import { MessageCluster } from "#src/cluster/messages/message-cluster.js";
+import { MessageStore } from "#src/cluster/messages/store.js";
+import { StoreCluster } from "#src/cluster/store-cluster.js";
 import { FakeClock } from "../fake-clock.js";
 import type { Order, Report } from "./message-host.js";
 
@@ -9,6 +10,13 @@ const PROGRAM = fileURLToPath(new URL("./message-host.js", import.meta.url));
 
 /** Step of time in which both processes exchange their messages. */
 const STEP_MS = 50;
+
+/** Node of a test, with its number at the host. */
+export interface MessageNode {
+  readonly number: number;
+  readonly store: MessageStore;
+  readonly cluster: Cluster;
+}
 
 /** Process that hosts the states of tests. */
 export class MessageHost {
@@ -32,20 +40,20 @@ export class MessageHost {
     this.#child.send(order, () => written?.());
   }
 
-  connect(world: number, clock: FakeClock): Promise<{ readonly number: number; readonly cluster: MessageCluster }> {
+  connect(world: number, clock: FakeClock): Promise<MessageNode> {
     const number = ++this.#numbers;
     return new Promise((resolve) => {
-      let cluster: MessageCluster | undefined;
+      let store: MessageStore | undefined;
       this.#nodes.set(number, (report) => {
-        if (report.kind === "batch") cluster?.receive(report.batch);
+        if (report.kind === "batch") store?.receive(report.batch);
         if (report.kind !== "connected") return;
         const link = {
           later: setImmediate,
           send: (batch: Extract<Order, { kind: "batch" }>["batch"], written: () => void) =>
             this.order({ kind: "batch", node: number, batch }, written),
         };
-        cluster = new MessageCluster({ node: report.name, link, clock });
-        resolve({ number, cluster });
+        store = new MessageStore(link, clock);
+        resolve({ number, store, cluster: new StoreCluster(store, { node: report.name, clock }) });
       });
       this.order({ kind: "connect", world, node: number });
     });
@@ -69,7 +77,7 @@ export class MessageHost {
 export class MessageWorld {
   readonly #host: MessageHost;
   readonly #world: number;
-  readonly #numbers = new Map<Cluster, number>();
+  readonly #nodes = new Map<Cluster, MessageNode>();
   readonly clock = new FakeClock();
 
   constructor(host: MessageHost, world: number) {
@@ -77,11 +85,16 @@ export class MessageWorld {
     this.#world = world;
   }
 
-  readonly node = async (): Promise<MessageCluster> => {
-    const { number, cluster } = await this.#host.connect(this.#world, this.clock);
-    this.#numbers.set(cluster, number);
-    return cluster;
+  readonly node = async (): Promise<Cluster> => {
+    const node = await this.#host.connect(this.#world, this.clock);
+    this.#nodes.set(node.cluster, node);
+    return node.cluster;
   };
+
+  /** Returns the store of a node, which takes the messages of the host. */
+  storeOf(node: Cluster): MessageStore {
+    return (this.#nodes.get(node) as MessageNode).store;
+  }
 
   readonly crash = (node: Cluster): void => this.order("mute", node);
 
@@ -103,6 +116,6 @@ export class MessageWorld {
   }
 
   order(kind: "mute" | "end" | "hold" | "read", node: Cluster): void {
-    this.#host.order({ kind, node: this.#numbers.get(node) as number });
+    this.#host.order({ kind, node: (this.#nodes.get(node) as MessageNode).number });
   }
 }

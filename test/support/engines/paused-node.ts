@@ -1,8 +1,8 @@
 import type { Cluster, Lease, Writer } from "#src/cluster/cluster.js";
 import { sqliteCluster } from "#src/entry/sqlite.js";
-import { postgresCluster } from "#src/postgres/postgres-cluster.js";
+import { postgresCluster } from "#src/postgres/store.js";
 import { redisCluster } from "#src/redis/cluster.js";
-import { failureOf } from "../../contract/world.js";
+import { failureOf } from "#src/testing/contract/world.js";
 
 /** Program of a process that `pauseContract` stops. Its arguments are an engine, its address or path, and a prefix or schema. */
 const [engine = "", url = "", space = ""] = process.argv.slice(2);

@@ -1,12 +1,12 @@
-import type { TestContext } from "node:test";
 import pg from "pg";
 import postgres from "postgres";
 import type { Cluster } from "#src/cluster/cluster.js";
-import type { PostgresClient } from "#src/postgres/client.js";
-import { NotSent } from "#src/postgres/client.js";
-import { fromPg } from "#src/postgres/from-pg.js";
-import { fromPostgresJs } from "#src/postgres/from-postgres-js.js";
-import { type PostgresClusterOptions, postgresCluster } from "#src/postgres/postgres-cluster.js";
+import type { PostgresClient } from "#src/postgres/connection.js";
+import { NotSent } from "#src/postgres/connection.js";
+import { fromPg } from "#src/postgres/pg.js";
+import { fromPostgresJs } from "#src/postgres/postgres-js.js";
+import { type PostgresClusterOptions, postgresCluster } from "#src/postgres/store.js";
+import type { Scope } from "#src/testing/contract/world.js";
 
 /** Client of a library with the function that ends its connections. */
 export interface OpenClient {
@@ -41,7 +41,7 @@ export function cuttable(client: PostgresClient): {
       async query(text, values, signal) {
         if (isCut) throw lost();
         const rows = await client.query(text, values, signal);
-        if (!losesTake || !text.includes("for update skip locked")) return rows;
+        if (!losesTake || !text.includes("take_2")) return rows;
         losesTake = false;
         throw new Error("the reply was lost");
       },
@@ -84,12 +84,7 @@ export class PostgresWorld {
   readonly #nodes = new Map<Cluster, { end(): Promise<void>; cut(): void; loseTake(): void }>();
   readonly #options: Partial<PostgresClusterOptions>;
 
-  constructor(
-    t: TestContext,
-    url: string,
-    library: keyof typeof libraries,
-    options: Partial<PostgresClusterOptions> = {},
-  ) {
+  constructor(t: Scope, url: string, library: keyof typeof libraries, options: Partial<PostgresClusterOptions> = {}) {
     t.after(() => this.#drop());
     this.#url = url;
     this.#library = library;

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { RedisClient, RedisConnection } from "#src/redis/client.js";
+import type { RedisClient, RedisConnection } from "#src/redis/connection.js";
 import { killAfterUs, removeAfterUs } from "./orphans.js";
 
 /** Redis server of tests. */
@@ -114,15 +114,13 @@ export function cuttable(client: RedisClient): RedisClient & { cut(): void } {
 export interface Tampering {
   /** Gives the reply of a command, or undefined to send it. `lua` is the text of the script that it runs. */
   command?(args: readonly string[], lua: string): Promise<unknown> | undefined;
-  /** Delays a command, or returns undefined to send it at once. */
-  delay?(lua: string): Promise<void> | undefined;
   /** True if the connection is lost before the reply of a command that was carried out. */
-  losesReply?(lua: string): boolean;
+  losesReply?(lua: string, args: readonly string[]): boolean;
   /** True if a message is lost. */
   loses?(channel: string, text: string): boolean;
 }
 
-export function tampered(client: RedisClient, { command, delay, loses, losesReply }: Tampering): RedisClient {
+export function tampered(client: RedisClient, { command, loses, losesReply }: Tampering): RedisClient {
   const scripts = new Map<string, string>();
   return {
     async open(events, signal) {
@@ -132,11 +130,9 @@ export function tampered(client: RedisClient, { command, delay, loses, losesRepl
       const connection = await client.open({ ...events, onMessage }, signal);
       const send = async (args: readonly string[]) => {
         const lua = scripts.get(args[1] ?? "") ?? "";
-        const wait = delay?.(lua);
-        if (wait !== undefined) await wait;
         const reply = await (command?.(args, lua) ?? connection.command(args));
         if (args[0] === "SCRIPT") scripts.set(String(reply), args[2] ?? "");
-        if (losesReply?.(lua) === true) throw new Error("the reply was lost");
+        if (losesReply?.(lua, args) === true) throw new Error("the reply was lost");
         return reply;
       };
       return { ...connection, command: send };

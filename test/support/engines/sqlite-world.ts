@@ -1,11 +1,11 @@
 import { mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TestContext } from "node:test";
 import type { Cluster } from "#src/cluster/cluster.js";
 import { startThread } from "#src/node/sqlite/thread.js";
+import { createSqliteCluster, type SqliteCluster, type SqliteClusterOptions } from "#src/sqlite/cluster.js";
 import type { StartThread, Thread } from "#src/sqlite/messages.js";
-import { createSqliteCluster, type SqliteCluster, type SqliteClusterOptions } from "#src/sqlite/sqlite-cluster.js";
+import type { Scope } from "#src/testing/contract/world.js";
 
 const PROGRAM = new URL(import.meta.resolve("#src/entry/sqlite-thread.js"));
 
@@ -41,7 +41,7 @@ export function cuttable() {
       ...thread,
       post(request) {
         if (request.kind === "run") {
-          isTaking = losesTake && request.calls.some(([name]) => name === "takeJobs");
+          isTaking = losesTake && request.calls.some(([name]) => name === "takeDue");
           if (isTaking) losesTake = false;
         }
         thread.post(request);
@@ -85,7 +85,7 @@ export class SqliteWorld {
   readonly #nodes = new Map<Cluster, ReturnType<typeof cuttable>>();
 
   /** The folder is in `base`. */
-  constructor(t: TestContext, options: Partial<SqliteClusterOptions> = {}, base = tmpdir()) {
+  constructor(t: Scope, options: Partial<SqliteClusterOptions> = {}, base = tmpdir()) {
     this.folder = mkdtempSync(join(base, "bowline-sqlite-"));
     this.#away = `${this.folder}.away`;
     this.#options = options;

@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { type Case, casesOf, type Open, type Stage, until } from "../../contract/world.js";
+import { type Case, casesOf, type Open, type Stage, until } from "#src/testing/contract/world.js";
+import { registerAs } from "../../contract/register.js";
 import { SharedShop } from "../shared-shop.js";
 
 const BOUGHT = "bought in run 1";
@@ -7,14 +8,14 @@ const BOUGHT = "bought in run 1";
 const FAST_MS = 10_000;
 const LEASE_MS = 2_000;
 
-async function open({ t, node }: Stage) {
+async function open({ scope: t, node }: Stage) {
   const nodes = [await node(), await node()] as const;
   return { nodes, shop: new SharedShop(t, nodes, { limits: { nodeLeaseMs: LEASE_MS } }) };
 }
 
 /** Registers the tests of servers that share the use of sealed states by an engine. */
 export function stateRounds(name: string, openWorld: Open): void {
-  const add = casesOf(name, openWorld);
+  const add = casesOf(registerAs(name), openWorld);
   retries(add);
   losses(add);
 }

@@ -53,7 +53,7 @@ const engines: Readonly<Record<string, () => Promise<() => ConnectedNodes>>> = {
   },
 };
 
-const TABLES = ["records", "logs", "streams", "entries", "leases", "jobs", "buckets", "messages"];
+const TABLES = ["records", "indexed", "counts", "logs", "streams", "entries", "buckets", "messages"];
 
 /** Only the client library of this engine is loaded. */
 const connect = await engines[process.env.BOWLINE_NODES ?? ""]?.();

@@ -1,7 +1,7 @@
 import type { Cluster } from "#src/cluster/cluster.js";
 import { createMemoryState } from "#src/cluster/memory/state.js";
 import { contract, engineContract, type Open } from "../../contract/contract.js";
-import { FakeClock } from "../../support/fake-clock.js";
+import { elapse, FakeClock } from "../../support/fake-clock.js";
 
 /** World on a fake clock. The engine is the connection of all nodes. */
 const open: Open = () => {
@@ -16,11 +16,7 @@ const open: Open = () => {
       return node;
     },
     crash: state.cut,
-    elapse: async (ms) => {
-      clock.advance(ms);
-      // Iterations that the timers woke go on.
-      await new Promise((resolve) => setImmediate(resolve));
-    },
+    elapse: (ms) => elapse(clock, ms),
     engine: { kill: each(state.cut), start: each(state.mend) },
   };
 };

@@ -1,9 +1,9 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { after, test } from "node:test";
-import { arrival, listen } from "../../contract/bus.js";
+import { arrival, listen } from "#src/testing/contract/bus.js";
+import { LOG, write } from "#src/testing/contract/logs.js";
+import { failureOf, until } from "#src/testing/contract/world.js";
 import { contract } from "../../contract/contract.js";
-import { LOG, write } from "../../contract/logs.js";
-import { failureOf, until } from "../../contract/world.js";
 import { MessageHost } from "../../support/engines/message-world.js";
 
 const host = new MessageHost();
@@ -30,7 +30,7 @@ test("messages: a host that does not answer is away until it does", async () => 
   equal(a.available, false);
   equal(await failureOf(() => a.records.get("k")), "unavailable");
   equal(b.available, true);
-  a.receive([["value", 1]]);
+  world.storeOf(a).receive([["value", 1]]);
   equal(a.available, true);
   await a.close();
 });
@@ -39,16 +39,17 @@ test("messages: a job whose take had no answer comes again", async () => {
   const world = host.open();
   const a = await world.node();
   await a.queue.add("j", "text");
-  const receive = a.receive.bind(a);
-  a.receive = () => {};
+  const store = world.storeOf(a);
+  const receive = store.receive.bind(store);
+  store.receive = () => {};
   const jobs = a.queue.take(new AbortController().signal, { leaseMs: 600_000 })[Symbol.asyncIterator]();
   let isTaken = false;
   const taken = jobs.next().finally(() => {
     isTaken = true;
   });
   await world.elapse(5_050);
-  a.receive = receive;
-  a.receive([["value", 0]]);
+  store.receive = receive;
+  store.receive([["value", 0]]);
   await until(async () => {
     await world.elapse(200);
     return isTaken;

@@ -103,6 +103,7 @@ test("a message that is no change is reported and harms nobody", async (t) => {
     { cluster: node, stateKeys, onError: (error) => errors.push(error) },
   );
   t.after(() => server.close());
+  await new Promise((resolve) => setImmediate(resolve));
   await other.bus.publish("changes", "not JSON");
   equal(errors.length, 1);
 });

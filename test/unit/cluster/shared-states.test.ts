@@ -1,6 +1,6 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { test } from "node:test";
-import { type Cluster, ClusterError, type Lease, type Records, type Stored } from "bowline/cluster";
+import { type Cluster, ClusterError, type Records } from "bowline/cluster";
 import type { SealKey } from "bowline/server";
 import { createMemoryState, FakeClock } from "bowline/testing";
 import { until } from "../../support/census.js";
@@ -87,7 +87,7 @@ for (const limits of [{ stateOutcomeMs: 0 }, { maxOutcomeChars: 10 }])
     shop.release.open();
     const again = await shop.begin();
     equal(await shop.read(shop.send(0, again)), "bought in run 1");
-    equal(nodes[1].records.get(`outcome/${idOf(again)}`), undefined);
+    equal(await nodes[1].records.get(`outcome/${idOf(again)}`), undefined);
     equal(await shop.read(shop.send(1, again)), REFUSED);
     deepEqual(shop.counts, { runs: 1, charges: 1 });
   });
@@ -288,19 +288,19 @@ for (const isLate of [false, true])
     const state = createMemoryState({ clock });
     const [node, other] = [state.node(), state.node()];
     t.after(() => Promise.all([node.close(), other.close()]));
-    let store = () => {};
-    const unsure = withFirstPut(node, (...args) => {
-      store = () => void node.records.put(...args);
-      if (!isLate) store();
+    let store = async () => {};
+    const unsure = withFirstPut(node, async (...args) => {
+      store = async () => void (await node.records.put(...args));
+      if (!isLate) await store();
       throw new ClusterError("unknown_outcome", "the connection was lost");
     });
     const shop = new SharedShop(t, [unsure, other], { clock });
     shop.release.open();
     const again = await shop.begin();
     equal(await shop.read(shop.send(0, again)), AWAY);
-    const mark = () => (other.records.get(`round/${idOf(again)}`) as Stored | undefined)?.value;
-    await until("the claim is given up", () => mark() === '{"v":1}');
-    if (isLate) store();
+    const mark = async () => (await other.records.get(`round/${idOf(again)}`))?.value;
+    await until("the claim is given up", async () => (await mark()) === '{"v":1}');
+    if (isLate) await store();
     equal(await shop.read(shop.send(1, again)), "bought in run 1");
     deepEqual(shop.counts, { runs: 1, charges: 1 });
   });
@@ -311,9 +311,9 @@ test("outcomes and steps are sealed in the engine", async (t) => {
   shop.charge = () => "secret";
   const again = await shop.begin();
   await shop.read(shop.send(0, again));
-  const mark = () => (nodes[1].records.get(`round/${idOf(again)}`) as Stored).value;
-  await until("the round is free", () => !mark().includes("owner"));
-  match(mark(), /^\{"v":1,"steps":"k\.[\w-]+\.[\w-]+"\}$/);
+  const mark = async () => (await nodes[1].records.get(`round/${idOf(again)}`))?.value ?? "";
+  await until("the round is free", async () => !(await mark()).includes("owner"));
+  match(await mark(), /^\{"v":1,"steps":"k\.[\w-]+\.[\w-]+"\}$/);
   shop.fails = false;
   shop.release.open();
   await shop.read(shop.send(0, again));
@@ -327,17 +327,17 @@ test("a server that closes releases its lease after its last round", async (t) =
   const one = shop.send(0, again);
   await shop.charged.opened;
   const { owner } = JSON.parse((await nodes[1].records.get(`round/${idOf(again)}`))?.value ?? "");
-  const isHeld = () => {
-    const lease = nodes[1].leases.acquire(`states/${owner}`, 1_000) as Lease | undefined;
-    lease?.release();
+  const isHeld = async () => {
+    const lease = await nodes[1].leases.acquire(`states/${owner}`, 1_000);
+    await lease?.release();
     return lease === undefined;
   };
   const closing = shop.servers[0]?.close();
   equal(await shop.read(one), "The server is shutting down");
-  equal(isHeld(), true, "the handler runs on");
+  equal(await isHeld(), true, "the handler runs on");
   shop.release.open();
   await closing;
-  await until("the lease is released", () => !isHeld());
+  await until("the lease is released", async () => !(await isHeld()));
   equal(await shop.read(shop.send(1, again)), "bought in run 2", "an aborted round may run again");
   equal(shop.counts.charges, 1);
 });

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { ClusterError } from "bowline/cluster";
-import { Shortage } from "#src/cluster/engine/shortage.js";
+import { Shortage } from "#src/cluster/shortage.js";
 import { FakeClock } from "../../support/fake-clock.js";
 
 /** A shortage of an engine that stores a record after so many refusals. */

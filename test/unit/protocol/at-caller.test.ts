@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { introspectionVerifier } from "bowline/auth/server";
 import { connect, createGroup } from "bowline/client";
-import { memoryCluster, sealedCluster } from "bowline/cluster";
+import { storeCluster } from "bowline/cluster";
 import { readServers, serveHttp, serveStdio, toNodeListener } from "bowline/node";
 import { DefinitionError, inputRequired, McpServer, ServerExtension } from "bowline/server";
 import { McpServer as ModernServer } from "bowline/server/modern";
@@ -56,7 +56,7 @@ const MISTAKES: Readonly<Record<string, () => unknown>> = {
   "ServerExtension.method": () => extension().method("a/b", none).method("a/b", none),
   inputRequired: () => inputRequired({}),
   defineState: () => defineState("a name"),
-  sealedCluster: () => sealedCluster(memoryCluster(), { keys: [] }),
+  storeCluster: () => storeCluster({} as never, { sealKeys: [] }),
   introspectionVerifier: () => introspectionVerifier({} as never),
   "new SkillCatalogue": () => new SkillCatalogue({}, {} as never),
   createGroup: () => createGroup({ mcpServers: { a: {} } } as never),

@@ -1,10 +1,12 @@
 // The modern era has no file of this name: `listen.ts` serves one subscription per request there.
 
+import { INVALID_PARAMS } from "../../../protocol/jsonrpc/errors.js";
 import type { Params } from "../../../protocol/jsonrpc/message.js";
 import type { Change } from "../../../store/change-bus.js";
 import { ChangeOutbox } from "../../change-outbox.js";
 import {
   assertMayOpen,
+  assertWithin,
   countOpen,
   ownerOf,
   release,
@@ -33,6 +35,8 @@ export class SessionSubscriptions {
   readonly #runtime: ServerRuntime;
   readonly #session: SubscribingSession;
   readonly #watched = new Map<string, Watched>();
+  /** Number of characters of all URIs. */
+  #chars = 0;
   readonly #outbox: ChangeOutbox;
   /** Origin of the request that listens in this process. Access to resources that have no other origin is checked with it. */
   listener: CallOrigin = {};
@@ -54,26 +58,33 @@ export class SessionSubscriptions {
     return [...this.#watched.keys()];
   }
 
-  /** Takes the subscriptions that another process has stored. Their number was checked there. */
-  restore(uris: readonly string[]): void {
-    for (const uri of this.uris) if (!uris.includes(uri)) this.remove(uri);
-    for (const uri of uris) {
-      if (this.#watched.has(uri)) continue;
-      const owner = this.#ownerOf(this.listener);
-      countOpen(this.#runtime, owner, 1);
-      this.#watched.set(uri, { owner, origin: undefined });
-      retain(this.#runtime, uri);
-    }
+  /** Takes the subscriptions that are stored, which other processes have checked. */
+  restore(uris: ReadonlySet<string>): void {
+    for (const uri of this.uris) if (!uris.has(uri)) this.remove(uri);
+    for (const uri of uris) this.change(uri, true);
+  }
+
+  /** Takes a change that another process has checked. */
+  change(uri: string, isWatched: boolean): void {
+    if (!isWatched) return this.remove(uri);
+    if (this.#watched.has(uri)) return;
+    const owner = this.#ownerOf(this.listener);
+    countOpen(this.#runtime, owner, 1);
+    this.#set(uri, { owner, origin: undefined });
+    retain(this.#runtime, uri);
   }
 
   /** Subscribes to a resource. Access is checked with the origin of the last request. */
   add(uri: string, origin: CallOrigin): void {
     const before = this.#watched.get(uri);
     const owner = this.#ownerOf(origin);
-    if (before === undefined) assertMayOpen(this.#runtime, owner, 1, [uri]);
-    else countOpen(this.#runtime, before.owner, -1);
+    if (before === undefined) {
+      assertMayOpen(this.#runtime, owner, 1, [uri]);
+      const chars = this.#chars + uri.length;
+      assertWithin(this.#runtime.limits, "maxSubscribedChars", chars, INVALID_PARAMS, "characters in subscribed URIs");
+    } else countOpen(this.#runtime, before.owner, -1);
     countOpen(this.#runtime, owner, 1);
-    this.#watched.set(uri, { owner, origin: keepOrigin(origin) });
+    this.#set(uri, { owner, origin: keepOrigin(origin) });
     if (before === undefined) retain(this.#runtime, uri);
   }
 
@@ -82,6 +93,7 @@ export class SessionSubscriptions {
     if (watched === undefined) return;
     countOpen(this.#runtime, watched.owner, -1);
     this.#watched.delete(uri);
+    this.#chars -= uri.length;
     release(this.#runtime, uri);
   }
 
@@ -93,6 +105,11 @@ export class SessionSubscriptions {
     if (watched === undefined) return;
     const call = this.#session.callOf("resources/subscribe", { uri }, watched.origin ?? this.listener);
     this.#runtime.ifSeen(call, uri, () => this.#outbox.add(change));
+  }
+
+  #set(uri: string, watched: Watched): void {
+    if (!this.#watched.has(uri)) this.#chars += uri.length;
+    this.#watched.set(uri, watched);
   }
 
   #ownerOf(origin: CallOrigin): SubscriptionOwner {

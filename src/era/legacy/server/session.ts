@@ -89,16 +89,14 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
       ready: this.isReady,
       promised: this.#promised,
       level: this.#logLevel,
-      watched: this.#subscriptions?.uris ?? [],
     };
   }
 
   /** Takes the state that another process has stored. */
-  restore({ client, ready, promised, level, watched }: SessionState): void {
+  restore({ client, ready, promised, level }: SessionState): void {
     if (this.#phase.name === "new") this.#phase = { name: "answered", client };
     this.#promised = promised;
     this.#logLevel = level;
-    if (watched.length > 0 || this.#subscriptions !== undefined) this.subscriptions.restore(watched);
     if (ready) this.#ready();
     else if (this.isReady) this.#shareReady();
   }
@@ -236,6 +234,10 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
 
   setLogLevel(level: LoggingLevel): void {
     this.#logLevel = level;
+  }
+
+  get hasSubscriptions(): boolean {
+    return this.#subscriptions !== undefined;
   }
 
   get subscriptions(): SessionSubscriptions {

@@ -27,16 +27,13 @@ export interface SessionState {
   /** Lists whose changes the server promised to announce. */
   readonly promised: readonly List[];
   readonly level?: LoggingLevel | undefined;
-  /** URIs of the resources that the client watches. */
-  readonly watched: readonly string[];
 }
 
 /** Change of the state of a session. */
-export type SessionChange =
-  | { readonly ready: true }
-  | { readonly level: LoggingLevel }
-  | { readonly watch: string }
-  | { readonly unwatch: string };
+export type StateChange = { readonly ready: true } | { readonly level: LoggingLevel };
+
+/** Change of a session that other processes have to know. */
+export type SessionChange = StateChange | { readonly watch: string } | { readonly unwatch: string };
 
 /**
  * Event log of sessions that several processes serve. A stream has one writer. Another process that becomes its writer
@@ -63,7 +60,18 @@ export interface SharedSession {
     readonly isReady: boolean;
     /** True if a page that the client was asked to open is not complete. */
     readonly awaitsPage: boolean;
-    readonly subscriptions: { listener: CallOrigin; send(change: Change): void };
+    /** Resources that the client watches. Created for the first. */
+    readonly subscriptions: {
+      listener: CallOrigin;
+      readonly uris: readonly string[];
+      /** Replaces the resources by those that are stored. */
+      restore(uris: ReadonlySet<string>): void;
+      /** Takes a change of another process. */
+      change(uri: string, isWatched: boolean): void;
+      send(change: Change): void;
+    };
+    /** True if the client watches, or has watched, a resource. */
+    readonly hasSubscriptions: boolean;
     restore(state: SessionState): void;
     log(message: LogMessage): void;
   };

@@ -29,6 +29,8 @@ export type ControlMessage =
   | { readonly kind: "notification"; readonly session: string; readonly message: RpcNotification }
   /** The state of a session has changed. */
   | { readonly kind: "changed"; readonly session: string }
+  /** The client of a session watches a resource from now on, or does not any more. */
+  | { readonly kind: "watched"; readonly session: string; readonly uri: string; readonly isWatched: boolean }
   | { readonly kind: "ended"; readonly session: string }
   /** The sender writes the standalone stream of a session now. Holders with an earlier turn stop. */
   | { readonly kind: "listening"; readonly session: string; readonly turn: number }

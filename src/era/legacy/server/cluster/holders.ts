@@ -1,11 +1,11 @@
 import type { Clock } from "../../../../call/clock.js";
 import type { Cluster } from "../../../../cluster/cluster.js";
 import { ClusterError } from "../../../../cluster/error.js";
-import { putOnce, untilReached } from "./unknown-outcome.js";
+import { update } from "../../../../cluster/update.js";
+import { untilReached } from "./until-reached.js";
 
 /** Time for which the holder of a standalone stream is remembered. */
 const KEPT_MS = 86_400_000;
-const MAX_ATTEMPTS = 16;
 
 /** Process that writes the standalone stream of a session. The newest GET has the highest turn. */
 export interface Holder {
@@ -44,23 +44,19 @@ export class Holders {
    */
   async succeed(session: string, isOpen?: () => Promise<boolean>): Promise<Holder | undefined> {
     const { records, node } = this.#cluster;
-    for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
-      const stored = await records.get(keyOf(session));
-      const before = stored && (JSON.parse(stored.value) as Holder);
-      const own: Holder = { node, turn: (before?.turn ?? 0) + 1, listens: isOpen !== undefined };
-      const options = { ttlMs: KEPT_MS, ifVersion: stored?.version ?? null };
+    let before: Holder | undefined;
+    let turn = 0;
+    await update(records, keyOf(session), (stored) => {
+      before = stored && (JSON.parse(stored.value) as Holder);
+      turn = (before?.turn ?? 0) + 1;
       // If the outcome is unknown, this process may be the holder in any turn.
       this.leave(session);
-      const version = await putOnce(records, keyOf(session), JSON.stringify(own), options);
-      if (version === undefined) continue;
-      if (stored === undefined && isOpen !== undefined) await this.#assertOpen(session, isOpen);
-      this.#own.set(session, { turn: own.turn, keptAt: this.#clock.now() });
-      return before;
-    }
-    throw new ClusterError(
-      "unavailable",
-      "The stream of a session was not taken over: other processes take it as well",
-    );
+      const own: Holder = { node, turn, listens: isOpen !== undefined };
+      return { value: JSON.stringify(own), ttlMs: KEPT_MS };
+    });
+    if (before === undefined && isOpen !== undefined) await this.#assertOpen(session, isOpen);
+    this.#own.set(session, { turn, keptAt: this.#clock.now() });
+    return before;
   }
 
   /** Deletes a new record unless the session is open. The end of a session deletes the record, so none may come later. */
@@ -102,13 +98,15 @@ export class Holders {
     const { records, node } = this.#cluster;
     const turn = this.#own.get(session)?.turn;
     return untilReached(this.#clock, this.#closing.signal, async () => {
-      const stored = await records.get(keyOf(session));
-      const holder = stored && (JSON.parse(stored.value) as Holder);
-      if (holder === undefined || holder.node === NOBODY) return true;
-      if (holder.node !== node || holder.turn !== (turn ?? holder.turn)) return false;
-      const value = JSON.stringify({ ...holder, node: NOBODY, listens: true } satisfies Holder);
-      const options = { ttlMs: KEPT_MS, ifVersion: stored?.version ?? null };
-      return (await records.put(keyOf(session), value, options)) !== undefined;
+      let isOwn = true;
+      await update(records, keyOf(session), (stored) => {
+        const holder = stored && (JSON.parse(stored.value) as Holder);
+        if (holder === undefined || holder.node === NOBODY) return undefined;
+        isOwn = holder.node === node && holder.turn === (turn ?? holder.turn);
+        const value = JSON.stringify({ ...holder, node: NOBODY, listens: true } satisfies Holder);
+        return isOwn ? { value, ttlMs: KEPT_MS } : undefined;
+      });
+      return isOwn;
     });
   }
 

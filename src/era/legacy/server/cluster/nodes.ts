@@ -1,11 +1,11 @@
 import { type Clock, unref } from "../../../../call/clock.js";
 import type { Cluster, Lease } from "../../../../cluster/cluster.js";
+import { each } from "../../../../cluster/update.js";
 
 /** Index of the processes that serve sessions. */
 const NODES = "nodes";
 /** Start of the keys and leases of processes. */
 const PREFIX = "nodes/";
-const PAGE = 200;
 /** Number of looks at another process during one life of a lease. */
 const LOOKS = 10;
 /** Number of living processes at which each process looks. The nearest may have started a moment ago, and not look yet. */
@@ -37,6 +37,7 @@ export class Nodes {
   #isListed = false;
   #timer: unknown;
   #looking: Promise<void> | undefined;
+  #acquiring: Promise<void> | undefined;
   /** Other processes, beginning with the one before this process. */
   #predecessors: readonly string[] = [];
   /** Time at which the list was read. */
@@ -63,7 +64,9 @@ export class Nodes {
   enlist(): Promise<void> | undefined {
     // Other processes remove one from the list that has lost its lease.
     if (this.#own?.lost.aborted) this.#isListed = false;
-    return this.#isListed ? undefined : this.#looking?.then(() => this.#enlist());
+    if (this.#isListed) return undefined;
+    // Without a lease, it would be taken for dead.
+    return this.#looking?.then(() => this.#acquire()).then(() => this.#enlist());
   }
 
   onGap(): void {
@@ -94,16 +97,28 @@ export class Nodes {
   }
 
   async #lookOnce(): Promise<void> {
-    const { cluster, clock, leaseMs, onReturned } = this.#options;
+    const { cluster, clock, leaseMs } = this.#options;
     if (!cluster.available) return this.onGap();
-    if (this.#own === undefined || this.#own.lost.aborted) {
-      this.#isListed = false;
-      this.#own = await cluster.leases.acquire(nameOf(cluster.node), leaseMs);
-      if (this.#own === undefined) return;
-      onReturned();
-    }
+    await this.#acquire();
+    if (this.#own === undefined) return;
     await this.#enlist();
     if (clock.now() - this.#steadySince >= leaseMs) await this.#buryPredecessors();
+  }
+
+  /** Acquires the lease of this process, unless it has it. */
+  #acquire(): Promise<void> {
+    this.#acquiring ??= this.#acquireOnce().finally(() => {
+      this.#acquiring = undefined;
+    });
+    return this.#acquiring;
+  }
+
+  async #acquireOnce(): Promise<void> {
+    const { cluster, leaseMs, onReturned } = this.#options;
+    if (this.#own?.lost.aborted === false || this.#closed) return;
+    this.#isListed = false;
+    this.#own = await cluster.leases.acquire(nameOf(cluster.node), leaseMs);
+    if (this.#own !== undefined) onReturned();
   }
 
   async #enlist(): Promise<void> {
@@ -144,13 +159,7 @@ export class Nodes {
   async #readPredecessors(): Promise<readonly string[]> {
     const { cluster } = this.#options;
     const nodes: string[] = [];
-    for (let after: { score: number; key: string } | undefined; ; ) {
-      const page = await cluster.records.list(NODES, after === undefined ? { limit: PAGE } : { after, limit: PAGE });
-      for (const { key } of page) nodes.push(key.slice(PREFIX.length));
-      const last = page.at(-1);
-      if (last === undefined || page.length < PAGE) break;
-      after = { score: last.score, key: last.key };
-    }
+    for await (const { key } of each(cluster.records, NODES)) nodes.push(key.slice(PREFIX.length));
     const own = nodes.indexOf(cluster.node);
     return [...nodes.slice(0, Math.max(own, 0)).reverse(), ...nodes.slice(own + 1).reverse()];
   }

@@ -1,9 +1,10 @@
 import type { Clock } from "../../../../call/clock.js";
 import type { Cluster } from "../../../../cluster/cluster.js";
+import { each, update } from "../../../../cluster/update.js";
 import type { RequestId, RpcResponse } from "../../../../protocol/jsonrpc/message.js";
 import type { SharedSession } from "../shared-sessions.js";
 import type { Control } from "./control.js";
-import { isUnknown, putOnce, untilReached } from "./unknown-outcome.js";
+import { untilReached } from "./until-reached.js";
 
 /** Longest life of a question: a day. The process that asked deletes it when it has the response or gives up. */
 const LIFE_MS = 86_400_000;
@@ -22,24 +23,35 @@ export class Questions {
   readonly #control: Control;
   readonly #clock: Clock;
   readonly #closing = new AbortController();
+  readonly #enlist: () => Promise<void> | undefined;
   readonly #report: (error: unknown) => void;
   /** Open questions of this process, with their sessions. */
   readonly #open = new Map<string, SharedSession>();
 
-  constructor(cluster: Cluster, control: Control, clock: Clock, report: (error: unknown) => void) {
+  /** `enlist` lists this process among those whose questions are deleted after their death, unless it is listed. */
+  constructor(
+    cluster: Cluster,
+    control: Control,
+    clock: Clock,
+    enlist: () => Promise<void> | undefined,
+    report: (error: unknown) => void,
+  ) {
     this.#cluster = cluster;
     this.#control = control;
     this.#clock = clock;
+    this.#enlist = enlist;
     this.#report = report;
   }
 
   async open(session: SharedSession): Promise<string> {
+    const enlisting = this.#enlist();
+    if (enlisting !== undefined) await enlisting;
     const { node, records } = this.#cluster;
     const id = `${node}:${crypto.randomUUID()}`;
     const value: QuestionRecord = { session: session.sessionId };
-    const options = { ttlMs: LIFE_MS, index: [{ index: questionsOf(node), score: 0 }] };
+    const options = { ttlMs: LIFE_MS, ifVersion: null, index: [{ index: questionsOf(node), score: 0 }] };
     try {
-      await putOnce(records, keyOf(id), JSON.stringify(value), options);
+      await records.put(keyOf(id), JSON.stringify(value), options);
     } catch (error) {
       this.end(id);
       throw error;
@@ -63,18 +75,16 @@ export class Questions {
   async answer(session: SharedSession, response: RpcResponse): Promise<void> {
     const { id } = response;
     if (!this.isElsewhere(id)) return;
-    const { records } = this.#cluster;
-    const key = keyOf(id);
-    for (let attempts = 0; attempts < 3; attempts++) {
-      const stored = await records.get(key);
+    let isOpen = false;
+    await update(this.#cluster.records, keyOf(id), (stored) => {
       const question = stored === undefined ? undefined : (JSON.parse(stored.value) as QuestionRecord);
-      if (stored === undefined || question?.session !== session.sessionId) return;
-      if (question.response !== undefined) break;
+      isOpen = question?.session === session.sessionId;
+      if (!isOpen || question?.response !== undefined) return undefined;
       const value: QuestionRecord = { session: session.sessionId, response };
       const index = [{ index: questionsOf(nodeOf(id)), score: 0 }];
-      const options = { ttlMs: LIFE_MS, ifVersion: stored.version, index };
-      if ((await put(async () => records.put(key, JSON.stringify(value), options))) !== undefined) break;
-    }
+      return { value: JSON.stringify(value), ttlMs: LIFE_MS, index };
+    });
+    if (!isOpen) return;
     this.#control.publish({ kind: "answered", session: session.sessionId, id });
   }
 
@@ -98,11 +108,7 @@ export class Questions {
   /** Deletes the questions of a process that has died. */
   async forget(node: string): Promise<void> {
     const { records } = this.#cluster;
-    for (;;) {
-      const page = await records.list(questionsOf(node), { limit: 100 });
-      if (page.length === 0) return;
-      for (const { key } of page) await records.delete(key);
-    }
+    for await (const { key } of each(records, questionsOf(node))) await records.delete(key);
   }
 
   /** Looks for the response of an open question. */
@@ -122,16 +128,6 @@ export class Questions {
 }
 
 const QUESTION_ID = /^[^:]+:[0-9a-f-]{36}$/;
-
-/** Repeats a write whose outcome is unknown as a conflict, so that the caller reads the record again. */
-async function put(write: () => Promise<string | undefined>): Promise<string | undefined> {
-  try {
-    return await write();
-  } catch (error) {
-    if (isUnknown(error)) return undefined;
-    throw error;
-  }
-}
 
 function nodeOf(id: string): string {
   return id.slice(0, id.indexOf(":"));

@@ -1,10 +1,9 @@
 import type { Clock } from "../../../../call/clock.js";
 import type { Records, Stored } from "../../../../cluster/cluster.js";
-import { ClusterError } from "../../../../cluster/error.js";
+import { isUnknown } from "../../../../cluster/error.js";
+import { type Change, update } from "../../../../cluster/update.js";
 import { ENDED_SESSIONS, GRACE_MS, idOf, keyOf, parseRecord, type SessionRecord } from "./session-record.js";
-import { isUnknown, putOnce, untilReached } from "./unknown-outcome.js";
-
-const MAX_ATTEMPTS = 16;
+import { untilReached } from "./until-reached.js";
 
 export interface SessionEndsOptions {
   readonly clock: Clock;
@@ -31,19 +30,21 @@ export class SessionEnds {
 
   /** Marks a session as ended. Returns false if it has ended before. */
   async begin(id: string): Promise<boolean> {
-    for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
-      const stored = await this.#options.records.get(keyOf(id));
-      if (stored === undefined || parseRecord(stored.value) === undefined) return false;
-      if (await this.mark(stored)) return true;
-    }
-    throw new ClusterError("unavailable", "A session was not ended: other requests changed it as well");
+    let isMarked = false;
+    await update(this.#options.records, keyOf(id), (stored) => {
+      const isOpen = stored !== undefined && parseRecord(stored.value) !== undefined;
+      isMarked = isOpen;
+      return isOpen ? marked(stored) : undefined;
+    });
+    return isMarked;
   }
 
   /** Marks a record. Returns false if it has changed since it was read. */
-  async mark({ key, value, version: ifVersion }: Stored): Promise<boolean> {
-    const record = { ...(JSON.parse(value) as SessionRecord), ended: crypto.randomUUID() };
-    const options = { ttlMs: GRACE_MS, ifVersion, index: [{ index: ENDED_SESSIONS, score: 0 }] };
-    return (await putOnce(this.#options.records, key, JSON.stringify(record), options)) !== undefined;
+  async mark(stored: Stored): Promise<boolean> {
+    const { value, ...options } = marked(stored);
+    return (
+      (await this.#options.records.put(stored.key, value, { ...options, ifVersion: stored.version })) !== undefined
+    );
   }
 
   /** Completes an end. The process that deletes the record tells the author. */
@@ -84,4 +85,10 @@ export class SessionEnds {
     if (isStored) await this.finish(keyOf(id));
     else onEnd(id);
   }
+}
+
+/** Returns the record of a session that has ended. */
+function marked({ value }: Stored): Change {
+  const record = { ...(JSON.parse(value) as SessionRecord), ended: crypto.randomUUID() };
+  return { value: JSON.stringify(record), ttlMs: GRACE_MS, index: [{ index: ENDED_SESSIONS, score: 0 }] };
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../../call/clock.js";
 import type { Cluster, LogEntry, LogOptions, Logs, Writer } from "../../../../cluster/cluster.js";
-import { ClusterError } from "../../../../cluster/error.js";
+import { ClusterError, isUnknown } from "../../../../cluster/error.js";
 import { PROCESS_GONE } from "../../../../protocol/jsonrpc/errors.js";
 import { formatFailure, formatNotification } from "../../../../protocol/jsonrpc/format.js";
 import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
@@ -9,7 +9,7 @@ import type { ServerLimits } from "../../../server-limits.js";
 import { type SharedLog, STANDALONE, type StreamPlace } from "../shared-sessions.js";
 import { isMessage } from "../stream.js";
 import { isLogMessage } from "./recent-frames.js";
-import { isUnknown, untilReached } from "./unknown-outcome.js";
+import { untilReached } from "./until-reached.js";
 
 /** Time for which the start of a call waits for an engine that is away. After it, the call is refused. */
 const MAX_WAIT_MS = 5_000;

@@ -20,8 +20,17 @@ export interface SessionReadsOptions {
   readonly records: Records;
   /** True if this process serves the session. */
   isKept(id: string): boolean;
-  /** Called with each record that was read, and the time at which the read began. */
-  onRead(id: string, record: SessionRecord | undefined, startedAt: number): void;
+  /** True if this process does not know what the client of the session watches. */
+  needsWatched(id: string): boolean;
+  /** Reads what the client of a session watches. */
+  readWatched(id: string): Promise<ReadonlySet<string>>;
+  /** Called with each record that was read, what the client watches if it was needed, and the time of the beginning. */
+  onRead(
+    id: string,
+    record: SessionRecord | undefined,
+    watched: ReadonlySet<string> | undefined,
+    startedAt: number,
+  ): void;
   report(error: unknown): void;
 }
 
@@ -69,10 +78,11 @@ export class SessionReads {
   }
 
   async #readNewest(id: string): Promise<SessionRecord | undefined> {
-    const { server, clock, records, onRead } = this.#options;
+    const { server, clock, records, needsWatched, readWatched, onRead } = this.#options;
     for (;;) {
       const startedAt = clock.now();
       const stored = await records.get(keyOf(id));
+      const watched = stored !== undefined && needsWatched(id) ? await readWatched(id) : undefined;
       const reading = this.#reading.get(id);
       if (reading?.isOutdated) {
         reading.isOutdated = false;
@@ -80,7 +90,7 @@ export class SessionReads {
       }
       const found = stored && parseRecord(stored.value);
       const record = found?.server === server ? found : undefined;
-      onRead(id, record, startedAt);
+      onRead(id, record, watched, startedAt);
       return record;
     }
   }

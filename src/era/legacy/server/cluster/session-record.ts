@@ -1,5 +1,5 @@
 import type { IndexEntry, Listed } from "../../../../cluster/cluster.js";
-import type { SessionChange, SessionState } from "../shared-sessions.js";
+import type { SessionState, StateChange } from "../shared-sessions.js";
 
 /** Format of stored records. A process ignores records of a format that it does not know. */
 const FORMAT = 1;
@@ -68,14 +68,7 @@ export function parseRecord(value: string): SessionRecord | undefined {
 }
 
 /** Returns the record with a change. Applying a change twice has the effect of applying it once. */
-export function changed(record: SessionRecord, change: SessionChange): SessionRecord {
+export function changed(record: SessionRecord, change: StateChange): SessionRecord {
   const { state } = record;
-  if ("ready" in change) return { ...record, state: { ...state, ready: true } };
-  if ("level" in change) return { ...record, state: { ...state, level: change.level } };
-  const { watched } = state;
-  if ("unwatch" in change)
-    return { ...record, state: { ...state, watched: watched.filter((uri) => uri !== change.unwatch) } };
-  return watched.includes(change.watch)
-    ? record
-    : { ...record, state: { ...state, watched: [...watched, change.watch] } };
+  return { ...record, state: "ready" in change ? { ...state, ready: true } : { ...state, level: change.level } };
 }

@@ -1,6 +1,6 @@
 import { type Deadline, DeadlineQueue } from "../../../../call/deadline-queue.js";
 import type { Cluster, Stored } from "../../../../cluster/cluster.js";
-import { ClusterError } from "../../../../cluster/error.js";
+import { update } from "../../../../cluster/update.js";
 import { DefinitionError } from "../../../../protocol/errors.js";
 import type { HttpRefusal } from "../../../refuse.js";
 import type { ServerLimits } from "../../../server-limits.js";
@@ -20,7 +20,8 @@ import {
   parseRecord,
   type SessionRecord,
 } from "./session-record.js";
-import { putOnce } from "./unknown-outcome.js";
+import { untilReached } from "./until-reached.js";
+import { Watches } from "./watches.js";
 
 /** Part of `sessionCacheMs` after which the record of a session in use is read without a request that waits for it. */
 const EARLY = 0.8;
@@ -28,7 +29,6 @@ const EARLY = 0.8;
 const MAX_TOUCH_MS = 60_000;
 /** Maximum length of a session id. A longer one that a client sends is not looked up. */
 const MAX_ID_CHARS = 1_024;
-const MAX_ATTEMPTS = 16;
 
 /** Local part of a session. */
 interface Kept<Session> {
@@ -39,6 +39,8 @@ interface Kept<Session> {
   touchedAt: number;
   usedAt: number;
   place: Deadline<Kept<Session>> | undefined;
+  /** True if what the client watches was read, and no change of it was missed since. */
+  knowsWatched: boolean;
 }
 
 export interface ClusterSessionsOptions<Session> {
@@ -50,8 +52,10 @@ export interface ClusterSessionsOptions<Session> {
   onEnded(id: string): Promise<void>;
   /** Called when this process begins to serve a session. */
   onKept(session: Session): void;
-  /** Called when the state of a session was read. `before` has the resources that it watched before. */
-  onRestored(session: Session, before: readonly string[]): void;
+  /** Called when this process learns of resources that the client of a session watches. */
+  onWatched(session: Session, uris: Iterable<string>): void;
+  /** Called when this process has changed what the client of a session watches. */
+  onWatchChanged(id: string, uri: string, isWatched: boolean): void;
   /** Called when the life of a session is extended. */
   onExtended(session: Session): void;
   /** Called before this process leaves a session that goes on. */
@@ -76,6 +80,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   readonly #limits: ServerLimits;
   readonly #kept = new Map<string, Kept<Session>>();
   readonly #reads: SessionReads;
+  readonly #watches: Watches;
   /** Sessions that have a record, or whose record is being stored. */
   readonly #stored = new WeakSet<Session>();
   readonly #ends: SessionEnds;
@@ -93,10 +98,14 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     const { audience, clock, limits } = options.place.runtime;
     this.#options = options;
     this.#cluster = options.cluster;
+    this.#watches = new Watches(options.cluster.records);
     this.#ends = new SessionEnds({
       clock,
       records: options.cluster.records,
-      clear: (id) => options.onEnded(id),
+      clear: async (id) => {
+        await options.onEnded(id);
+        await this.#watches.clear(id);
+      },
       onEnd: (id) => options.place.onEnd(id),
       closing: this.#closing.signal,
       report: options.report,
@@ -119,6 +128,8 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       clock,
       records: options.cluster.records,
       isKept: (id) => this.#kept.has(id),
+      needsWatched: (id) => this.#kept.get(id)?.knowsWatched !== true,
+      readWatched: (id) => this.#watches.read(id),
       onRead: (...read) => this.#onRead(...read),
       report: options.report,
     });
@@ -164,7 +175,8 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       throw error;
     }
     if (this.#closing.signal.aborted) this.#options.onLeft(session);
-    else this.#keep(id, session);
+    // Nobody else knows the session yet.
+    else this.#keep(id, session).knowsWatched = true;
   }
 
   async #store(id: string, session: Session): Promise<void> {
@@ -178,7 +190,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       ifVersion: null,
       index: indexOf(record),
     };
-    if ((await putOnce(this.#cluster.records, keyOf(id), value, options)) !== undefined) return;
+    if ((await this.#cluster.records.put(keyOf(id), value, options)) !== undefined) return;
     this.#stored.delete(session);
     throw new DefinitionError("http.sessions.createId returned the id of an open session");
   }
@@ -247,21 +259,55 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
 
   /** Stores a change of a session, and announces it. */
   async save(id: string, change: SessionChange): Promise<void> {
-    for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
-      const stored = await this.#cluster.records.get(keyOf(id));
+    if ("watch" in change) return this.#watch(id, change.watch, true);
+    if ("unwatch" in change) return this.#watch(id, change.unwatch, false);
+    let isOpen = false;
+    await update(this.#cluster.records, keyOf(id), (stored) => {
       const record = stored && parseRecord(stored.value);
-      if (stored === undefined || record === undefined) return;
-      const next = changed(record, change);
-      const options = {
-        ttlMs: lifeOf(this.#idleMs),
-        ifVersion: stored.version,
-        index: indexOf(record),
-      };
-      if ((await putOnce(this.#cluster.records, keyOf(id), JSON.stringify(next), options)) === undefined) continue;
-      this.onChanged(id);
-      return this.#options.onChanged(id);
+      isOpen = record !== undefined;
+      if (record === undefined) return undefined;
+      const value = JSON.stringify(changed(record, change));
+      return { value, ttlMs: lifeOf(this.#idleMs), index: indexOf(record) };
+    });
+    if (!isOpen) return;
+    this.onChanged(id);
+    await this.#options.onChanged(id);
+  }
+
+  /** Stores that the client of a session watches a resource, or does not, and announces it. */
+  async #watch(id: string, uri: string, isWatched: boolean): Promise<void> {
+    if (!isWatched) await this.#watches.remove(id, uri);
+    else if (!(await this.#addWatch(id, uri))) return;
+    this.#reads.outdate(id);
+    this.#options.onWatchChanged(id, uri, isWatched);
+  }
+
+  /** Returns false if the session has ended. */
+  async #addWatch(id: string, uri: string): Promise<boolean> {
+    // The end of a session removes what is there, so that nothing may come later.
+    const keep = async () => {
+      const isOpen = await this.isOpen(id);
+      if (!isOpen) await this.#watches.remove(id, uri);
+      return isOpen;
+    };
+    try {
+      await this.#watches.add(id, uri);
+      return await keep();
+    } catch (error) {
+      const { place, report } = this.#options;
+      untilReached(place.runtime.clock, this.#closing.signal, keep).catch(report);
+      throw error;
     }
-    throw new ClusterError("unavailable", "A change of a session was not stored: other requests changed it as well");
+  }
+
+  /** Takes a change of what the client of a session watches that another process has stored. */
+  onWatchChanged(id: string, uri: string, isWatched: boolean): void {
+    // A read that has begun may be older.
+    this.#reads.outdate(id);
+    const session = this.local(id);
+    if (session === undefined) return;
+    session.protocol.subscriptions.change(uri, isWatched);
+    if (isWatched) this.#options.onWatched(session, [uri]);
   }
 
   /** True if a session has not ended. */
@@ -286,6 +332,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   onGap(): void {
     for (const [id, kept] of this.#kept) {
       kept.readAt = Number.NEGATIVE_INFINITY;
+      kept.knowsWatched = false;
       if (kept.session.busy || kept.session.standalone.held) this.onChanged(id);
     }
   }
@@ -310,18 +357,34 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   }
 
   /** Updates the local part of a session by its record, or ends it if there is none. */
-  #onRead(id: string, record: SessionRecord | undefined, startedAt: number): void {
+  #onRead(
+    id: string,
+    record: SessionRecord | undefined,
+    watched: ReadonlySet<string> | undefined,
+    startedAt: number,
+  ): void {
     if (record === undefined) this.drop(id, sessionClosed);
-    else if (!this.#closing.signal.aborted) this.#restore(id, record, startedAt);
+    else if (!this.#closing.signal.aborted) this.#restore(id, record, watched, startedAt);
   }
 
-  #restore(id: string, record: SessionRecord, readAt: number): void {
+  #restore(id: string, record: SessionRecord, watched: ReadonlySet<string> | undefined, readAt: number): void {
     const kept = this.#kept.get(id) ?? this.#keep(id, this.#create(id, record));
-    const { session } = kept;
-    const before = session.protocol.state.watched;
     kept.readAt = readAt;
-    session.protocol.restore(record.state);
-    this.#options.onRestored(session, before);
+    kept.session.protocol.restore(record.state);
+    if (watched !== undefined) this.#restoreWatched(kept, watched);
+  }
+
+  #restoreWatched(kept: Kept<Session>, watched: ReadonlySet<string>): void {
+    kept.knowsWatched = true;
+    const { session } = kept;
+    if (watched.size === 0 && !session.protocol.hasSubscriptions) return;
+    const { subscriptions } = session.protocol;
+    const before = new Set(subscriptions.uris);
+    subscriptions.restore(watched);
+    this.#options.onWatched(
+      session,
+      [...watched].filter((uri) => !before.has(uri)),
+    );
   }
 
   #create(id: string, { principal }: SessionRecord): Session {
@@ -341,6 +404,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       touchedAt: Number.NEGATIVE_INFINITY,
       usedAt: now,
       place: undefined,
+      knowsWatched: false,
     };
     this.#kept.set(id, kept);
     kept.place = this.#queue.add(kept);

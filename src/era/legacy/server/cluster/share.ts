@@ -67,7 +67,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
     const enlist = () => this.#nodes.enlist();
     this.log = resumable ? new SessionLog({ cluster, clock, limits, enlist, holds, report }) : undefined;
     this.#control = new Control(cluster, clock, (message, from) => this.#receive(message, from), report);
-    this.#questions = new Questions(cluster, this.#control, clock, report);
+    this.#questions = new Questions(cluster, this.#control, clock, enlist, report);
     this.#early = new EarlyMessages(clock);
     this.#frames = new RecentFrames(clock);
     this.#recent = new RecentChanges(clock, 2 * limits.sessionCacheMs);
@@ -78,7 +78,8 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       onOpened: (session) => this.#onOpened(session),
       onKept: (session) => this.#onKept(session),
       onChanged: (id) => this.#control.publish({ kind: "changed", session: id }),
-      onRestored: (session, before) => this.#onRestored(session, before),
+      onWatched: (session, uris) => this.#onWatched(session, uris),
+      onWatchChanged: (session, uri, isWatched) => this.#control.publish({ kind: "watched", session, uri, isWatched }),
       onEnded: (id) => this.#onEnded(id),
       onExtended: ({ sessionId }) => this.#try(() => this.#holders.keep(sessionId)),
       onUnused: ({ sessionId }) => this.#giveUp(sessionId),
@@ -228,9 +229,8 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   }
 
   /** Tells the client of resources that changed just before this process learned of their subscriptions. */
-  #onRestored({ protocol }: SharedSession, before: readonly string[]): void {
-    for (const uri of protocol.state.watched)
-      if (!before.includes(uri) && this.#recent.has(uri)) protocol.subscriptions.send({ kind: "resource", uri });
+  #onWatched({ protocol }: SharedSession, uris: Iterable<string>): void {
+    for (const uri of uris) if (this.#recent.has(uri)) protocol.subscriptions.send({ kind: "resource", uri });
   }
 
   async #onEnded(id: string): Promise<void> {
@@ -259,6 +259,8 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
 
   #receiveFor(session: SharedSession | undefined, message: SessionMessage, from: string): void {
     if (message.kind === "changed") return this.sessions.onChanged(message.session);
+    if (message.kind === "watched")
+      return this.sessions.onWatchChanged(message.session, message.uri, message.isWatched);
     if (message.kind === "ended") {
       this.sessions.onEnded(message.session);
       return this.#place.runtime.onSessionEnd?.(message.session);

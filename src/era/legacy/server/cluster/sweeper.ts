@@ -1,9 +1,9 @@
 import { type Clock, unref } from "../../../../call/clock.js";
 import type { Cluster, Lease, Listed } from "../../../../cluster/cluster.js";
+import { each } from "../../../../cluster/update.js";
 import { ALL_SESSIONS, ENDED_SESSIONS, isOver } from "./session-record.js";
 
 const NAME = "sweeper";
-const PAGE = 200;
 const LONGEST_PAUSE_MS = 30_000;
 const SHORTEST_PAUSE_MS = 250;
 
@@ -73,13 +73,9 @@ export class Sweeper {
   }
 
   async #visit(index: string, { lost }: Lease, visit: (session: Listed) => Promise<unknown>): Promise<void> {
-    const { records } = this.#options.cluster;
-    for (let after: { score: number; key: string } | undefined; !this.#closed && !lost.aborted; ) {
-      const page = await records.list(index, after === undefined ? { limit: PAGE } : { after, limit: PAGE });
-      for (const session of page) if (!lost.aborted) await visit(session);
-      const last = page.at(-1);
-      if (last === undefined || page.length < PAGE) return;
-      after = { score: last.score, key: last.key };
+    for await (const session of each(this.#options.cluster.records, index)) {
+      if (this.#closed || lost.aborted) return;
+      await visit(session);
     }
   }
 }

@@ -10,7 +10,7 @@ const FORM = { type: "object", properties: { value: { type: "string" } }, requir
 async function recordOf({ cluster }: Node, id: string) {
   const stored = await cluster.records.get(`session:${id}`);
   return JSON.parse(stored?.value ?? "{}") as {
-    readonly state: { readonly ready: boolean; readonly watched: string[] };
+    readonly state: { readonly ready: boolean };
   };
 }
 
@@ -85,7 +85,8 @@ test("a subscription stays while another process changes the session", async (t)
   };
   await subscribe("x:1", 1, one);
   await settle();
-  deepEqual((await recordOf(one, client.id)).state.watched, ["x:2", "x:1"]);
+  const stored = await one.cluster.records.list(`watched by ${client.id}`, { limit: 10 });
+  deepEqual(stored.map(({ value }) => value).sort(), ["x:1", "x:2"]);
   for (const uri of ["x:1", "x:2"]) other.endpoint.server.changes.resourceUpdated(uri);
   const updated = () =>
     messages(stream)
@@ -93,6 +94,24 @@ test("a subscription stays while another process changes the session", async (t)
       .map(({ params }) => params?.uri);
   await until(() => updated().length === 2, "both updates");
   deepEqual(updated().sort(), ["x:1", "x:2"]);
+});
+
+test("a subscription that is stored without a reply goes with its session", async (t) => {
+  const world = new NodesWorld(t);
+  const define = ({ server }: Node["endpoint"]) => server.resource("x:1", { name: "x" }, () => "");
+  const [one, other] = [world.node(define), world.node(define)];
+  const client = await one.endpoint.open();
+  const { records } = one.cluster;
+  const put = records.put.bind(records);
+  records.put = async (key, value, options) => {
+    if (!key.startsWith("watch:")) return put(key, value, options);
+    await at(other, client).delete().done;
+    await put(key, value, options);
+    throw new ClusterError("unknown_outcome", "no reply");
+  };
+  await client.request(1, "resources/subscribe", { uri: "x:1" }).done;
+  await settle();
+  deepEqual(await other.cluster.records.list(`watched by ${client.id}`, { limit: 10 }), []);
 });
 
 test("a process that cannot end a stream when it shuts down leaves it to another one", async (t) => {

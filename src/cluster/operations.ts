@@ -1,0 +1,46 @@
+import type { Clock } from "../call/clock.js";
+import { ClusterError } from "./error.js";
+import type { Store } from "./store.js";
+
+/** What the parts of a cluster have in common: the store, the clock of this process, and the end of the cluster. */
+export class Operations {
+  readonly #stop = new AbortController();
+  readonly #prefix = hexDigits(16);
+  #versions = 0;
+
+  constructor(
+    readonly store: Store,
+    readonly clock: Clock,
+    /** Random name of this process. */
+    readonly node: string,
+  ) {}
+
+  /** Fires when the cluster closes. Operations that release something may still run then. */
+  get closing(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  close(): void {
+    this.#stop.abort(closedError("cluster"));
+  }
+
+  /** Runs an operation for a caller. `what` names it in the error of a cluster that is closed. */
+  run<T>(what: string, work: (store: Store) => Promise<T>): Promise<T> {
+    return this.closing.aborted ? Promise.reject(closedError(what)) : work(this.store);
+  }
+
+  /** Returns a version that no other put has, of this process or another. */
+  version(): string {
+    return `${this.#prefix}.${(++this.#versions).toString(36)}`;
+  }
+}
+
+export function closedError(what: string): ClusterError {
+  return new ClusterError("unavailable", `${what}: the cluster is closed`);
+}
+
+/** Returns random hexadecimal digits. */
+export function hexDigits(count: number): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(count / 2));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

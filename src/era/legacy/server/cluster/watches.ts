@@ -1,0 +1,46 @@
+import type { Records } from "../../../../cluster/cluster.js";
+import { each } from "../../../../cluster/update.js";
+
+/** Life of a record. It is extended when a process that begins to serve the session reads it in the second half. */
+const LIFE_MS = 30 * 86_400_000;
+
+/** Resources that the clients of sessions watch. Each is a record, so that a change costs the same however many there are. */
+export class Watches {
+  readonly #records: Records;
+
+  constructor(records: Records) {
+    this.#records = records;
+  }
+
+  async add(session: string, uri: string): Promise<void> {
+    const index = [{ index: watchedBy(session), score: 0 }];
+    await this.#records.put(await keyOf(session, uri), uri, { ttlMs: LIFE_MS, index });
+  }
+
+  async remove(session: string, uri: string): Promise<void> {
+    await this.#records.delete(await keyOf(session, uri));
+  }
+
+  async read(session: string): Promise<ReadonlySet<string>> {
+    const uris = new Set<string>();
+    for await (const { key, value, leftMs = 0 } of each(this.#records, watchedBy(session))) {
+      uris.add(value);
+      if (leftMs < LIFE_MS / 2) await this.#records.touch(key, LIFE_MS);
+    }
+    return uris;
+  }
+
+  /** Removes what a session that has ended watched. */
+  async clear(session: string): Promise<void> {
+    for await (const { key } of each(this.#records, watchedBy(session))) await this.#records.delete(key);
+  }
+}
+
+const watchedBy = (session: string) => `watched by ${session}`;
+
+/** Returns the key of a URI, which may be longer than a key can be in an engine. */
+async function keyOf(session: string, uri: string): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(uri)));
+  const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `watch:${session}:${hex}`;
+}

@@ -1,0 +1,226 @@
+import type { Clock } from "../call/clock.js";
+import { ClusterError, type ClusterFailure } from "../cluster/error.js";
+
+/** Row of a result. Each statement of this package names its columns by one lower-case word and casts them to text. */
+export type Row = Readonly<Record<string, string | null>>;
+
+/** Value of a parameter. Statements cast it. */
+export type Value = string | number | null;
+
+/** Connection to PostgreSQL. `fromPg` and `fromPostgresJs` create it from a client library. */
+export interface PostgresClient {
+  /**
+   * Runs one statement in a transaction of its own. Rejects with {@link NotSent} if the statement did not leave this
+   * process. When the signal fires, the statement is given up, and a connection that it blocks is closed.
+   */
+  query(text: string, values: readonly Value[], signal: AbortSignal): Promise<readonly Row[]>;
+  /**
+   * Listens to a channel on a connection that is used for nothing else. Resolves when the connection listens. `lost` is
+   * called once when that connection is lost, or when the library has replaced it by another one.
+   */
+  listen(channel: string, heard: (payload: string) => void, lost: () => void): Promise<Listening>;
+  /** Adds a listener of lost idle connections. Returns a function that removes it. */
+  onIdleError(listener: () => void): () => void;
+}
+
+export interface Listening {
+  /** Closes the connection, or stops listening if the library keeps the connection. */
+  close(): Promise<void>;
+}
+
+/** A statement failed before it was sent. */
+export class NotSent extends Error {
+  constructor(override readonly cause: unknown) {
+    super("the statement was not sent");
+  }
+}
+
+/** Statement with the name of its operation, for errors. */
+export interface Statement {
+  readonly operation: string;
+  readonly text: string;
+  /** True if the statement changes nothing, so that a lost connection leaves no doubt. */
+  readonly isRead?: boolean;
+}
+
+export interface ConnectionOptions {
+  readonly client: PostgresClient;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  /** Called when the server could not store something. */
+  readonly onShort: () => void;
+  /** Called when a statement failed since the server could not be reached. Statements fail at once until `up` is called. */
+  readonly onLoss: () => void;
+}
+
+/** Runs statements within a time limit. Statements wait for the first attempt to start, and fail at once while the server is away. */
+export class Connection {
+  readonly #options: ConnectionOptions;
+  readonly #running = new Set<AbortController>();
+  #first: Promise<void> | undefined;
+  /** Reason why statements fail at once. */
+  #problem: ClusterError | undefined;
+  #hasStarted = false;
+  #isClosed = false;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+  }
+
+  get isUp(): boolean {
+    return this.#first === undefined && this.#problem === undefined && !this.#isClosed;
+  }
+
+  /** Lets statements wait for the first attempt to start. */
+  startBy(attempt: Promise<void>): void {
+    const tried = () => {
+      this.#first = undefined;
+    };
+    this.#first = attempt.then(tried, tried);
+  }
+
+  /** Notes that the server can be used. */
+  up(): void {
+    this.#hasStarted = true;
+    this.#problem = undefined;
+  }
+
+  /** Notes that the server cannot be used. */
+  down(problem: ClusterError): void {
+    this.#problem = problem;
+  }
+
+  /** Resolves if statements can be sent, after the first attempt to start. Rejects otherwise. */
+  async usable(what: string): Promise<void> {
+    await this.#first;
+    if (this.#isClosed) throw new ClusterError("unavailable", `${what}: the cluster is closed`);
+    const problem = this.#problem;
+    if (problem?.failure === "refused" && !this.#hasStarted) throw problem;
+    if (problem !== undefined)
+      throw new ClusterError(
+        "unavailable",
+        `${what}: PostgreSQL cannot be reached; it is tried again: ${problem.message}`,
+        { cause: problem },
+      );
+  }
+
+  /** Runs a statement about something with this name. */
+  async run(statement: Statement, name: string | undefined, values: readonly Value[]): Promise<readonly Row[]> {
+    await this.usable(nameOf(statement, name));
+    try {
+      return await this.attempt(statement, values, name);
+    } catch (error) {
+      if (!(error instanceof ClusterError)) throw error;
+      if (isShort(error)) this.#options.onShort();
+      if (isLoss(error) && !this.#isClosed) {
+        this.down(error);
+        this.#options.onLoss();
+      }
+      throw error;
+    }
+  }
+
+  /** Runs a statement, even while the server seems to be away. */
+  async attempt(statement: Statement, values: readonly Value[], name?: string): Promise<readonly Row[]> {
+    const { client, clock, timeoutMs } = this.#options;
+    const { text, isRead = false } = statement;
+    const stop = new AbortController();
+    const late = () => stop.abort(new Error(`no reply within ${timeoutMs} ms (option timeoutMs)`));
+    const timer = clock.schedule(late, timeoutMs);
+    this.#running.add(stop);
+    try {
+      return await client.query(text, values, stop.signal);
+    } catch (thrown) {
+      throw failureOf(stop.signal.aborted ? reasonOf(thrown, stop.signal) : thrown, nameOf(statement, name), isRead);
+    } finally {
+      clock.cancel(timer);
+      this.#running.delete(stop);
+    }
+  }
+
+  /** Refuses further statements, and ends the running ones. */
+  close(): void {
+    this.#isClosed = true;
+    for (const stop of this.#running) stop.abort(new Error("the cluster was closed"));
+  }
+}
+
+function nameOf({ operation }: Statement, name: string | undefined): string {
+  return name === undefined ? operation : `${operation} ${JSON.stringify(name)}`;
+}
+
+/** Names the reason of the abort in place of the error that the library gives to an interrupted statement. */
+function reasonOf(thrown: unknown, signal: AbortSignal): unknown {
+  if (thrown instanceof NotSent && thrown.cause === signal.reason) return thrown;
+  return signal.reason;
+}
+
+/** SQLSTATEs of statements that the server did not carry out, because it starts, stops, has no connection left or is a standby. */
+const AWAY = new Set(["57P03", "53300", "25006", "08001", "08004"]);
+
+/** SQLSTATEs of statements that the server did not carry out, because it cannot write: it has no room or memory, its disk fails, or it is read-only. */
+const SHORT = new Set(["53000", "53100", "53200", "58000", "58030", "25006"]);
+
+/** SQLSTATEs of statements that the server interrupted and did not carry out. They can be repeated. */
+const INTERRUPTED = new Set(["40001", "40P01", "53400", "55P03", "57014"]);
+
+/** SQLSTATEs that end a connection. The statement may have been carried out before. */
+const ENDED = new Set(["57P01", "57P02", "57P05", "08000", "08003", "08006", "08P01"]);
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  "25006": "connect to the primary, or let the database be written",
+  "42501": "grant the right to the role, or let a role that has it run postgresCluster once to create the tables",
+  "42P01": "a table is missing: start postgresCluster again to create it",
+  "42883": "a function is missing: start postgresCluster again to create it",
+  "3F000": "the schema is missing: start postgresCluster again to create it",
+  "53100": "the disk of the server is full: nothing was done, and it can be repeated when there is room",
+  "54000": "the name is too long for an index of PostgreSQL: use a shorter one",
+};
+
+const ADVICE: Partial<Record<ClusterFailure, string>> = {
+  unavailable: "nothing was done, and it can be repeated when the server is back",
+  unknown_outcome: "it may have been carried out: read the state before repeating it",
+};
+
+/** Returns the error of the cluster for an error of the client library. `isRead` tells that the statement changes nothing. */
+export function failureOf(error: unknown, what: string, isRead: boolean): ClusterError {
+  if (error instanceof ClusterError) return error;
+  const cause = error instanceof NotSent ? error.cause : error;
+  const { code, message } = (cause ?? {}) as { code?: unknown; message?: unknown };
+  const state = stateOf(cause);
+  const failure = kindOf(state, error instanceof NotSent || isConnect(cause), isRead);
+  const remedy = (state !== undefined && REMEDIES[state]) || ADVICE[failure];
+  const told = typeof message === "string" && message !== "" ? message : String(code ?? cause);
+  const text = `${what}: PostgreSQL: ${told}${state ? ` (${state})` : ""}${remedy ? `; ${remedy}` : ""}`;
+  return new ClusterError(failure, text, { cause });
+}
+
+function kindOf(state: string | undefined, isUnsent: boolean, isRead: boolean): ClusterFailure {
+  if (state !== undefined && (AWAY.has(state) || SHORT.has(state) || INTERRUPTED.has(state))) return "unavailable";
+  if (state !== undefined && !ENDED.has(state)) return "refused";
+  return isUnsent || isRead ? "unavailable" : "unknown_outcome";
+}
+
+/** True if the error tells that the server cannot be reached, and not only that it did not carry out a statement. */
+function isLoss({ failure, cause }: ClusterError): boolean {
+  const state = stateOf(cause);
+  const isAnswer = state !== undefined && !AWAY.has(state) && (SHORT.has(state) || INTERRUPTED.has(state));
+  return !isAnswer && (failure === "unavailable" || failure === "unknown_outcome");
+}
+
+/** True if the server can be reached and cannot store anything now. */
+function isShort({ cause }: ClusterError): boolean {
+  return SHORT.has(stateOf(cause) ?? "");
+}
+
+/** Returns the SQLSTATE of an error that the server sent. */
+function stateOf(error: unknown): string | undefined {
+  const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
+  return typeof code === "string" && typeof severity === "string" ? code : undefined;
+}
+
+/** True for an error of connecting, before anything was sent. */
+function isConnect(error: unknown): boolean {
+  const { syscall, code } = (error ?? {}) as { syscall?: unknown; code?: unknown };
+  return syscall === "connect" || syscall === "getaddrinfo" || code === "CONNECT_TIMEOUT";
+}
