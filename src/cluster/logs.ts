@@ -112,7 +112,7 @@ interface Appended {
   reject(error: unknown): void;
 }
 
-/** Writer that appends one batch at a time. Entries that come meanwhile are the next batch. */
+/** Writer that appends one batch at a time: entries that come in one turn of the event loop, then those that came meanwhile. */
 class StreamWriter implements Writer {
   readonly #operations: Operations;
   readonly #claimed: ClaimedStream;
@@ -133,6 +133,7 @@ class StreamWriter implements Writer {
 
   async #run(): Promise<void> {
     this.#isAppending = true;
+    await undefined;
     while (this.#waiting.length > 0) await this.#append(this.#nextBatch());
     this.#isAppending = false;
   }

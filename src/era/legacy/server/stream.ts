@@ -52,6 +52,13 @@ interface Unstored {
   readonly frame: string;
   readonly life: Life | undefined;
   readonly isLate: boolean | undefined;
+  readonly isWriter: boolean;
+}
+
+/** Messages that are stored together when their turn comes. */
+interface Batch {
+  readonly messages: Unstored[];
+  readonly turn: void | Promise<void>;
 }
 
 const DEFAULT_RETRY_MS = 1000;
@@ -76,8 +83,10 @@ export class SessionStream {
   #offered: Offer | undefined;
   /** Operation of the log in progress. Later operations wait for it. */
   #turn: Promise<void> | undefined;
-  /** Characters of the messages that were sent while the log was working. */
+  /** Characters of the messages that wait for a log that other processes read. */
   #waiting = 0;
+  /** Messages whose turn comes after all others that are planned. */
+  #batch: Batch | undefined;
   /** Last message, until the log has stored it. */
   #last: string | undefined;
   /** Id of the last event that was written to a connection. */
@@ -371,17 +380,44 @@ export class SessionStream {
     this.#owner.onDisconnected();
   }
 
-  /** Stores and writes a message after those before it. */
+  /**
+   * Stores and writes a message after those before it. Messages that wait for a log that other processes read are stored
+   * together. The last one is not: if the log refuses another, it may not be what ends the stream.
+   */
   #store(frame: string, last: boolean, isWriter = false, life?: Life): void | Promise<void> {
     const isLate = life?.aborted;
-    const work = () => (life?.aborted === isLate ? this.#put(frame, last, isWriter) : undefined);
-    if (this.#owner.sharedLog === undefined) return this.#inTurn(work);
-    this.#unstored.push({ frame, life, isLate });
-    const stored = () => void this.#unstored.shift();
-    const turn = this.#inTurn(work);
-    if (turn === undefined) stored();
-    else turn.then(stored);
+    if (this.#owner.sharedLog === undefined)
+      return this.#inTurn(() => (life?.aborted === isLate ? this.#put(frame, last, isWriter) : undefined));
+    const message: Unstored = { frame, life, isLate, isWriter };
+    this.#unstored.push(message);
+    this.#waiting += frame.length;
+    if (this.#batch !== undefined && !last) {
+      this.#batch.messages.push(message);
+      return this.#batch.turn;
+    }
+    const isPlanned = this.#turn !== undefined && !last;
+    const messages = [message];
+    const turn = this.#inTurn(() => this.#putAll(messages, last));
+    if (isPlanned) this.#batch = { messages, turn };
     return turn;
+  }
+
+  #putAll(messages: readonly Unstored[], last: boolean): void | Promise<void> {
+    if (this.#batch?.messages === messages) this.#batch = undefined;
+    const puts = messages.flatMap((message) => {
+      const { frame, life, isLate, isWriter } = message;
+      const put = life?.aborted === isLate ? this.#put(frame, last, isWriter) : undefined;
+      if (put !== undefined) return put.then(() => this.#forget(message));
+      this.#forget(message);
+      return [];
+    });
+    return puts.length > 1 ? Promise.all(puts).then(ignore) : puts[0];
+  }
+
+  /** Takes note that a message does not wait for the log any more. */
+  #forget(message: Unstored): void {
+    this.#unstored.splice(this.#unstored.indexOf(message), 1);
+    this.#waiting -= message.frame.length;
   }
 
   /** Ends the connection without waiting for a log that does not do the work for a while. */
@@ -426,12 +462,8 @@ export class SessionStream {
   /** True if too many messages wait for the log. The stream then loses its connection and its calls. */
   #isOverfull(frame: string): boolean {
     const { limits, sharedLog } = this.#owner;
-    if (sharedLog === undefined || this.#turn === undefined) {
-      this.#waiting = 0;
+    if (sharedLog === undefined || this.#waiting === 0 || this.#waiting + frame.length <= limits.maxBehind)
       return false;
-    }
-    this.#waiting += frame.length;
-    if (this.#waiting <= limits.maxBehind) return false;
     const problem = `More than ${limits.maxBehind} characters of a stream wait for its event log (limits.maxBehind)`;
     this.release();
     this.#owner.onLost(this, frame, new Error(problem));
@@ -457,6 +489,9 @@ export class SessionStream {
   #onLogFailure(frame: string, last: boolean, error: unknown): void {
     const isTaken = isTakenAway(error);
     if (this.#owner.sharedLog === undefined || (last && !isTaken)) return this.#writeUnlogged(frame, error);
+    // A message that was stored together with this one has failed before.
+    if (!this.held) return this.#owner.onUnwritten(this, frame);
+    if (this.#isRefused) return;
     this.#isRefused = !isTaken && this.#requests !== undefined;
     if (!this.#isRefused) this.release();
     this.#owner.onLost(this, frame, error);
@@ -488,6 +523,8 @@ export class SessionStream {
 
   /** Runs the work at once, or after the work in progress. */
   #inTurn<T>(work: () => T | Promise<T>): T | Promise<T> {
+    // Messages that come later wait for this work.
+    this.#batch = undefined;
     const result = this.#turn === undefined ? work() : this.#turn.then(work);
     if (!(result instanceof Promise)) return result;
     const turn = result.then(ignore, ignore).then(() => {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../../call/clock.js";
 import type { Cluster, LogEntry, LogOptions, Logs, Writer } from "../../../../cluster/cluster.js";
-import { ClusterError, isUnknown } from "../../../../cluster/error.js";
+import { ClusterError } from "../../../../cluster/error.js";
 import { PROCESS_GONE } from "../../../../protocol/jsonrpc/errors.js";
 import { formatFailure, formatNotification } from "../../../../protocol/jsonrpc/format.js";
 import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
@@ -9,6 +9,7 @@ import type { ServerLimits } from "../../../server-limits.js";
 import { type SharedLog, STANDALONE, type StreamPlace } from "../shared-sessions.js";
 import { isMessage } from "../stream.js";
 import { isLogMessage } from "./recent-frames.js";
+import { StreamAppends, type StreamTurns } from "./stream-appends.js";
 import { untilReached } from "./until-reached.js";
 
 /** Time for which the start of a call waits for an engine that is away. After it, the call is refused. */
@@ -19,20 +20,6 @@ const MAX_PENDING = 10_000;
 const MAX_COMPARED = 64;
 /** Start of the first entry of a call's stream, which names the requests. Clients see an event without data. */
 const REQUESTS = "#";
-
-/** Stream that this process writes. */
-interface Written {
-  readonly writer: Writer;
-  seq: number;
-  /** Id of the last entry. */
-  lastId?: string | undefined;
-  /** True if the outcome of the last attempt to append is unknown. */
-  isUncertain: boolean;
-  /** Last attempt to append. */
-  appended?: Promise<unknown> | undefined;
-  /** Messages that the former writer has stored, and that this process was about to store as well, with their ids. */
-  stored?: Map<string, string>;
-}
 
 export interface SessionLogOptions {
   readonly cluster: Cluster;
@@ -51,7 +38,8 @@ export class SessionLog implements SharedLog {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
   readonly #limits: ServerLimits;
-  readonly #written = new Map<string, Written>();
+  /** Streams that this process writes. */
+  readonly #written = new Map<string, StreamAppends>();
   /** Operations that `settled` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
@@ -76,13 +64,25 @@ export class SessionLog implements SharedLog {
   }
 
   /** Makes this process the writer of a stream. */
-  async claim(sessionId: string, streamId: string): Promise<Written> {
-    const enlisting = this.#options.enlist();
-    if (enlisting !== undefined) await enlisting;
-    const writer = await this.#cluster.logs.claim(logOf(sessionId), streamId);
-    const written: Written = { writer, seq: 0, isUncertain: false };
+  async claim(sessionId: string, streamId: string): Promise<StreamAppends> {
+    const writer = await this.#claim(sessionId, streamId);
+    const turns = streamId === STANDALONE ? this.#turnsOf(sessionId) : undefined;
+    const written = new StreamAppends({ clock: this.#clock, closing: this.#closing.signal, writer, ...turns });
     this.#written.set(placeOf(sessionId, streamId), written);
     return written;
+  }
+
+  async #claim(sessionId: string, streamId: string): Promise<Writer> {
+    const enlisting = this.#options.enlist();
+    if (enlisting !== undefined) await enlisting;
+    return this.#cluster.logs.claim(logOf(sessionId), streamId);
+  }
+
+  #turnsOf(sessionId: string): { readonly turns: StreamTurns } {
+    const reclaim = async () =>
+      (await this.#options.holds(sessionId)) ? this.#claim(sessionId, STANDALONE) : undefined;
+    const readAfter = (id: string | undefined) => this.#cluster.logs.readAfter(logOf(sessionId), STANDALONE, id);
+    return { turns: { reclaim, readAfter } };
   }
 
   /**
@@ -116,9 +116,7 @@ export class SessionLog implements SharedLog {
     const written = this.#written.get(place);
     if (written === undefined) return Promise.reject(notWriter(streamId));
     if (last) this.#written.delete(place);
-    const appended =
-      streamId === STANDALONE ? this.#appendAsHolder(sessionId, written, data) : this.#append(written, data, last);
-    written.appended = appended;
+    const appended = written.append(data, last);
     if (last) this.#finish(sessionId, streamId, appended);
     else this.#track(appended);
     return appended;
@@ -204,35 +202,9 @@ export class SessionLog implements SharedLog {
     }
   }
 
-  /**
-   * Appends an entry to the standalone stream. A process that took the stream over earlier may have claimed it later.
-   * The holder then claims it again. An entry that may have been stored already is looked for first: another process may
-   * have stored a log message as well.
-   */
-  async #appendAsHolder(sessionId: string, from: Written, data: string): Promise<string> {
-    const id = from.stored?.get(data);
-    if (id !== undefined && from.stored?.delete(data)) return id;
-    for (let written = from; ; ) {
-      try {
-        written.lastId = await this.#append(written, data, false);
-        return written.lastId;
-      } catch (error) {
-        if (!isFenced(error) || !(await this.#options.holds(sessionId))) throw error;
-        const { lastId, isUncertain } = written;
-        written = await this.claim(sessionId, STANDALONE);
-        written.lastId = lastId;
-        if (!isUncertain && !isLogMessage(data)) continue;
-        const entries = await this.#cluster.logs.readAfter(logOf(sessionId), STANDALONE, lastId);
-        const stored = entries?.find((entry) => entry.data === data);
-        if (stored !== undefined) return stored.id;
-      }
-    }
-  }
-
-  /** Appends the last entries of a stream, after the entry that is being appended. */
-  async #appendAll(written: Written, frames: readonly string[]): Promise<void> {
-    await written.appended?.catch(() => {});
-    for (const [at, frame] of frames.entries()) await this.#append(written, frame, at === frames.length - 1);
+  /** Appends the last entries of a stream. None is appended after one that was refused. */
+  async #appendAll(written: StreamAppends, frames: readonly string[]): Promise<void> {
+    for (const [at, frame] of frames.entries()) await written.append(frame, at === frames.length - 1);
   }
 
   /** Makes sure that a stream gets its end mark, even if the engine refuses its last entries. */
@@ -260,25 +232,6 @@ export class SessionLog implements SharedLog {
         this.#options.report(error);
       }),
     );
-  }
-
-  /**
-   * Appends an entry. Repeats it while the engine is away, so that no later entry can overtake it. An entry that the engine
-   * refuses leaves its number to the next one.
-   */
-  #append(written: Written, data: string, last: boolean): Promise<string> {
-    const { seq } = written;
-    return untilReached(this.#clock, this.#closing.signal, async () => {
-      try {
-        const id = await written.writer.append(seq, data, { last });
-        written.seq = seq + 1;
-        written.isUncertain = false;
-        return id;
-      } catch (error) {
-        written.isUncertain ||= isUnknown(error);
-        throw error;
-      }
-    });
   }
 
   /** Waits for an entry, but no longer than a client should. The entry is stored even if that takes longer. */

@@ -1,0 +1,152 @@
+import type { Clock } from "../../../../call/clock.js";
+import type { LogEntry, Writer } from "../../../../cluster/cluster.js";
+import { ClusterError, type ClusterFailure, isUnknown } from "../../../../cluster/error.js";
+import { isLogMessage } from "./recent-frames.js";
+import { untilReached } from "./until-reached.js";
+
+export interface StreamAppendsOptions {
+  readonly clock: Clock;
+  /** Fires when this process no longer waits for an engine that is away. */
+  readonly closing: AbortSignal;
+  readonly writer: Writer;
+  /** For a stream that another process may take over, and this one again. */
+  readonly turns?: StreamTurns;
+}
+
+export interface StreamTurns {
+  /** Makes this process the writer again, if it is to write the stream. */
+  reclaim(): Promise<Writer | undefined>;
+  readAfter(id: string | undefined): Promise<readonly LogEntry[] | undefined>;
+}
+
+interface Waiting {
+  readonly data: string;
+  readonly last: boolean;
+  resolve(id: string): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Appends the entries of a stream in order. Those that come while others are being appended wait, and are appended
+ * together. They are repeated while the engine is away, so that no later entry can overtake them.
+ */
+export class StreamAppends {
+  readonly #options: StreamAppendsOptions;
+  #writer: Writer;
+  #waiting: Waiting[] = [];
+  #isRunning = false;
+  #seq = 0;
+  /** Id of the last entry. */
+  #lastId: string | undefined;
+  /** True if the outcome of the last attempt is unknown. */
+  #isUncertain = false;
+  /** Entries that the former writer has stored, and that this process was about to store as well, with their ids. */
+  stored: Map<string, string> | undefined;
+
+  constructor(options: StreamAppendsOptions) {
+    this.#options = options;
+    this.#writer = options.writer;
+  }
+
+  append(data: string, last = false): Promise<string> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ data, last, resolve, reject });
+      if (!this.#isRunning) void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    // Entries that come in one turn of the event loop are appended together.
+    await undefined;
+    while (this.#waiting.length > 0) await this.#appendAll(this.#waiting.splice(0));
+    this.#isRunning = false;
+  }
+
+  /** Appends entries until each is stored or refused. One that is refused leaves its number to the next one. */
+  async #appendAll(given: readonly Waiting[]): Promise<void> {
+    const { clock, closing } = this.#options;
+    const left = given.filter((entry) => !this.#takeStored(entry));
+    for (let most = left.length; left.length > 0; ) {
+      try {
+        await untilReached(clock, closing, () => this.#tryAppend(left, most));
+      } catch (error) {
+        if (most > 1 && !concernsAll(error)) most = 1;
+        else await this.#onFailure(left, error);
+      }
+    }
+  }
+
+  /** Appends the first entries at once. Those that are stored are removed. */
+  async #tryAppend(left: Waiting[], most: number): Promise<void> {
+    const tried = left.slice(0, most).map(({ data, last }, at) => this.#writer.append(this.#seq + at, data, { last }));
+    const results = await Promise.allSettled(tried);
+    for (const result of results) {
+      if (result.status === "rejected") {
+        this.#isUncertain ||= results.some((other) => other.status === "rejected" && isUnknown(other.reason));
+        throw result.reason;
+      }
+      this.#seq++;
+      this.#lastId = result.value;
+      left.shift()?.resolve(result.value);
+    }
+    this.#isUncertain = false;
+  }
+
+  /** Takes the first entry out, or all if the failure concerns them. They stay if this process is the writer again. */
+  async #onFailure(left: Waiting[], error: unknown): Promise<void> {
+    try {
+      if (isFailure(error, "fenced") && (await this.#reclaim(left))) return;
+    } catch (failed) {
+      for (const { reject } of left.splice(0)) reject(failed);
+      return;
+    }
+    // The entry was appended, and is gone.
+    if (isFailure(error, "missed")) this.#seq++;
+    for (const { reject } of left.splice(0, concernsAll(error) ? left.length : 1)) reject(error);
+  }
+
+  /**
+   * Claims the stream again if this process is to write it: one that took the stream over earlier may have claimed it
+   * later. Entries that may have been stored already are looked for: another process may have stored a log message as well.
+   */
+  async #reclaim(left: Waiting[]): Promise<boolean> {
+    const { turns } = this.#options;
+    const writer = await turns?.reclaim();
+    if (turns === undefined || writer === undefined) return false;
+    const mayBeStored = ({ data }: Waiting) => isUncertain || isLogMessage(data);
+    const isUncertain = this.#isUncertain;
+    this.#writer = writer;
+    this.#seq = 0;
+    this.#isUncertain = false;
+    if (!left.some(mayBeStored)) return true;
+    const stored = [...((await turns.readAfter(this.#lastId)) ?? [])];
+    for (const entry of left.filter(mayBeStored)) {
+      const at = stored.findIndex(({ data }) => data === entry.data);
+      if (at < 0) continue;
+      left.splice(left.indexOf(entry), 1);
+      for (const { id } of stored.splice(at, 1)) entry.resolve(id);
+    }
+    return true;
+  }
+
+  /** Resolves an entry that the former writer has stored. */
+  #takeStored({ data, resolve }: Waiting): boolean {
+    const id = this.stored?.get(data);
+    if (id === undefined) return false;
+    this.stored?.delete(data);
+    resolve(id);
+    return true;
+  }
+}
+
+/** True if no entry of the stream can be appended, since the engine is away, or the stream has another writer or is gone. */
+function concernsAll(error: unknown): boolean {
+  return (["unavailable", "unknown_outcome", "fenced", "dropped"] as const).some((failure) =>
+    isFailure(error, failure),
+  );
+}
+
+function isFailure(error: unknown, failure: ClusterFailure): boolean {
+  return error instanceof ClusterError && error.failure === failure;
+}
