@@ -93,16 +93,15 @@ export class TaskHandle<Structured = unknown> implements AsyncIterable<TaskState
   }
 
   /**
-   * Cancels the task, also one that is no longer followed. Resolves when the server has acknowledged that; the work may
-   * end later. `result` rejects at once. Sends nothing if the call did not become a task, or if the task has ended.
-   * Rejects if the server cannot cancel tasks (2025-11-25 only), which are no longer followed then. After another
-   * failure it can be called again.
+   * Cancels the task, even one that is no longer followed. Resolves when the server has acknowledged that, and `result`
+   * rejects then; the work may end later. Sends nothing if the call did not become a task, or if the task has ended.
+   * Rejects if the server does not acknowledge it, as one that cannot cancel tasks (2025-11-25 only): the task is followed as
+   * before, and `cancel` can be called again.
    */
   async cancel(): Promise<void> {
     if (this.#run === undefined || isTerminal(this.status)) return;
-    const acknowledged = this.#run.cancel();
+    await this.#run.cancel();
     this.#end.abort(new TaskError("task_cancelled", `The task ${this.#id} was cancelled by this client`, this.#id));
-    await acknowledged;
   }
 
   /** Stops following the task, which continues. `result` rejects with `task_detached`. */
