@@ -4,6 +4,7 @@ import type { MaybePromise } from "../../../../call/maybe-promise.js";
 import type { Cluster } from "../../../../cluster/cluster.js";
 import type { RequestId, RpcNotification } from "../../../../protocol/jsonrpc/message.js";
 import type { LogMessage } from "../../../server-era.js";
+import type { StateChange } from "../shared-sessions.js";
 
 const TOPIC = "control";
 
@@ -28,7 +29,7 @@ export type ControlMessage =
   /** A cancellation, or progress of a question, from the client of a session. */
   | { readonly kind: "notification"; readonly session: string; readonly message: RpcNotification }
   /** The state of a session has changed. */
-  | { readonly kind: "changed"; readonly session: string }
+  | { readonly kind: "changed"; readonly session: string; readonly change: StateChange }
   /** The client of a session watches a resource from now on, or does not any more. */
   | { readonly kind: "watched"; readonly session: string; readonly uri: string; readonly isWatched: boolean }
   | { readonly kind: "ended"; readonly session: string }
@@ -83,18 +84,22 @@ export class Control {
     return this.#joining;
   }
 
-  publish(message: ControlMessage): void {
+  /** Sends a message. Resolves after the first attempt, even if it failed and is repeated. */
+  publish(message: ControlMessage): Promise<void> {
     const text = JSON.stringify(message);
     if (text.length > MAX_CHARS) {
       this.#report(new Error(`A message of ${text.length} characters to other processes was dropped: ${message.kind}`));
-      return;
+      return Promise.resolve();
     }
     // A message that must not arrive twice is not repeated.
     const isOnce = message.kind === "frame" || message.kind === "log";
-    const sending = this.#repeat(isOnce, async () => this.#cluster.bus.publish(TOPIC, text))
-      .catch(this.#report)
-      .finally(() => this.#sending.delete(sending));
-    this.#sending.add(sending);
+    return new Promise((onTried) => {
+      const send = async () => this.#cluster.bus.publish(TOPIC, text);
+      const sending = this.#repeat(isOnce, () => send().finally(onTried))
+        .catch(this.#report)
+        .finally(() => this.#sending.delete(sending));
+      this.#sending.add(sending);
+    });
   }
 
   /** Leaves when all messages are sent, or given up. The other processes would miss the last ones of this one. */

@@ -4,14 +4,16 @@ import type { ServerLimits } from "../../../server-limits.js";
 import { tooManySessions } from "../refusals.js";
 import { ALL_SESSIONS, idOf, sessionsOf } from "./session-record.js";
 
-/** Number of sessions that are compared to find the one that is unused longest. */
-const CANDIDATES = 200;
+/** Number of sessions among which one is looked for that makes room. Several processes may look at the same time. */
+const CANDIDATES = 20;
 /** Time for which the client of a new session cannot be expected to have sent a request. */
 const NEW_MS = 5_000;
 
 export interface SessionPlacesOptions {
   readonly cluster: Cluster;
   readonly limits: ServerLimits;
+  /** Returns the time of day. */
+  now(): number;
   /** Life of the record of a session in use. */
   readonly fullLifeMs: number;
   /** Life of the record of a session whose client has sent nothing since the handshake. */
@@ -71,13 +73,20 @@ export class SessionPlaces {
    * handshakes of this process that reserved a place earlier. Those that have no record yet count as sessions.
    */
   async #hasRoom(index: string, most: number, before: number): Promise<boolean> {
-    const { cluster, end } = this.#options;
+    const { cluster, newLifeMs, now } = this.#options;
     if (!Number.isFinite(most)) return true;
     const count = await cluster.records.count(index);
     if (count + Math.min(before, this.#reservedIn(index) - 1) < most) return true;
-    const listed = await cluster.records.list(index, { limit: CANDIDATES });
-    const unused = listed.filter((session) => this.#isUnused(session)).sort((a, b) => leftOf(a) - leftOf(b));
-    for (const session of unused) if (await end(session)) return true;
+    const first = await cluster.records.list(index, { limit: CANDIDATES });
+    if (await this.#endOne(first)) return true;
+    // New sessions, which would end soon, may stand before one that is unused. The clocks of their processes may be ahead.
+    const after = { score: now() + newLifeMs + NEW_MS, key: "" };
+    return this.#endOne(await cluster.records.list(index, { after, limit: CANDIDATES }));
+  }
+
+  /** Ends the first session that is unused. The one that would end first is unused longest. */
+  async #endOne(listed: readonly Listed[]): Promise<boolean> {
+    for (const session of listed) if (this.#isUnused(session) && (await this.#options.end(session))) return true;
     return false;
   }
 

@@ -1,10 +1,20 @@
 import { pause } from "../../../../call/abortable.js";
 import type { Clock } from "../../../../call/clock.js";
-import type { Records } from "../../../../cluster/cluster.js";
+import type { Records, Stored } from "../../../../cluster/cluster.js";
 import { keyOf, parseRecord, type SessionRecord } from "./session-record.js";
 
 /** Time after which a read that failed is repeated. */
 const REPEAT_MS = 1_000;
+
+/** What was read of a session. */
+export interface SessionRead {
+  readonly record: SessionRecord;
+  readonly stored: Stored;
+  /** What the client watches, if it was needed. */
+  readonly watched: ReadonlySet<string> | undefined;
+  /** Time at which the read began. */
+  readonly startedAt: number;
+}
 
 /** Read of the record of a session. */
 interface Reading {
@@ -24,13 +34,8 @@ export interface SessionReadsOptions {
   needsWatched(id: string): boolean;
   /** Reads what the client of a session watches. */
   readWatched(id: string): Promise<ReadonlySet<string>>;
-  /** Called with each record that was read, what the client watches if it was needed, and the time of the beginning. */
-  onRead(
-    id: string,
-    record: SessionRecord | undefined,
-    watched: ReadonlySet<string> | undefined,
-    startedAt: number,
-  ): void;
+  /** Called with what was read, or with undefined if there is no such session. */
+  onRead(id: string, read: SessionRead | undefined): void;
   report(error: unknown): void;
 }
 
@@ -90,7 +95,7 @@ export class SessionReads {
       }
       const found = stored && parseRecord(stored.value);
       const record = found?.server === server ? found : undefined;
-      onRead(id, record, watched, startedAt);
+      onRead(id, record && stored && { record, stored, watched, startedAt });
       return record;
     }
   }

@@ -1,4 +1,5 @@
 import type { IndexEntry, Listed } from "../../../../cluster/cluster.js";
+import type { Change } from "../../../../cluster/update.js";
 import type { SessionState, StateChange } from "../shared-sessions.js";
 
 /** Format of stored records. A process ignores records of a format that it does not know. */
@@ -22,13 +23,13 @@ export interface SessionRecord {
   readonly ended?: string | undefined;
 }
 
-/** Index of all sessions. */
+/** Index of all sessions, by the time at which they would end. */
 export const ALL_SESSIONS = "sessions";
 
 /** Index of the sessions that have ended, until nothing is left of them. */
 export const ENDED_SESSIONS = "ended sessions";
 
-/** Returns the index of the sessions of a principal. */
+/** Returns the index of the sessions of a principal, by the time at which they would end. */
 export function sessionsOf(principal: string): string {
   return `sessions of ${principal}`;
 }
@@ -46,9 +47,16 @@ export function createRecord(given: Pick<SessionRecord, "server" | "principal" |
   return { format: FORMAT, ...given };
 }
 
-export function indexOf({ principal, openedAt: score }: SessionRecord): readonly IndexEntry[] {
-  const all = { index: ALL_SESSIONS, score };
-  return principal === undefined ? [all] : [all, { index: sessionsOf(principal), score }];
+/** Returns a record that lives for `ttlMs` from the time of day `now`, with its entries in the indexes of sessions. */
+export function withLife(
+  { principal }: SessionRecord,
+  value: string,
+  { ttlMs, now }: { readonly ttlMs: number; readonly now: number },
+): Change {
+  const score = now + ttlMs;
+  const index: IndexEntry[] = [{ index: ALL_SESSIONS, score }];
+  if (principal !== undefined) index.push({ index: sessionsOf(principal), score });
+  return { value, ttlMs, index };
 }
 
 /** Returns the life of the record of a session that is over after `ms` without use. */
@@ -67,8 +75,7 @@ export function parseRecord(value: string): SessionRecord | undefined {
   return record.format === FORMAT && record.ended === undefined ? record : undefined;
 }
 
-/** Returns the record with a change. Applying a change twice has the effect of applying it once. */
-export function changed(record: SessionRecord, change: StateChange): SessionRecord {
-  const { state } = record;
-  return { ...record, state: "ready" in change ? { ...state, ready: true } : { ...state, level: change.level } };
+/** Returns the state with a change. Applying a change twice has the effect of applying it once. */
+export function changed(state: SessionState, change: StateChange): SessionState {
+  return "ready" in change ? { ...state, ready: true } : { ...state, level: change.level };
 }

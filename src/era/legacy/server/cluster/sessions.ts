@@ -1,24 +1,24 @@
 import { type Deadline, DeadlineQueue } from "../../../../call/deadline-queue.js";
 import type { Cluster, Stored } from "../../../../cluster/cluster.js";
-import { update } from "../../../../cluster/update.js";
+import { type Change, update } from "../../../../cluster/update.js";
 import { DefinitionError } from "../../../../protocol/errors.js";
 import type { HttpRefusal } from "../../../refuse.js";
 import type { ServerLimits } from "../../../server-limits.js";
 import { sessionClosed, sessionNotFound, toUnavailable } from "../refusals.js";
-import type { SessionChange, SessionPlace, Sessions, SharedSession } from "../shared-sessions.js";
+import type { SessionChange, SessionPlace, Sessions, SharedSession, StateChange } from "../shared-sessions.js";
 import { EarlyReads } from "./early-reads.js";
 import { SessionPlaces } from "./places.js";
 import { SessionEnds } from "./session-ends.js";
-import { SessionReads } from "./session-reads.js";
+import { type SessionRead, SessionReads } from "./session-reads.js";
 import {
   changed,
   createRecord,
   idOf,
-  indexOf,
   keyOf,
   lifeOf,
   parseRecord,
   type SessionRecord,
+  withLife,
 } from "./session-record.js";
 import { untilReached } from "./until-reached.js";
 import { Watches } from "./watches.js";
@@ -33,6 +33,8 @@ const MAX_ID_CHARS = 1_024;
 /** Local part of a session. */
 interface Kept<Session> {
   readonly session: Session;
+  /** Record as this process read or wrote it last. */
+  stored: Stored;
   /** Time at which the record was read, on the clock of this process. */
   readAt: number;
   /** Time at which the life of the record was extended. Not finite before the first use of the session. */
@@ -62,8 +64,8 @@ export interface ClusterSessionsOptions<Session> {
   onUnused(session: Session): void;
   /** Called when this process no longer serves a session, for whatever reason. */
   onLeft(session: Session): void;
-  /** Called when this process has changed the state of a session. */
-  onChanged(id: string): void;
+  /** Called when this process has changed the state of a session. Resolves when the others were told, or will be later. */
+  onChanged(id: string, change: StateChange): Promise<void>;
   /** Called when the local parts of all sessions have ended. */
   onClosed(): Promise<void>;
   report(error: unknown): void;
@@ -117,6 +119,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     this.#places = new SessionPlaces({
       cluster: options.cluster,
       limits,
+      now: () => this.#timeOfDay(),
       fullLifeMs: lifeOf(this.#idleMs),
       newLifeMs: lifeOf(this.#setupMs),
       touchMs: this.#touchMs,
@@ -167,8 +170,9 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       throw new DefinitionError(`http.sessions.createId must return at most ${MAX_ID_CHARS} characters with a cluster`);
     this.#stored.add(session);
     session.protocol.subscriptions.listener = { principal: session.principal, sessionId: id };
+    let stored: Stored;
     try {
-      await this.#store(id, session).finally(() => this.free(session.principal));
+      stored = await this.#store(id, session).finally(() => this.free(session.principal));
       await this.#options.onOpened(session);
     } catch (error) {
       if (this.#stored.delete(session)) this.#ends.endUnstored(id, this.#closing.signal).catch(this.#options.report);
@@ -176,21 +180,18 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     }
     if (this.#closing.signal.aborted) this.#options.onLeft(session);
     // Nobody else knows the session yet.
-    else this.#keep(id, session).knowsWatched = true;
+    else this.#keep(id, session, stored).knowsWatched = true;
   }
 
-  async #store(id: string, session: Session): Promise<void> {
-    const { audience: server, clock } = this.#options.place.runtime;
+  async #store(id: string, session: Session): Promise<Stored> {
+    const { audience: server } = this.#options.place.runtime;
     const { principal, protocol } = session;
-    const openedAt = clock.timeOfDay?.() ?? Date.now();
-    const record = createRecord({ server, principal, openedAt, state: protocol.state });
-    const value = JSON.stringify(record);
-    const options = {
-      ttlMs: lifeOf(this.#setupMs),
-      ifVersion: null,
-      index: indexOf(record),
-    };
-    if ((await this.#cluster.records.put(keyOf(id), value, options)) !== undefined) return;
+    const now = this.#timeOfDay();
+    const record = createRecord({ server, principal, openedAt: now, state: protocol.state });
+    const { value, ...options } = withLife(record, JSON.stringify(record), { ttlMs: lifeOf(this.#setupMs), now });
+    const key = keyOf(id);
+    const version = await this.#cluster.records.put(key, value, { ...options, ifVersion: null });
+    if (version !== undefined) return { key, value, version };
     this.#stored.delete(session);
     throw new DefinitionError("http.sessions.createId returned the id of an open session");
   }
@@ -266,12 +267,14 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       const record = stored && parseRecord(stored.value);
       isOpen = record !== undefined;
       if (record === undefined) return undefined;
-      const value = JSON.stringify(changed(record, change));
-      return { value, ttlMs: lifeOf(this.#idleMs), index: indexOf(record) };
+      const next: SessionRecord = { ...record, state: changed(record.state, change) };
+      return this.#inUse(next, JSON.stringify(next));
     });
     if (!isOpen) return;
-    this.onChanged(id);
-    await this.#options.onChanged(id);
+    this.#reread(id);
+    const told = this.#options.onChanged(id, change);
+    // The next call may come to another process at once.
+    if ("level" in change) await told;
   }
 
   /** Stores that the client of a session watches a resource, or does not, and announces it. */
@@ -316,8 +319,15 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     return stored !== undefined && parseRecord(stored.value) !== undefined;
   }
 
+  /** Takes a change of a session that another process has stored. Of two such changes, the record tells the last one. */
+  onChanged(id: string, change: StateChange): void {
+    const protocol = this.local(id)?.protocol;
+    protocol?.restore(changed(protocol.state, change));
+    this.#reread(id);
+  }
+
   /** Reads the record of a session that has changed, if this process serves it. A read that has begun is repeated. */
-  onChanged(id: string): void {
+  #reread(id: string): void {
     this.#reads.outdate(id);
     this.#reads.refresh(id);
   }
@@ -333,7 +343,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     for (const [id, kept] of this.#kept) {
       kept.readAt = Number.NEGATIVE_INFINITY;
       kept.knowsWatched = false;
-      if (kept.session.busy || kept.session.standalone.held) this.onChanged(id);
+      if (kept.session.busy || kept.session.standalone.held) this.#reread(id);
     }
   }
 
@@ -357,19 +367,15 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   }
 
   /** Updates the local part of a session by its record, or ends it if there is none. */
-  #onRead(
-    id: string,
-    record: SessionRecord | undefined,
-    watched: ReadonlySet<string> | undefined,
-    startedAt: number,
-  ): void {
-    if (record === undefined) this.drop(id, sessionClosed);
-    else if (!this.#closing.signal.aborted) this.#restore(id, record, watched, startedAt);
+  #onRead(id: string, read: SessionRead | undefined): void {
+    if (read === undefined) this.drop(id, sessionClosed);
+    else if (!this.#closing.signal.aborted) this.#restore(id, read);
   }
 
-  #restore(id: string, record: SessionRecord, watched: ReadonlySet<string> | undefined, readAt: number): void {
-    const kept = this.#kept.get(id) ?? this.#keep(id, this.#create(id, record));
-    kept.readAt = readAt;
+  #restore(id: string, { record, stored, watched, startedAt }: SessionRead): void {
+    const kept = this.#kept.get(id) ?? this.#keep(id, this.#create(id, record), stored);
+    kept.stored = stored;
+    kept.readAt = startedAt;
     kept.session.protocol.restore(record.state);
     if (watched !== undefined) this.#restoreWatched(kept, watched);
   }
@@ -395,11 +401,12 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     return session;
   }
 
-  #keep(id: string, session: Session): Kept<Session> {
+  #keep(id: string, session: Session, stored: Stored): Kept<Session> {
     if (this.#kept.size >= this.#limits.maxSessions) this.#leaveOne();
     const now = this.#now();
     const kept: Kept<Session> = {
       session,
+      stored,
       readAt: now,
       touchedAt: Number.NEGATIVE_INFINITY,
       usedAt: now,
@@ -443,19 +450,44 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
 
   /** Extends the life of a session. If its record is gone, the local part ends. */
   #extend(kept: Kept<Session>): void {
-    const { sessionId: id } = kept.session;
     kept.touchedAt = this.#now();
-    const touch = async () => {
-      // The announcement of the end may have been missed.
-      if (!(await this.#cluster.records.touch(keyOf(id), lifeOf(this.#idleMs)))) await this.#reads.read(id);
-    };
-    touch().catch((error: unknown) => this.#options.report(error));
+    this.#prolong(kept).catch((error: unknown) => this.#options.report(error));
     this.#options.onExtended(kept.session);
+  }
+
+  /** Puts the record again, so that its place in the indexes moves. If another process has changed it, it is read. */
+  async #prolong(kept: Kept<Session>): Promise<void> {
+    const { sessionId: id } = kept.session;
+    const { records } = this.#cluster;
+    let isOpen = false;
+    const prolonged = (stored: Stored | undefined) => {
+      const record = stored && parseRecord(stored.value);
+      isOpen = record !== undefined;
+      return stored && record && this.#inUse(record, stored.value);
+    };
+    try {
+      kept.stored = (await update(records, keyOf(id), prolonged, kept.stored)) ?? kept.stored;
+    } catch (error) {
+      // An engine that is full can still extend a life.
+      if (toUnavailable(error) === undefined) throw error;
+      isOpen = await records.touch(keyOf(id), lifeOf(this.#idleMs));
+    }
+    // The announcement of the end may have been missed.
+    if (!isOpen) await this.#reads.read(id);
+  }
+
+  /** Returns the record of a session that is used now. */
+  #inUse(record: SessionRecord, value: string): Change {
+    return withLife(record, value, { ttlMs: lifeOf(this.#idleMs), now: this.#timeOfDay() });
   }
 
   #isAtWork(id: string): boolean {
     const session = this.local(id);
     return session !== undefined && isAtWork(session);
+  }
+
+  #timeOfDay(): number {
+    return this.#options.place.runtime.clock.timeOfDay?.() ?? Date.now();
   }
 
   #now(): number {

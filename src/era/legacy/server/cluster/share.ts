@@ -77,7 +77,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       report,
       onOpened: (session) => this.#onOpened(session),
       onKept: (session) => this.#onKept(session),
-      onChanged: (id) => this.#control.publish({ kind: "changed", session: id }),
+      onChanged: (session, change) => this.#control.publish({ kind: "changed", session, change }),
       onWatched: (session, uris) => this.#onWatched(session, uris),
       onWatchChanged: (session, uri, isWatched) => this.#control.publish({ kind: "watched", session, uri, isWatched }),
       onEnded: (id) => this.#onEnded(id),
@@ -258,7 +258,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   }
 
   #receiveFor(session: SharedSession | undefined, message: SessionMessage, from: string): void {
-    if (message.kind === "changed") return this.sessions.onChanged(message.session);
+    if (message.kind === "changed") return this.sessions.onChanged(message.session, message.change);
     if (message.kind === "watched")
       return this.sessions.onWatchChanged(message.session, message.uri, message.isWatched);
     if (message.kind === "ended") {

@@ -6,6 +6,11 @@ import { ALL_SESSIONS, ENDED_SESSIONS, isOver } from "./session-record.js";
 const NAME = "sweeper";
 const LONGEST_PAUSE_MS = 30_000;
 const SHORTEST_PAUSE_MS = 250;
+/**
+ * Number of sessions one after another that are not over, after which a sweep looks at no more. The clocks of the processes
+ * that wrote the order may differ.
+ */
+const MAX_OPEN = 100;
 
 export interface SweeperOptions {
   readonly cluster: Cluster;
@@ -62,20 +67,24 @@ export class Sweeper {
     if (this.#lease === undefined) return;
     const { end, finish } = this.#options;
     const ended = new Set<string>();
-    await this.#visit(ENDED_SESSIONS, this.#lease, async ({ key }) => {
+    for await (const { key } of this.#listed(ENDED_SESSIONS, this.#lease)) {
       if (this.#ended.has(key)) await finish(key);
       else ended.add(key);
-    });
+    }
     this.#ended = ended;
-    await this.#visit(ALL_SESSIONS, this.#lease, async (session) => {
-      if (isOver(session)) await end(session);
-    });
+    // These are listed by the time at which they would end.
+    let open = 0;
+    for await (const session of this.#listed(ALL_SESSIONS, this.#lease)) {
+      open = isOver(session) ? 0 : open + 1;
+      if (open === MAX_OPEN) return;
+      if (open === 0) await end(session);
+    }
   }
 
-  async #visit(index: string, { lost }: Lease, visit: (session: Listed) => Promise<unknown>): Promise<void> {
-    for await (const session of each(this.#options.cluster.records, index)) {
+  async *#listed(index: string, { lost }: Lease): AsyncGenerator<Listed, void, undefined> {
+    for await (const session of each(this.#options.cluster.records, index, MAX_OPEN)) {
       if (this.#closed || lost.aborted) return;
-      await visit(session);
+      yield session;
     }
   }
 }

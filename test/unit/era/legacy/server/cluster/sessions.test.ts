@@ -1,4 +1,4 @@
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { type Cluster, ClusterError, type Records } from "bowline/cluster";
 import { gate } from "../../../../../support/gate.js";
@@ -281,4 +281,162 @@ test("an id of a session that no client could use is refused", async (t) => {
   await status(one.endpoint.initialize(), 500);
   match(String(one.endpoint.reports[0]?.error), /createId must return at most 1024 characters/);
   equal(await one.cluster.records.count("sessions"), 0);
+});
+
+test("the session that is unused longest makes room, however many that are in use were opened before it", async (t) => {
+  const inUse = 201;
+  const world = new NodesWorld(t, {}, { limits: { maxSessions: inUse + 1, sessionIdleMs: 100_000 } });
+  const [one, other] = [world.node(), world.node()];
+  const used = [];
+  for (let count = 0; count < inUse; count++) {
+    used.push(await one.endpoint.open());
+    world.clock.advance(1);
+  }
+  const unused = await one.endpoint.open();
+  await status(unused.request(1, "ping"), 200);
+  for (let id = 1; id <= 4; id++) {
+    world.clock.advance(20_000);
+    for (const client of used) await status(client.request(id, "ping"), 200);
+  }
+  await status(other.endpoint.initialize(), 200);
+  await status(unused.request(9, "ping"), 404);
+  equal(await one.cluster.records.count("sessions"), inUse + 1);
+});
+
+test("a session that is unused makes room, although many have just been opened", async (t) => {
+  const world = new NodesWorld(t, {}, { limits: { maxSessions: 30, sessionIdleMs: 100_000, sessionSetupMs: 20_000 } });
+  const one = world.node();
+  const unused = await one.endpoint.open();
+  await status(unused.request(1, "ping"), 200);
+  for (let step = 0; step < 6; step++) {
+    world.clock.advance(10_000);
+    await settle();
+  }
+  for (let count = 0; count < 29; count++) await status(one.endpoint.initialize(), 200);
+  await status(one.endpoint.initialize(), 200);
+  await status(unused.request(2, "ping"), 404);
+});
+
+test("the sweeper lists sessions that would end soon, and no others", async (t) => {
+  const world = new NodesWorld(t, {}, { limits: { sessionSetupMs: 40_000 } });
+  let listed = 0;
+  const count = withRecords((records) => ({
+    list: async (index, options) => {
+      const page = await records.list(index, options);
+      if (index === "sessions") listed += page.length;
+      return page;
+    },
+  }));
+  const one = world.node(undefined, count);
+  for (let number = 0; number < 350; number++) {
+    const client = await one.endpoint.open();
+    if (number > 0) await status(client.request(1, "ping"), 200);
+  }
+  const late = await status(one.endpoint.initialize(), 200);
+  for (let second = 0; second < 65; second += 5) {
+    world.clock.advance(5_000);
+    await settle();
+  }
+  ok(listed > 0 && listed <= 2 * 150, `${listed} sessions were listed by two sweeps`);
+  equal(await one.cluster.records.get(`session:${late.headers["mcp-session-id"]}`), undefined);
+  equal(await one.cluster.records.count("sessions"), 350);
+});
+
+test("a session in use lives on while the engine stores nothing", async (t) => {
+  const world = new NodesWorld(t, {}, { limits: { sessionIdleMs: 8_000 } });
+  let isFull = false;
+  const full = withRecords((records) => ({
+    put: async (key, value, options) => {
+      if (isFull) throw new ClusterError("unavailable", "the engine is full");
+      return records.put(key, value, options);
+    },
+  }));
+  const one = world.node(undefined, full);
+  const client = await one.endpoint.open();
+  isFull = true;
+  for (let id = 1; id <= 200; id++) {
+    world.clock.advance(2_000);
+    await settle();
+    await status(client.request(id, "ping"), 200);
+  }
+  equal((await one.cluster.records.list("sessions", { limit: 2 })).length, 1);
+});
+
+test("a session that two processes use is extended by both, and a change of it stays", async (t) => {
+  const world = new NodesWorld(t, {}, { limits: { sessionIdleMs: 8_000 }, capabilities: { logging: true } });
+  const [one, other] = [world.node(), world.node()];
+  const client = await one.endpoint.open();
+  const same = at(other, client);
+  await status(same.request(1, "ping"), 200);
+  await status(client.request(2, "logging/setLevel", { level: "error" }), 200);
+  for (let id = 3; id < 30; id++) {
+    world.clock.advance(2_000);
+    await settle();
+    await status((id % 2 === 0 ? client : same).request(id, "ping"), 200);
+  }
+  const [stored] = await one.cluster.records.list("sessions", { limit: 2 });
+  match(stored?.value ?? "", /"level":"error"/);
+});
+
+test("a log level counts in another process before the request that set it is answered", async (t) => {
+  const world = new NodesWorld(t, {}, { capabilities: { logging: true } });
+  const [publishing, published, read] = [gate(), gate(), gate()];
+  t.after(() => read.open());
+  let isSet = false;
+  const [one, other] = [
+    world.node(undefined, ({ bus }) => ({
+      bus: replaceParts(bus, {
+        publish: async (topic, text) => {
+          if (text.includes('"level"')) {
+            publishing.open();
+            await published.opened;
+          }
+          return bus.publish(topic, text);
+        },
+      }),
+    })),
+    world.node(
+      ({ server }) =>
+        server.tool("tell", {}, async (_args, ctx) => {
+          await ctx.log("info", "small");
+          return "told";
+        }),
+      // Reads of the record take long.
+      withRecords((records) => ({
+        get: async (key) => {
+          if (isSet) await read.opened;
+          return records.get(key);
+        },
+      })),
+    ),
+  ];
+  const client = await one.endpoint.open();
+  const elsewhere = at(other, client);
+  const before = elsewhere.call(1, "tell");
+  await before.done;
+  deepEqual(methods(before), ["notifications/message", undefined]);
+  isSet = true;
+  const set = client.request(2, "logging/setLevel", { level: "error" });
+  await publishing.opened;
+  await settle();
+  deepEqual(messages(set), [], "the response waits until the others are told");
+  published.open();
+  await status(set, 200);
+  const after = elsewhere.call(3, "tell");
+  await after.done;
+  deepEqual(methods(after), [undefined]);
+});
+
+test("a message of another form between processes is reported, and nothing else happens", async (t) => {
+  const world = new NodesWorld(t);
+  const one = world.node(({ server }) => server.tool("a", {}, () => "a"));
+  const client = await one.endpoint.open();
+  const stranger = world.state.node();
+  t.after(() => stranger.close());
+  for (const topic of ["control", "changes"]) {
+    const before = one.endpoint.reports.length;
+    for (const text of ["null", "no JSON"]) await stranger.bus.publish(topic, text);
+    await until(() => one.endpoint.reports.length >= before + 2, `reports of what came on ${topic}`);
+  }
+  await status(client.call(1, "a"), 200);
 });
