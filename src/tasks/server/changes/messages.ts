@@ -62,7 +62,13 @@ export class TaskMessages {
 
   async #subscribe(): Promise<void> {
     const { bus, hear, onMissed, report } = this.#options;
-    const leave = await bus.subscribe(TOPIC, (text) => hear(JSON.parse(text) as TaskMessage));
+    const leave = await bus.subscribe(TOPIC, (text) => {
+      try {
+        hear(JSON.parse(text) as TaskMessage);
+      } catch (error) {
+        report(error);
+      }
+    });
     this.#leave.push(() => void (async () => leave())().catch(report), bus.onGap(onMissed));
     if (this.#isOver) this.stop();
     else onMissed();

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { memoryCluster } from "bowline/cluster";
 import { tasks } from "bowline/tasks/server";
 import { AbortSwitch } from "#src/call/abort-switch.js";
+import { TaskMessages } from "#src/tasks/server/changes/messages.js";
 import { TaskWatchers } from "#src/tasks/server/changes/watchers.js";
 import { ownerOf } from "#src/tasks/server/owner.js";
 import { OwnerSlots } from "#src/tasks/server/owner-slots.js";
@@ -343,4 +344,22 @@ test("watchers: a task that needs its job is read again, by one timer for all, w
   deepEqual(queued.splice(0), ["a"]);
   for (const stop of stops) stop();
   equal(clock.pending, pending);
+});
+
+test("messages: one of another form is reported", async (t) => {
+  const cluster = memoryCluster();
+  t.after(() => cluster.close());
+  const [reports, heard]: unknown[][] = [[], []];
+  const messages = new TaskMessages({
+    bus: cluster.bus,
+    hear: (message) => void heard?.push(message.id),
+    onMissed: () => {},
+    report: (error) => void reports?.push(error),
+    retry: (_key, error) => void reports?.push(error),
+  });
+  await messages.join();
+  for (const text of ["null", "no JSON", '{"id":"a","stage":"queued"}']) await cluster.bus.publish("tasks", text);
+  while (heard?.length === 0) await turn();
+  deepEqual([heard, reports?.length], [["a"], 2]);
+  messages.stop();
 });
