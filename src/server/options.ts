@@ -23,10 +23,10 @@ import type { SealKey, StateCodec } from "./state/options.js";
  * nothing else is logged. The SDK never writes to stdout.
  */
 export interface Logger {
-  debug?(message: string, fields?: Record<string, unknown>): void;
-  info?(message: string, fields?: Record<string, unknown>): void;
-  warn?(message: string, fields?: Record<string, unknown>): void;
-  error?(message: string, fields?: Record<string, unknown>): void;
+  readonly debug?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
+  readonly info?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
+  readonly warn?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
+  readonly error?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
 }
 
 /**

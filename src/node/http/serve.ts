@@ -21,13 +21,15 @@ export interface HttpServerLike {
   readonly info?: { readonly name: string; readonly version: string } | undefined;
   handle(exchange: HttpExchange): void;
   /** Called with the host that is listened on. Returns the paths that are served in addition to `path`. */
-  onListening?(host: string): readonly string[];
-  drain?(graceMs: number): Promise<void>;
+  readonly onListening?: ((host: string) => readonly string[]) | undefined;
+  readonly drain?: ((graceMs: number) => Promise<void>) | undefined;
   close(): Promise<void>;
   /** State that processes share, if the server uses it. */
   readonly cluster?: { readonly available: boolean } | undefined;
   /** Called before the first request if the server has no cluster and shares its state with other workers. */
-  join?(cluster: Cluster, stateKeys: readonly { readonly id: string; readonly secret: Uint8Array }[]): void;
+  readonly join?:
+    | ((cluster: Cluster, stateKeys: readonly { readonly id: string; readonly secret: Uint8Array }[]) => void)
+    | undefined;
 }
 
 /** Options of {@link serveHttp}. */

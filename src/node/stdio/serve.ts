@@ -13,7 +13,7 @@ export interface ChannelServer {
   /** Name and version, for the line that a person sees who starts the server on a terminal. */
   readonly info?: { readonly name: string; readonly version: string } | undefined;
   accept(channel: Channel): Promise<{ readonly closed: Promise<void>; close(): Promise<void> }>;
-  close?(): Promise<void>;
+  readonly close?: (() => Promise<void>) | undefined;
 }
 
 /** Options of {@link serveStdio}. */
