@@ -19,8 +19,8 @@ import { RATE_LIMIT_OPTIONS, type RateLimitOptions } from "./rate-limit.js";
 import type { SealKey, StateCodec } from "./state/options.js";
 
 /**
- * Destination of the SDK's log messages. Without `logger` and `onError`, unexpected errors are printed on stderr and
- * nothing else is logged. The SDK never writes to stdout.
+ * Destination of the SDK's log messages. Without one, warnings of a setup that is not safe or not whole are printed on
+ * stderr and, without `onError` too, unexpected errors. Nothing else is logged. The SDK never writes to stdout.
  */
 export interface Logger {
   readonly debug?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;

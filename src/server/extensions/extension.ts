@@ -71,7 +71,7 @@ export interface ExtensionServer {
   readonly changes: ChangeBus;
   /** Reports an error to `onError` and the logger. With `warn`, the log gets no stack. */
   report(error: unknown, where: ReportContext, level?: "warn"): void;
-  /** Warns the developer of a setup that works but should be changed. */
+  /** Warns the developer of a setup that works but should be changed: through the logger or, without one, once on stderr. */
   warn(message: string, fields?: Record<string, unknown>): void;
   /** Calls the listener when a drain begins, which waits for its promise, and with true at the close. Returns its removal. */
   onClosing(listener: (isOver: boolean) => unknown): () => void;
@@ -281,7 +281,7 @@ function partsOf(runtime: ExtensionHost): ExtensionServer {
       return runtime.changes;
     },
     report: (...given) => runtime.report(...given),
-    warn: (message, fields) => (fields === undefined ? runtime.warn(message) : runtime.warn(message, fields)),
+    warn: (message, fields) => runtime.warnOfRisk(message, ...(fields === undefined ? [] : [fields])),
     onClosing: (listener) => runtime.onClosing(listener),
   });
 }
