@@ -147,7 +147,9 @@ export interface Topics {
   start(send: (method: string, params: object) => void | Promise<void>): () => void;
 }
 
-export type Result = { readonly [key: string]: unknown };
+/** Result of any method. Public signatures name it so, since `Result` is a type of the protocol there. */
+export type ResultObject = { readonly [key: string]: unknown };
+export type Result = ResultObject;
 export type HandlerResult = Result | PreparedResult;
 export type HeaderReader = (name: string) => string | undefined;
 

@@ -2,7 +2,13 @@ import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import { PING_OPTIONS, type PingOptions } from "../call/ping-options.js";
 import type { Cluster } from "../cluster/cluster.js";
-import type { ClientDescription, ReportContext, Result, SessionOptions, UnnamedRequest } from "../era/server-era.js";
+import type {
+  ClientDescription,
+  ReportContext,
+  ResultObject,
+  SessionOptions,
+  UnnamedRequest,
+} from "../era/server-era.js";
 import { SERVER_LIMITS, type ServerLimits } from "../era/server-limits.js";
 import { SSE_PATHS, type SsePaths } from "../era/sse-paths.js";
 import type { ProtocolVersion } from "../era/versions.js";
@@ -43,7 +49,7 @@ export interface Logger {
  * });
  * ```
  */
-export type ServerInterceptor = Interceptor<CallInfo, Result>;
+export type ServerInterceptor = Interceptor<CallInfo, ResultObject>;
 
 /** Options of the HTTP endpoint. */
 export interface HttpServerOptions extends GuardOptions {
