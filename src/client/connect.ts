@@ -138,7 +138,10 @@ class Connector {
         this.#dialer.memory.set(this.origin, connection.era.name);
       return connection;
     } catch (error) {
-      if (opened.kind === "http") throw withSchemeAdvice(error, opened.target.url);
+      if (opened.kind === "http") {
+        opened.target.send.keepIdle?.(false);
+        throw withSchemeAdvice(error, opened.target.url);
+      }
       await opened.transport.close();
       throw withNoise(error, opened.transport.noise);
     }

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it, type TestContext } from "node:test";
@@ -67,6 +67,22 @@ for (const era of ["legacy", "modern"] as const) {
     });
   });
 }
+
+for (const era of ["legacy", "modern"] as const)
+  it(`a client that cannot connect leaves no connection [${era}]`, async (t) => {
+    const http = createServer({ keepAliveTimeout: 75_000 }, (_request, response) => {
+      response.writeHead(200, { "content-type": "application/json" }).end("no message");
+    });
+    await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+    t.after(() => {
+      http.closeAllConnections();
+      http.close();
+    });
+    const { port } = http.address() as AddressInfo;
+    await openSockets.down(0);
+    await rejects(connect(`http://127.0.0.1:${port}/mcp`, { era }), /the server's response is malformed/);
+    await openSockets.down(0);
+  });
 
 it("keeps a further connection for the next call that comes soon", async (t) => {
   const { running, begun, release } = await createWorld(t);
