@@ -5,7 +5,8 @@ import { at, filesBelow, packageEntries, shown } from "./lib/project.mjs";
 
 /**
  * Compares the public interface in `api/*.md` with the declarations of the build. `--update` rewrites the files. A name
- * that several entries export must be the same declaration, so that a program can import from all of them. Then looks for
+ * that several entries export must be the same declaration, so that a program can import from all of them, and so must a
+ * name in a signature. Then looks for
  * internals: object types that a user reaches from an export, and that no entry exports; and constructors of classes that
  * no entry exports as a value.
  */
@@ -40,7 +41,10 @@ export const api = {
 const isStandIn = (specifier, name) =>
   specifier === "bowline/compat" || (specifier === "bowline/server/modern" && name === "McpServer");
 
-/** Returns the names that two entries declare differently. */
+/**
+ * Returns the names that two entries declare differently, and those that a signature uses for something else than the entries
+ * do: a declaration that is exported by another name, or by none.
+ */
 export function ambiguous(entries) {
   const declarations = new Declarations();
   const owners = new Map();
@@ -55,6 +59,21 @@ export function ambiguous(entries) {
       found.push(
         `${name} is exported by ${owner.specifier} and by ${specifier}, which declare it in ${places}; rename one`,
       );
+    }
+  }
+  const read = new Set();
+  for (const { specifier, types } of entries) {
+    for (const [name, origin] of declarations.exportsOf(types)) {
+      if (read.has(key(origin))) continue;
+      read.add(key(origin));
+      for (const used of declarations.signatureReferencesOf(origin)) {
+        const owner = owners.get(used.name);
+        if (owner === undefined || key(owner.origin) === key(used) || isStandIn(specifier, used.name)) continue;
+        const other = `${used.name} of ${shown(used.file)}`;
+        found.push(
+          `${specifier}: ${name} names ${other}, and ${used.name} of ${owner.specifier} is another type; rename one`,
+        );
+      }
     }
   }
   return found;

@@ -16,7 +16,6 @@ const COMPANIONS = ["@opentelemetry/api", "@types/node", "@valibot/to-json-schem
 
 /** Optional peers whose types the declarations of an entry need. The program needs them at run time, too. */
 const PEERS = {
-  "bowline/auth/client": ["oauth4webapi"],
   "bowline/auth/issuer": ["jose"],
   "bowline/auth/server": ["jose"],
   "bowline/otel": ["@opentelemetry/api"],

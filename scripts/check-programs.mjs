@@ -17,6 +17,9 @@ import { stagePackage } from "./package.mjs";
 /** Versions of Node that run TypeScript. Older ones run the same programs as JavaScript. */
 const NODES = ["22.23.3", "24.21.0"];
 
+/** The one that runs this script. */
+const HERE = { version: process.versions.node, program: process.execPath, isOld: !process.features.typescript };
+
 /** Programs that run at once. */
 const AT_ONCE = 2;
 
@@ -42,7 +45,7 @@ export const programs = {
     const home = mkdtempSync(join(tmpdir(), "bowline-programs-"));
     try {
       const found = pages().flatMap(programsOf);
-      const { nodes, warnings } = await findNodes();
+      const { nodes, warnings } = await findNodes(fetchNode, HERE);
       await furnish(home, found);
       const queue = nodes.flatMap((node) => found.filter(({ isRun }) => isRun).map((program) => ({ node, program })));
       const runs = queue.length;
@@ -52,8 +55,7 @@ export const programs = {
           problems.push(...(await runOn(next.node, next.program, home)));
       };
       await Promise.all(Array.from({ length: AT_ONCE }, work));
-      const versions = nodes.map(({ version }) => version).join(", ");
-      return { problems, warnings, note: `${runs} runs on Node ${versions}` };
+      return { ...outcomeOf(runs, nodes, problems), warnings };
     } finally {
       rmSync(home, { recursive: true, force: true });
     }
@@ -72,20 +74,27 @@ function programsOf(page) {
   });
 }
 
-/** Returns the versions of Node to run on: the fetched ones and, if it is older, the one that runs this script. */
-async function findNodes() {
+/**
+ * Returns the versions of Node to run on: the fetched ones and, if it runs no TypeScript, the one that runs this script. Where
+ * none can be fetched, that one is the only one.
+ */
+export async function findNodes(fetch, here) {
   const warnings = [];
-  const nodes = [];
-  const isOld = Number(process.versions.node.split(".")[0]) < 22;
-  if (isOld) nodes.push({ version: process.versions.node, program: process.execPath, isOld });
+  const nodes = here.isOld ? [here] : [];
   for (const version of NODES) {
     try {
-      nodes.push({ version, program: await fetchNode(version) });
+      nodes.push({ version, program: await fetch(version) });
     } catch ({ message }) {
       warnings.push(`not run on Node ${version}: ${message}`);
     }
   }
-  return { nodes, warnings };
+  return { nodes: nodes.length === 0 ? [here] : nodes, warnings };
+}
+
+/** Returns the result of the check. A check without runs has shown nothing, so it fails. */
+export function outcomeOf(runs, nodes, problems) {
+  const versions = nodes.map(({ version }) => version).join(", ");
+  return { problems: runs === 0 ? ["no program ran"] : problems, note: `${runs} runs on Node ${versions}` };
 }
 
 /** Makes the package, and all packages that the programs import, available below a folder. */

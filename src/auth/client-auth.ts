@@ -170,7 +170,7 @@ async function signing(
       `${metadata.issuer} accepts client assertions signed with ${oneLine(listed.join(", "))}, not with ${alg} (option alg)`,
     );
   }
-  const { PrivateKeyJwt } = await loadOauth4webapi();
+  const { PrivateKeyJwt } = await loadOauth4webapi("a key of the client (private_key_jwt)");
   try {
     const imported = await importKey(key, alg);
     return PrivateKeyJwt(keyId === undefined ? imported : { key: imported, kid: keyId }) as ClientAuth;

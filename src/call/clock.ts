@@ -12,7 +12,7 @@ export interface Clock {
    * Returns the time of day in milliseconds since 1970, for times that several processes compare.
    * @default Date.now
    */
-  timeOfDay?(): number;
+  readonly timeOfDay?: (() => number) | undefined;
 }
 
 /** Maximum delay of a timer, about 24.8 days. The system clock shortens longer delays to it. */

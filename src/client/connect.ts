@@ -5,7 +5,7 @@ import type { ClientEra, ClientRuntime, Connection } from "../era/client-era.js"
 import type { ClientLimits } from "../era/client-limits.js";
 import { NO_RECEIVER, type TransportTarget } from "../era/transport.js";
 import { withSchemeAdvice } from "../http/client/failures.js";
-import { type Send, sendBy } from "../http/client/send.js";
+import type { Fetch, Send } from "../http/client/send.js";
 import { ConnectionError, DefinitionError, endOf, TimeoutError, VersionError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import { assertOptions } from "../protocol/known-options.js";
@@ -35,8 +35,8 @@ export interface Dialer {
   /** Defaults of the limits. */
   readonly limits?: ClientLimits;
   spawn(target: CommandTarget): Promise<Channel>;
-  /** Returns the function that sends HTTP requests unless the options have `fetch`. */
-  send(limits: ClientLimits): Promise<Send>;
+  /** Returns the function that sends HTTP requests: by `fetch` of the options, if they have one. */
+  send(limits: ClientLimits, fetch: Fetch | undefined): Promise<Send>;
   /** Loads the compiler of JSON Schemas on first use. */
   validator(): Promise<JsonSchemaValidator>;
 }
@@ -138,7 +138,10 @@ class Connector {
         this.#dialer.memory.set(this.origin, connection.era.name);
       return connection;
     } catch (error) {
-      if (opened.kind === "http") throw withSchemeAdvice(error, opened.target.url);
+      if (opened.kind === "http") {
+        opened.target.send.keepIdle?.(false);
+        throw withSchemeAdvice(error, opened.target.url);
+      }
       await opened.transport.close();
       throw withNoise(error, opened.transport.noise);
     }
@@ -152,7 +155,7 @@ class Connector {
         kind: "http",
         target: {
           url: toUrl(target),
-          send: limits.fetch === undefined ? await this.#dialer.send(this.#core.limits) : sendBy(limits.fetch),
+          send: await this.#dialer.send(this.#core.limits, limits.fetch),
           headers: limits.headers ?? {},
           clock,
           waits,

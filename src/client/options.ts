@@ -53,9 +53,9 @@ export type ServerRequestHandler<Question, Result> = (
 
 /** Destination of the client's log messages. */
 export interface ClientLogger {
-  debug?(message: string, fields?: Record<string, unknown>): void;
-  warn?(message: string, fields?: Record<string, unknown>): void;
-  error?(message: string, fields?: Record<string, unknown>): void;
+  readonly debug?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
+  readonly warn?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
+  readonly error?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
 }
 
 /** Call on its way to the server, as interceptors see it. To change it, pass on a changed copy. */

@@ -24,6 +24,7 @@ export type {
   PinnedOAuthOptions,
 } from "../auth/client/options.js";
 export type { ClientMetadata } from "../auth/client/register.js";
+export type { AuthorizationServerMetadata } from "../auth/client/server-metadata.js";
 export type { AuthSteps, StepOptions } from "../auth/client/steps.js";
 export { type AuthStore, memoryStore, type TokenRecord } from "../auth/client/store.js";
 export type { AssertionSource, Authentication, BoundClient, KnownClient, SigningKey } from "../auth/client-auth.js";

@@ -11,8 +11,10 @@ import { atCaller } from "../protocol/at-caller.js";
 import { createDialer } from "./dialer.js";
 
 const dialer = createDialer({
-  send: async ({ maxIdleConnections }) =>
-    isOnNode ? (await import("../node/undici/send.js")).createDirectSend(maxIdleConnections) : sendBy(globalFetch),
+  send: async ({ maxIdleConnections }, fetch) =>
+    isOnNode
+      ? (await import("../node/undici/send.js")).createDirectSend(maxIdleConnections, fetch)
+      : sendBy(fetch ?? globalFetch),
   spawn: async ({ restart: _, ...command }) =>
     (await import("../node/stdio/client.js")).createStdioClientChannel(command),
 });

@@ -16,7 +16,7 @@ export type { AskOptions, ElicitAnswer } from "../era/request-strategy.js";
 export type {
   ClientDescription,
   ReportContext,
-  Result as ResultObject,
+  ResultObject,
   SessionOptions,
   SessionSettings,
   UnnamedRequest,

@@ -23,7 +23,8 @@ export interface ClientLimits {
   readonly maxConnections: number;
   /**
    * Maximum number of idle connections that are kept open over HTTP. Further ones close after a second, and all when the
-   * client closes. Has no effect if `fetch` or its dispatcher are replaced, and in pages.
+   * client closes. Has no effect on requests for tokens, if the global `fetch` or its dispatcher is replaced, on what an
+   * option `fetch` sends in another way than by `oauth` or `bearer`, and in pages.
    * @default 8
    */
   readonly maxIdleConnections: number;

@@ -74,7 +74,7 @@ export class CheckedClientRequests implements ClientRequests {
   async elicitUrl(message: string, url: string, options: AskOptions): Promise<Pick<ElicitResult, "action">> {
     const request: InputRequest = { method: "elicitation/create", params: { mode: "url", message, url } };
     const asking = this.#ask(request, options);
-    if (isPlainHttp(url)) this.#runtime.warn("a URL elicitation opens a page without TLS: use https", { url });
+    if (isPlainHttp(url)) this.#runtime.warnOfRisk("a URL elicitation opens a page without TLS: use https", { url });
     return { action: ((await asking) as ElicitResult).action };
   }
 

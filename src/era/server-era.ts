@@ -147,7 +147,9 @@ export interface Topics {
   start(send: (method: string, params: object) => void | Promise<void>): () => void;
 }
 
-export type Result = { readonly [key: string]: unknown };
+/** Result of any method. Public signatures name it so, since `Result` is a type of the protocol there. */
+export type ResultObject = { readonly [key: string]: unknown };
+export type Result = ResultObject;
 export type HandlerResult = Result | PreparedResult;
 export type HeaderReader = (name: string) => string | undefined;
 
@@ -303,6 +305,8 @@ export interface ServerRuntime {
   report(error: unknown, where: ReportContext, level?: "warn"): void;
   /** Warns the developer of a setup that works but should be changed. */
   warn(message: string, ...fields: readonly Record<string, unknown>[]): void;
+  /** Same as `warn`, for a setup that is not safe or not whole. Without a logger, the message is printed once. */
+  warnOfRisk(message: string, ...fields: readonly Record<string, unknown>[]): void;
   debug(message: string, ...fields: readonly Record<string, unknown>[]): void;
   /** Calls the listener when a drain begins, which waits for its promise, and with true at the close. Returns its removal. */
   onClosing(listener: (isOver: boolean) => unknown): () => void;

@@ -190,6 +190,7 @@ export interface ServerLimits {
   readonly maxOutcomeChars: number;
   /**
    * Maximum number of errors that a server without `logger` and `onError` prints in an hour. Then it says so once.
+   * Warnings of a server without `logger` count, too. 0 prints nothing.
    * @default 100
    */
   readonly maxPrintedErrors: number;

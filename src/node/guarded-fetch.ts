@@ -28,8 +28,12 @@ export interface GuardedFetchOptions {
 
 const OPTIONS: Known<GuardedFetchOptions> = { lookup: "function", allowLoopback: "boolean" };
 
-/** Calls the global `fetch`, or sends the request through the proxy that the environment names for the URL. */
+/**
+ * Sends a request of a client by its connections. Otherwise calls the global `fetch`, or sends the request through the proxy
+ * that the environment names for the URL.
+ */
 export const usualFetch: Fetch = (url, init) => {
+  if (init.ownFetch !== undefined) return init.ownFetch(url, init);
   const proxy = proxyFor(url, nodesDispatcher());
   return proxy === undefined ? globalThis.fetch(url, init) : requestBy(url, init, { proxy });
 };

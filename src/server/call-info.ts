@@ -13,14 +13,13 @@ export interface CallInfo {
   /** Method of the request, such as `tools/call`. */
   readonly method: string;
   /**
-   * Params as the client sent them, with `_meta`. `params.name` is the name of a tool or prompt. The object is a frozen
-   * copy: the handler gets the params of the client whatever an interceptor does. The values in it are those of the call.
-   * Do not change them: states and tasks are bound to what the client sent.
+   * Params as the client sent them, with `_meta`. `params.name` is the name of a tool or prompt. It is a copy, made when it
+   * is read and frozen at every depth: the handler gets the params of the client whatever an interceptor does.
    */
   readonly params: Params;
-  /** Protocol version, capabilities and self-reported identity of the client. */
+  /** Protocol version, capabilities and self-reported identity of the client, as a copy that is frozen like `params`. */
   readonly client: ClientDescription;
-  /** What the authorization gate knows of the caller. Undefined without a gate. */
+  /** What the authorization gate knows of the caller: the object of the gate itself. Undefined without a gate. */
   readonly auth: AuthInfo | undefined;
   /** Identifier of the caller from the authorization gate. */
   readonly principal: string | undefined;
@@ -54,6 +53,7 @@ export interface CallViews {
 class CallView implements CallInfo {
   readonly #call: Call;
   #params: Params | undefined;
+  #client: ClientDescription | undefined;
 
   constructor(call: Call) {
     this.#call = call;
@@ -73,12 +73,13 @@ class CallView implements CallInfo {
   }
 
   get params(): Params {
-    this.#params ??= Object.freeze({ ...this.#call.params });
+    this.#params ??= frozenCopy(this.#call.params);
     return this.#params;
   }
 
   get client(): ClientDescription {
-    return this.#call.client;
+    this.#client ??= frozenCopy(this.#call.client);
+    return this.#client;
   }
 
   get auth(): AuthInfo | undefined {
@@ -108,6 +109,21 @@ class CallView implements CallInfo {
   header(name: string): string | undefined {
     return this.#call.origin.header?.(name.toLowerCase());
   }
+}
+
+/** Copies an object of JSON and freezes the copy at every depth. A client may nest deeper than functions can call each other. */
+function frozenCopy<T extends object>(value: T): T {
+  const copy = { ...value };
+  const open: Record<string, unknown>[] = [copy as Record<string, unknown>];
+  for (let part = open.pop(); part !== undefined; part = open.pop()) {
+    for (const [key, inner] of Object.entries(part)) {
+      if (typeof inner !== "object" || inner === null) continue;
+      part[key] = Array.isArray(inner) ? [...inner] : { ...inner };
+      open.push(part[key] as Record<string, unknown>);
+    }
+    Object.freeze(part);
+  }
+  return copy;
 }
 
 /** Views of the calls of a server. */

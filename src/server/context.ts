@@ -8,7 +8,7 @@ import {
   type ClientRequestsOpener,
   type ElicitAnswer,
 } from "../era/request-strategy.js";
-import type { Call, ClientDescription, Result, ServerRuntime } from "../era/server-era.js";
+import type { Call, ClientDescription, ResultObject, ServerRuntime } from "../era/server-era.js";
 import type { AuthInfo } from "../http/auth-info.js";
 import { McpError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
@@ -284,7 +284,7 @@ export class Context {
     options: AskOptions & { readonly result: S },
   ): Promise<OutputOf<S>>;
   /** Sends a custom request to the client. Legacy only: rejects in other protocol versions. */
-  request(method: string, params?: Params, options?: AskOptions): Promise<Result>;
+  request(method: string, params?: Params, options?: AskOptions): Promise<ResultObject>;
   request(
     method: string,
     params?: Params,

@@ -2,7 +2,13 @@ import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import { PING_OPTIONS, type PingOptions } from "../call/ping-options.js";
 import type { Cluster } from "../cluster/cluster.js";
-import type { ClientDescription, ReportContext, Result, SessionOptions, UnnamedRequest } from "../era/server-era.js";
+import type {
+  ClientDescription,
+  ReportContext,
+  ResultObject,
+  SessionOptions,
+  UnnamedRequest,
+} from "../era/server-era.js";
 import { SERVER_LIMITS, type ServerLimits } from "../era/server-limits.js";
 import { SSE_PATHS, type SsePaths } from "../era/sse-paths.js";
 import type { ProtocolVersion } from "../era/versions.js";
@@ -19,14 +25,14 @@ import { RATE_LIMIT_OPTIONS, type RateLimitOptions } from "./rate-limit.js";
 import type { SealKey, StateCodec } from "./state/options.js";
 
 /**
- * Destination of the SDK's log messages. Without `logger` and `onError`, unexpected errors are printed on stderr and
- * nothing else is logged. The SDK never writes to stdout.
+ * Destination of the SDK's log messages. Without one, warnings of a setup that is not safe or not whole are printed on
+ * stderr and, without `onError` too, unexpected errors. Nothing else is logged. The SDK never writes to stdout.
  */
 export interface Logger {
-  debug?(message: string, fields?: Record<string, unknown>): void;
-  info?(message: string, fields?: Record<string, unknown>): void;
-  warn?(message: string, fields?: Record<string, unknown>): void;
-  error?(message: string, fields?: Record<string, unknown>): void;
+  readonly debug?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
+  readonly info?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
+  readonly warn?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
+  readonly error?: ((message: string, fields?: Record<string, unknown>) => void) | undefined;
 }
 
 /**
@@ -43,7 +49,7 @@ export interface Logger {
  * });
  * ```
  */
-export type ServerInterceptor = Interceptor<CallInfo, Result>;
+export type ServerInterceptor = Interceptor<CallInfo, ResultObject>;
 
 /** Options of the HTTP endpoint. */
 export interface HttpServerOptions extends GuardOptions {

@@ -177,6 +177,11 @@ export class ServerCore implements ServerRuntime {
     ignoreErrors(() => this.options.logger?.warn?.(message, ...fields));
   }
 
+  warnOfRisk(message: string, ...fields: readonly Record<string, unknown>[]): void {
+    if (this.options.logger === undefined) this.#printer.warn(message);
+    else this.warn(message, ...fields);
+  }
+
   debug(message: string, ...fields: readonly Record<string, unknown>[]): void {
     ignoreErrors(() => this.options.logger?.debug?.(message, ...fields));
   }

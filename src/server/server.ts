@@ -326,7 +326,7 @@ export class Server {
     this.core.registry.assertServable();
     const { allowedHosts, gate, sse = false } = this.#options;
     if (ANY_ADDRESS.test(hostname) && allowedHosts === undefined) {
-      this.core.warn("listening on all interfaces; set http.allowedHosts");
+      this.core.warnOfRisk("listening on all interfaces; set http.allowedHosts");
     }
     const paths = gate?.paths ?? [];
     if (sse === false) return paths;

@@ -91,11 +91,13 @@ const MISSPELT = { misspelt: 1 };
 
 /**
  * Data that is used as it is. It is passed on (entities of the protocol), comes from an earlier connection, or is refused
- * by its reader if a part is missing (keys). Of the annotations of a tool, names that look misspelt are refused.
+ * by its reader if a part is missing (keys). Of the annotations of a tool, names that look misspelt are refused. A logger
+ * may be a console, which has more methods.
  */
 const DATA: ReadonlySet<string> = new Set([
   ...["Implementation", "Icon", "Annotations", "ToolAnnotations", "JsonObject", "Root"],
   ...["AuthInfo", "PriorKnowledge", "SavedSession", "SealKey", "RingKey"],
+  ...["Logger", "ClientLogger"],
 ]);
 
 /**
@@ -384,14 +386,19 @@ const EXACT: readonly (readonly [member: RegExp, reason: string])[] = [
   [/^(server OtherNotificationHandler|client ClientOptions)\.params/, "is received"],
   [/^(postgres PgPool|redis NodeRedisClient)\./, "is made by another package"],
   [/^\S+ (\w+Error|ProblemOptions)\./, "details of an error"],
+  [/^redis RedisClusterOptions\.warn\?/, "to be widened with the engines"],
 ];
 
-/** Returns the optional members in a declaration that may not be undefined. Parameters of functions do not count. */
+/**
+ * Returns the optional members in a declaration that may not be undefined, such as each optional method. Parameters of
+ * functions do not count.
+ */
 function exactMembers(body: string): readonly Member[] {
-  return [...body.matchAll(/^ +(?:readonly )?(\w+)\?: /gm)].flatMap(({ 0: { length }, 1: name = "", index }) => {
-    const [type = ""] = split(body.slice(index + length), ";");
+  return [...body.matchAll(/^ +(?:readonly )?(\w+)\?(?:: |(?=\())/gm)].flatMap(({ 0: begun, 1: name = "", index }) => {
+    const [type = ""] = split(body.slice(index + begun.length), ";");
+    const isMethod = begun.endsWith("?");
     const takesUndefined =
-      !isFunction(type) && (/^(unknown|infer .*)$/.test(type) || split(type, "|").includes("undefined"));
+      !isMethod && !isFunction(type) && (/^(unknown|infer .*)$/.test(type) || split(type, "|").includes("undefined"));
     return takesUndefined ? [] : [{ name, isOptional: true, type }];
   });
 }
@@ -445,6 +452,16 @@ describe("an option may be undefined instead of absent", () => {
 });
 
 describe("undefined counts as absent in what is given to a server or client later", () => {
+  it("in a logger", async () => {
+    const said: string[] = [];
+    const logger = { debug: undefined, warn: undefined, error: (text: string) => void said.push(text) };
+    const failing = new McpServer(info, { logger }).tool("a", () => Promise.reject(new Error("no tide")));
+    await using client = await connect(failing, { logger });
+    equal((await client.callTool("a")).isError, true);
+    deepEqual(said, ["no tide"]);
+    await failing.close();
+  });
+
   it("in the filter of a watch", async () => {
     const none = { promptsListChanged: undefined, resourcesListChanged: undefined, resources: undefined };
     for (const era of ["modern", "legacy"] as const) {

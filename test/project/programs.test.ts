@@ -1,4 +1,4 @@
-import { deepEqual, doesNotThrow, equal, ok } from "node:assert/strict";
+import { deepEqual, doesNotThrow, equal, match, ok } from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,6 +20,45 @@ const { blocksOf, outputAfter, pages } = await loadScript<{
   outputAfter(page: string, code: string): string | undefined;
   pages(): readonly string[];
 }>("scripts/lib/markdown.mjs");
+
+interface Runtime {
+  readonly version: string;
+  readonly program: string;
+  readonly isOld?: boolean;
+}
+
+const { findNodes, outcomeOf } = await loadScript<{
+  findNodes(
+    fetch: (version: string) => Promise<string>,
+    here: Runtime,
+  ): Promise<{ readonly nodes: readonly Runtime[]; readonly warnings: readonly string[] }>;
+  outcomeOf(runs: number, nodes: readonly Runtime[], problems: readonly string[]): { readonly problems: string[] };
+}>("scripts/check-programs.mjs");
+
+const versionsOf = (nodes: readonly Runtime[]) => nodes.map(({ version }) => version.split(".")[0]);
+
+test("programs run on Node 22 and 24, and on an older one that runs the script", async () => {
+  const fetch = async (version: string) => `node-${version}`;
+  const on = async (version: string, isOld: boolean) =>
+    versionsOf((await findNodes(fetch, { version, program: "node", isOld })).nodes);
+  deepEqual(await on("20.19.0", true), ["20", "22", "24"]);
+  deepEqual(await on("26.1.0", false), ["22", "24"]);
+});
+
+test("where neither can be fetched, programs run on the one that runs the script", async () => {
+  const fetch = async () => Promise.reject(new Error("no network"));
+  const here = { version: "26.1.0", program: "node", isOld: false };
+  const { nodes, warnings } = await findNodes(fetch, here);
+  deepEqual(nodes, [here]);
+  equal(warnings.length, 2);
+  for (const warning of warnings) match(warning, /^not run on Node 2[24]\.\S+: no network$/);
+});
+
+test("a check that has run no program fails", () => {
+  deepEqual(outcomeOf(0, [], []).problems, ["no program ran"]);
+  deepEqual(outcomeOf(1, [], []).problems, []);
+  deepEqual(outcomeOf(1, [], ["page.md:1: ended with exit code 1"]).problems, ["page.md:1: ended with exit code 1"]);
+});
 
 function newPage(t: TestContext, text: string): string {
   const folder = mkdtempSync(join(tmpdir(), "bowline-page-"));

@@ -111,6 +111,8 @@ export class FakeServerHost implements ServerRuntime {
 
   warn(): void {}
 
+  warnOfRisk(): void {}
+
   onLog(): () => void {
     return () => {};
   }

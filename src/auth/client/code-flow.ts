@@ -1,4 +1,3 @@
-import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { oneLine, quoted } from "../../protocol/text.js";
 import { isLoopback } from "../addresses.js";
@@ -8,6 +7,7 @@ import { scopesOf } from "../scopes.js";
 import type { Discovery } from "./discover.js";
 import type { Identity } from "./identify.js";
 import { assertOwnRedirect } from "./redirect.js";
+import type { AuthorizationServerMetadata } from "./server-metadata.js";
 import type { AuthRecords } from "./store.js";
 
 /** Authorization request that is under way, with everything that the response is checked against. */
@@ -68,7 +68,7 @@ export async function startAttempt(
  * Throws if the metadata excludes the response type `code` or does not list PKCE with S256. Guessed metadata is not
  * checked. PKCE proves that the client that redeems a code is the one that requested it.
  */
-function assertCodeFlow(metadata: AuthorizationServer, guessed: boolean): void {
+function assertCodeFlow(metadata: AuthorizationServerMetadata, guessed: boolean): void {
   if (guessed) return;
   const { response_types_supported: types, code_challenge_methods_supported: methods, issuer } = metadata;
   if (Array.isArray(types) && !types.includes("code")) {

@@ -1,4 +1,3 @@
-import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import type { Known } from "../../protocol/known-options.js";
 import { oneLine, quoted } from "../../protocol/text.js";
@@ -7,6 +6,7 @@ import type { AuthRun, OAuthHttp } from "../http.js";
 import { coversServer, resourceIdentifier, resourceMetadataUrl } from "../resource.js";
 import { parseWebAddress } from "../web-address.js";
 import type { TokenChallenge } from "./challenge.js";
+import type { AuthorizationServerMetadata } from "./server-metadata.js";
 
 /** Authorization server of an MCP server, and the resource to name there. It is plain data because it is stored. */
 export interface Discovery {
@@ -16,14 +16,14 @@ export interface Discovery {
   readonly resource: string | undefined;
   /** Scopes that the resource's metadata lists. */
   readonly scopes: readonly string[] | undefined;
-  readonly metadata: AuthorizationServer;
+  readonly metadata: AuthorizationServerMetadata;
   /** True if there is no metadata and the default endpoints of revision 2025-03-26 are used. */
   readonly guessed: boolean;
 }
 
 export interface DiscoverOptions {
   /** Metadata to use in place of the published document, for authorization servers that publish none or too little. */
-  readonly serverMetadata?: AuthorizationServer | readonly AuthorizationServer[] | undefined;
+  readonly serverMetadata?: AuthorizationServerMetadata | readonly AuthorizationServerMetadata[] | undefined;
   /** Issuer of the only trusted authorization server. */
   readonly issuer?: string | undefined;
   /**
@@ -207,7 +207,7 @@ export function endpointOf(
 }
 
 /** Returns the default endpoints of revision 2025-03-26, for servers without metadata. */
-function defaults({ origin }: URL): AuthorizationServer {
+function defaults({ origin }: URL): AuthorizationServerMetadata {
   return {
     issuer: origin,
     authorization_endpoint: `${origin}/authorize`,

@@ -22,6 +22,12 @@ export interface ClientDpopOptions {
 
 export const DPOP_OPTIONS: Known<ClientDpopOptions> = { alg: "string", required: "boolean" };
 
+/** Key pair to which tokens are bound, as `oauth4webapi` holds it. */
+export interface DpopHandle {
+  /** Returns the thumbprint of the public key. */
+  calculateThumbprint(): Promise<string>;
+}
+
 interface StoredPair {
   readonly privateKey: CryptoKey | JsonWebKey;
   readonly publicKey: CryptoKey | JsonWebKey;
@@ -53,7 +59,7 @@ export function wantsDpop({ metadata }: Discovery, options: ClientDpopOptions | 
 export class DpopKeys {
   readonly #records: AuthRecords;
   readonly #alg: string;
-  readonly #handles = new Map<string, oauth.DPoPHandle>();
+  readonly #handles = new Map<string, DpopHandle>();
 
   constructor(records: AuthRecords, { alg = "ES256" }: ClientDpopOptions = {}) {
     this.#records = records;
@@ -63,7 +69,7 @@ export class DpopKeys {
   /**
    * Returns the key pair of an issuer; undefined if there is none. The handle also keeps the nonces that servers send.
    */
-  async find(issuer: string): Promise<oauth.DPoPHandle | undefined> {
+  async find(issuer: string): Promise<DpopHandle | undefined> {
     const handle = this.#handles.get(issuer);
     if (handle !== undefined) return handle;
     const stored = await this.#records.read<StoredPair>("dpop", issuer);
@@ -71,7 +77,7 @@ export class DpopKeys {
   }
 
   /** Returns the key pair of an issuer, or creates it. Concurrent callers get the same pair. */
-  findOrCreate(issuer: string, signal: AbortSignal): Promise<oauth.DPoPHandle> {
+  findOrCreate(issuer: string, signal: AbortSignal): Promise<DpopHandle> {
     return this.#records.locked(
       `dpop ${issuer}`,
       async () => (await this.find(issuer)) ?? (await this.#create(issuer)),
@@ -79,7 +85,7 @@ export class DpopKeys {
     );
   }
 
-  async #create(issuer: string): Promise<oauth.DPoPHandle> {
+  async #create(issuer: string): Promise<DpopHandle> {
     const textOnly = this.#records.store.textOnly === true;
     const { generateKeyPair } = await loadOauth4webapi();
     const pair = await generateKeyPair(this.#alg, { extractable: textOnly });
@@ -87,7 +93,7 @@ export class DpopKeys {
     return this.#remember(issuer, pair);
   }
 
-  async #remember(issuer: string, pair: oauth.CryptoKeyPair): Promise<oauth.DPoPHandle> {
+  async #remember(issuer: string, pair: oauth.CryptoKeyPair): Promise<DpopHandle> {
     const { DPoP } = await loadOauth4webapi();
     const handle = this.#handles.get(issuer) ?? DPoP({}, pair);
     this.#handles.set(issuer, handle);

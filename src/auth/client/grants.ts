@@ -1,9 +1,9 @@
-import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { BUILT_IN_EXTENSIONS } from "../../protocol/meta.js";
 import { quoted } from "../../protocol/text.js";
 import { formatOAuthError, readOAuthResponse, secretsOf } from "../errors.js";
+import type { AuthorizationServerMetadata } from "./server-metadata.js";
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";
@@ -13,7 +13,7 @@ const ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
 export interface GrantTarget {
   /** Issuer of the authorization server, which is the audience of assertions. */
   readonly issuer: string;
-  readonly metadata: AuthorizationServer;
+  readonly metadata: AuthorizationServerMetadata;
   readonly resource: string | undefined;
   readonly scope: string | undefined;
   readonly signal: AbortSignal;

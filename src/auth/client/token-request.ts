@@ -1,4 +1,4 @@
-import type { DPoPHandle, TokenEndpointRequestOptions } from "oauth4webapi";
+import type { AuthorizationServer, TokenEndpointRequestOptions } from "oauth4webapi";
 import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
 import { oneLine, quoted } from "../../protocol/text.js";
 import { toClientAuth } from "../client-auth.js";
@@ -7,6 +7,7 @@ import type { AuthRun, OAuthHttp } from "../http.js";
 import { loadOauth4webapi } from "../oauth4webapi.js";
 import { isHeaderSafe } from "./bearer.js";
 import { type Discovery, endpointOf } from "./discover.js";
+import type { DpopHandle } from "./dpop.js";
 import type { Identity } from "./identify.js";
 import type { TokenRecord } from "./store.js";
 
@@ -15,7 +16,7 @@ export interface TokenTarget {
   readonly http: OAuthHttp;
   readonly discovery: Discovery;
   readonly identity: Identity;
-  readonly dpop: DPoPHandle | undefined;
+  readonly dpop: DpopHandle | undefined;
   /** True if a token that is not bound to the DPoP key is rejected. */
   readonly requiresDpop: boolean;
   /** Additional parameters from the options. */
@@ -64,6 +65,7 @@ async function send(
 ): Promise<{ response: Response; secrets: readonly string[] }> {
   const oauth = await loadOauth4webapi();
   const secrets = identity.secret === undefined ? [] : [identity.secret];
+  const metadata = discovery.metadata as AuthorizationServer;
   const authentication = await toClientAuth(identity, discovery.metadata, run.signal);
   const client = { client_id: identity.clientId ?? "none" };
   const options: TokenEndpointRequestOptions = {
@@ -74,8 +76,7 @@ async function send(
     },
     ...(dpop === undefined ? {} : { DPoP: dpop }),
   };
-  const request = () =>
-    oauth.genericTokenEndpointRequest(discovery.metadata, client, authentication, grantType, body, options);
+  const request = () => oauth.genericTokenEndpointRequest(metadata, client, authentication, grantType, body, options);
   const response = await request();
   if (dpop === undefined || response.ok || !response.headers.has("dpop-nonce")) return { response, secrets };
   const { error } = await readOAuthResponse(response.clone());
@@ -129,7 +130,7 @@ export async function revokeTokens(
   const authentication = await toClientAuth(identity, discovery.metadata, run.signal);
   const hint = held.refreshToken === undefined ? "access_token" : "refresh_token";
   const response = await oauth.revocationRequest(
-    discovery.metadata,
+    discovery.metadata as AuthorizationServer,
     { client_id: identity.clientId ?? "none" },
     authentication,
     held.refreshToken ?? held.accessToken,

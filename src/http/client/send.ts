@@ -29,6 +29,11 @@ export interface Send {
 export interface FetchInit extends RequestInit {
   readonly patience?: Patience | undefined;
   readonly server?: URL | undefined;
+  /**
+   * Sends by the connections of the client, which close with it. Undefined if the platform has none of its own.
+   * @internal
+   */
+  readonly ownFetch?: Fetch;
 }
 
 /** Function that a client uses in place of the global `fetch`. */

@@ -9,6 +9,7 @@ import type { HttpExchange } from "../../http/exchange.js";
 import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertAtCall, assertOptions, type Known } from "../../protocol/known-options.js";
+import { greet } from "../greeting.js";
 import { SERVE_HTTP_LIMITS } from "../limits.js";
 import type { RunningHttpPrimary } from "../workers/primary.js";
 import { createNodeExchange, EXCHANGE_OPTIONS, type NodeExchangeOptions } from "./exchange.js";
@@ -16,15 +17,19 @@ import { type FetchServerLike, toFetchListener } from "./fetch-listener.js";
 
 /** Server, as far as HTTP needs it. */
 export interface HttpServerLike {
+  /** Name and version, for the line that a person sees who starts the server on a terminal. */
+  readonly info?: { readonly name: string; readonly version: string } | undefined;
   handle(exchange: HttpExchange): void;
   /** Called with the host that is listened on. Returns the paths that are served in addition to `path`. */
-  onListening?(host: string): readonly string[];
-  drain?(graceMs: number): Promise<void>;
+  readonly onListening?: ((host: string) => readonly string[]) | undefined;
+  readonly drain?: ((graceMs: number) => Promise<void>) | undefined;
   close(): Promise<void>;
   /** State that processes share, if the server uses it. */
   readonly cluster?: { readonly available: boolean } | undefined;
   /** Called before the first request if the server has no cluster and shares its state with other workers. */
-  join?(cluster: Cluster, stateKeys: readonly { readonly id: string; readonly secret: Uint8Array }[]): void;
+  readonly join?:
+    | ((cluster: Cluster, stateKeys: readonly { readonly id: string; readonly secret: Uint8Array }[]) => void)
+    | undefined;
 }
 
 /** Options of {@link serveHttp}. */
@@ -207,7 +212,15 @@ export async function serveHttp(
   options: ServeHttpOptions = {},
 ): Promise<RunningHttpServer | RunningHttpWorkers> {
   atCaller(serveHttp, () => assertServable(server, options));
-  return await atCaller(serveHttp, () => serve(server, options));
+  const running = await atCaller(serveHttp, () => serve(server, options));
+  if (process.stderr.isTTY) await greetTerminal(server, running.url);
+  return running;
+}
+
+/** Says at the terminal where the server listens. A worker of `node:cluster` leaves that to its primary. */
+async function greetTerminal({ info }: HttpServerLike, url: string): Promise<void> {
+  const { default: cluster } = await import("node:cluster");
+  if (cluster.isPrimary) greet(info, `listens on ${url}`, ["--cli", url, "--method", "tools/list"]);
 }
 
 async function serve(

@@ -4,7 +4,7 @@ import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import type { Channel } from "../../protocol/jsonrpc/channel.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
-import { oneLine } from "../../protocol/text.js";
+import { greet } from "../greeting.js";
 import { createStdioServerChannel, STDIO_LIMIT_OPTIONS, type StdioServerOptions } from "./server.js";
 import { guardStdout } from "./stdout-guard.js";
 
@@ -13,7 +13,7 @@ export interface ChannelServer {
   /** Name and version, for the line that a person sees who starts the server on a terminal. */
   readonly info?: { readonly name: string; readonly version: string } | undefined;
   accept(channel: Channel): Promise<{ readonly closed: Promise<void>; close(): Promise<void> }>;
-  close?(): Promise<void>;
+  readonly close?: (() => Promise<void>) | undefined;
 }
 
 /** Options of {@link serveStdio}. */
@@ -71,7 +71,7 @@ export async function serveStdio(server: ChannelServer, options: ServeStdioOptio
     guard === undefined ? channelOptions : { ...channelOptions, write: guard.write },
   );
   const stopListening: (() => void)[] = [];
-  if (process.stdin.isTTY) process.stderr.write(`${greeting(server.info)}\n`);
+  if (process.stdin.isTTY) greet(server.info, "waits for an MCP client on stdin", launch());
   try {
     const connection = await atCaller(serveStdio, () => server.accept(channel));
     const end = () => void (server.close?.() ?? connection.close());
@@ -85,17 +85,12 @@ export async function serveStdio(server: ChannelServer, options: ServeStdioOptio
   }
 }
 
-/** Returns a line for a person at the terminal, since the server waits for messages in silence. */
-function greeting({ name, version }: NonNullable<ChannelServer["info"]> = { name: "the server", version: "" }): string {
+/** Returns the words that start this program. */
+function launch(): readonly string[] {
   const [, script] = process.argv;
+  if (script === undefined) return [];
   const flags = process.versions.deno === undefined ? process.execArgv : ["run", "--allow-all"];
-  const launch = [basename(process.execPath), ...flags, relative("", script ?? "")].map(quoteForShell);
-  const hint = script === undefined ? "" : `; try: npx @modelcontextprotocol/inspector ${launch.join(" ")}`;
-  return `${oneLine(`${name} ${version}`)} waits for an MCP client on stdin${hint}`;
-}
-
-function quoteForShell(word: string): string {
-  return /^[\w@%+=:,./\\-]+$/.test(word) ? word : JSON.stringify(word);
+  return [basename(process.execPath), ...flags, relative("", script)];
 }
 
 /**

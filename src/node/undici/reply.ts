@@ -16,7 +16,7 @@ interface Controller {
 /** Listeners of a {@link DirectReply}. */
 interface ReplyListeners {
   /** Called when the headers have arrived. */
-  resolve(reply: Reply): void;
+  resolve(reply: DirectReply): void;
   /** Called if the response fails before. */
   reject(reason: unknown): void;
   /** Called once, when the response is complete or has failed. */
@@ -88,6 +88,17 @@ export class DirectReply implements Reply, ByteSource {
       found = found === null ? value : `${found}, ${value}`;
     }
     return found;
+  }
+
+  /** Returns all headers. */
+  toHeaders(): Headers {
+    const all = new Headers();
+    for (const [name, values] of Object.entries(this.#headers ?? {})) {
+      for (const value of [values ?? []].flat()) all.append(name, value);
+    }
+    for (let i = 0; i + 1 < this.#rawHeaders.length; i += 2)
+      all.append(String(this.#rawHeaders[i]?.toString("latin1")), String(this.#rawHeaders[i + 1]?.toString("latin1")));
+    return all;
   }
 
   async pump(onChunk: OnChunk): Promise<void> {

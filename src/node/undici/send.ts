@@ -1,28 +1,56 @@
-import { type ByteSource, type Reply, type Send, type Sending, sendBy } from "../../http/client/send.js";
+import {
+  type ByteSource,
+  type Fetch,
+  globalFetch,
+  type Reply,
+  type Send,
+  type Sending,
+  sendBy,
+} from "../../http/client/send.js";
+import { ProxyAgents } from "../outgoing/proxy-agents.js";
 import { requestBy } from "../outgoing/request.js";
 import { Connections } from "./connections.js";
-import { nodesDispatcher, proxyFor } from "./dispatcher.js";
+import { type Dispatcher, nodesDispatcher, proxyFor } from "./dispatcher.js";
 import { inflate } from "./inflate.js";
 import { DirectReply } from "./reply.js";
+import { fetchBy } from "./web-fetch.js";
 
 /**
  * Creates a function that sends the requests of a client without `Request`, `Response` and web streams, which cost several times as much as the request itself.
  * It does so only while `fetch` is Node's own. Otherwise it calls the current `fetch`. Uses the proxy that the
- * environment names.
+ * environment names. With `fetch`, it calls that function, which can send by the connections of the client, too.
  */
-export function createDirectSend(maxIdleConnections: number): Send {
-  const connections = new Connections(maxIdleConnections);
-  const send: Send = (url, sending) => sendDirectly(connections, url, sending);
-  send.keepIdle = (isKept) => connections.keepIdle(isKept);
+export function createDirectSend(maxIdleConnections: number, fetch?: Fetch): Send {
+  const direct = new Connections(maxIdleConnections);
+  const proxied = new ProxyAgents(maxIdleConnections);
+  const sendOwn = (url: URL, sending: Sending): Promise<Reply> => {
+    const way = wayTo(url, proxied);
+    return typeof way === "function" ? sendBy(way)(url, sending) : dispatch(direct, way, url, sending);
+  };
+  const ownFetch: Fetch = (url, init) => {
+    const way = wayTo(url, proxied);
+    if (typeof way === "function") return way(url, init);
+    if (typeof (init.body ?? "") !== "string") return globalFetch(url, init);
+    return fetchBy((sending) => dispatch(direct, way, url, sending), url, init);
+  };
+  const send: Send = fetch === undefined ? sendOwn : sendBy((url, init) => fetch(url, { ...init, ownFetch }));
+  send.keepIdle = (isKept) => {
+    direct.keepIdle(isKept);
+    proxied.keepIdle(isKept);
+  };
   return send;
 }
 
-function sendDirectly(connections: Connections, url: URL, sending: Sending): Promise<Reply> {
+/** Returns the dispatcher that sends to a URL, or a `fetch` for a URL that no dispatcher can send to. */
+function wayTo(url: URL, proxied: ProxyAgents): Dispatcher | Fetch {
   const dispatcher = nodesDispatcher();
   // A URL with credentials is left to `fetch`, which reports an error for it.
-  if (dispatcher === undefined || url.username !== "" || url.password !== "") return byFetch(url, sending);
+  if (dispatcher === undefined || url.username !== "" || url.password !== "") return globalFetch;
   const proxy = proxyFor(url, dispatcher);
-  if (proxy !== undefined) return sendBy((at, init) => requestBy(at, init, { proxy }))(url, sending);
+  return proxy === undefined ? dispatcher : (at, init) => requestBy(at, init, { proxy, agents: proxied });
+}
+
+function dispatch(connections: Connections, dispatcher: Dispatcher, url: URL, sending: Sending): Promise<DirectReply> {
   return new Promise((resolve, reject) => {
     const { method, headers, body, end, patience } = sending;
     const line = end.aborted ? undefined : connections.take(dispatcher);
@@ -48,7 +76,6 @@ function sendDirectly(connections: Connections, url: URL, sending: Sending): Pro
   });
 }
 
-const byFetch = sendBy((url, init) => fetch(url, init));
 const ALWAYS = { "accept-encoding": "gzip, br", "user-agent": "node" };
 
 /** Returns the decompressed bytes of a source. */

@@ -16,7 +16,9 @@ export interface ServedByWorkers {
 /** Server whose state workers share. */
 export interface SharingServer {
   readonly cluster?: unknown;
-  join?(cluster: Cluster, stateKeys: readonly { readonly id: string; readonly secret: Uint8Array }[]): void;
+  readonly join?:
+    | ((cluster: Cluster, stateKeys: readonly { readonly id: string; readonly secret: Uint8Array }[]) => void)
+    | undefined;
   close(): Promise<void>;
 }
 

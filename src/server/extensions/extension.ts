@@ -71,7 +71,7 @@ export interface ExtensionServer {
   readonly changes: ChangeBus;
   /** Reports an error to `onError` and the logger. With `warn`, the log gets no stack. */
   report(error: unknown, where: ReportContext, level?: "warn"): void;
-  /** Warns the developer of a setup that works but should be changed. */
+  /** Warns the developer of a setup that works but should be changed: through the logger or, without one, once on stderr. */
   warn(message: string, fields?: Record<string, unknown>): void;
   /** Calls the listener when a drain begins, which waits for its promise, and with true at the close. Returns its removal. */
   onClosing(listener: (isOver: boolean) => unknown): () => void;
@@ -216,7 +216,8 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     // An interceptor makes all calls asynchronous, so it is added only if it is needed.
     const isForAll = this.options.serverOnly === true && this.#interceptors.length + this.#topics.size === 0;
     if (!isForAll) runtime.use((call, next) => this.#around(call, next, runtime));
-    for (const listener of this.#onInstall) listener(runtime);
+    const server = partsOf(runtime);
+    for (const listener of this.#onInstall) listener(server);
   }
 
   #define(into: Map<string, Definition>, name: string, given: Definition): this {
@@ -267,6 +268,22 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     const left = Object.keys(others).length === 0 ? undefined : { extensions: others };
     return { ...result, capabilities: { ...capabilities, ...left } };
   }
+}
+
+/** Returns the parts of a server that an extension may use. The rest of the server cannot be reached from them. */
+function partsOf(runtime: ExtensionHost): ExtensionServer {
+  const { info, clock } = runtime;
+  return Object.freeze<ExtensionServer>({
+    info,
+    clock,
+    // A server that joins a cluster gets another bus.
+    get changes() {
+      return runtime.changes;
+    },
+    report: (...given) => runtime.report(...given),
+    warn: (message, fields) => runtime.warnOfRisk(message, ...(fields === undefined ? [] : [fields])),
+    onClosing: (listener) => runtime.onClosing(listener),
+  });
 }
 
 function joined(before: Topics | undefined, member: string, topic: ServedTopic): Topics {

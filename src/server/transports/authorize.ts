@@ -32,7 +32,7 @@ export class RequestAuthorizer {
   constructor(runtime: EndpointRuntime, gate: HttpGate) {
     this.#runtime = runtime;
     this.#gate = gate;
-    for (const warning of gate.warnings ?? []) runtime.warn(warning);
+    for (const warning of gate.warnings ?? []) runtime.warnOfRisk(warning);
   }
 
   /** Serves a public document of the gate. Returns false for any other request. */
@@ -89,7 +89,7 @@ export class RequestAuthorizer {
   #warnOfUnnamed(verdict: Exclude<GateVerdict, { readonly status: number }>): void {
     if (verdict.auth === undefined || verdict.principal !== undefined || this.#warned) return;
     this.#warned = true;
-    this.#runtime.warn("the gate names no principal: nothing has an owner");
+    this.#runtime.warnOfRisk("the gate names no principal: nothing has an owner");
   }
 
   #refuse(exchange: HttpExchange, { status, headers = {}, body, error, reason }: GateRefusal): void {

@@ -9,7 +9,7 @@ export interface SkillFiles {
   /** Reads all files at once. */
   read(): Promise<SkillTree>;
   /** Calls the listener when files may have changed. Returns a function that stops that. */
-  watch?(onChange: () => void): () => void;
+  readonly watch?: ((onChange: () => void) => () => void) | undefined;
 }
 
 /** Files by their paths, with `/` between directories. */
@@ -65,7 +65,7 @@ export interface DynamicSkill extends CommonSkill {
    * skill. Names of directories end with a slash.
    * @default the directory of the skill contains SKILL.md, and there are no others
    */
-  list?(path: string, ctx: Context): Names | Promise<Names>;
+  readonly list?: ((path: string, ctx: Context) => Names | Promise<Names>) | undefined;
 }
 
 type Content = string | Uint8Array | undefined;

@@ -1,15 +1,19 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type * as auth from "bowline/auth/client";
+import type * as authServer from "bowline/auth/server";
 
-/** A copy of the package in a folder without `node_modules`, where no optional package is installed. */
+/** A copy of the package in a folder where of all optional packages only `jose` is installed, which servers need. */
 const dist = dirname(dirname(fileURLToPath(import.meta.resolve("bowline/server"))));
 const copy = mkdtempSync(join(tmpdir(), "bowline-alone-"));
 cpSync(dist, copy, { recursive: true, filter: (path) => !path.endsWith(".map") });
+mkdirSync(join(copy, "node_modules"));
+const [jose = ""] = fileURLToPath(import.meta.resolve("jose")).split(/(?<=node_modules[\\/]jose)/);
+symlinkSync(jose, join(copy, "node_modules/jose"), "junction");
 after(() => rmSync(copy, { recursive: true, force: true }));
 
 const ENTRIES = ["entry/auth-client.js", "entry/browser/auth-client.js"];
@@ -61,4 +65,16 @@ describe("authorization of a client without the package oauth4webapi", () => {
       });
     });
   }
+});
+
+it("a server without the package oauth4webapi hears what needs it", async () => {
+  const { introspectionVerifier }: typeof authServer = await import(
+    pathToFileURL(join(copy, "entry/auth-server.js")).href
+  );
+  const { privateKey } = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, false, ["sign"]);
+  const verify = introspectionVerifier({ endpoint: `${ISSUER}/introspect`, client: { id: "a", key: privateKey } });
+  await rejects(async () => verify("token"), {
+    name: "AuthError",
+    message: "a key of the client (private_key_jwt) needs the package oauth4webapi: npm install oauth4webapi",
+  });
 });

@@ -1,7 +1,8 @@
 import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { connect, RpcError } from "bowline/client";
-import { McpServer, ServerExtension } from "bowline/server";
+import { memoryCluster } from "bowline/cluster";
+import { type ExtensionServer, McpServer, ServerExtension } from "bowline/server";
 import { createChannelPair } from "bowline/testing";
 import * as z from "zod";
 import { gate } from "../../support/gate.js";
@@ -230,10 +231,48 @@ test("a result of a type that is not the extension's is an error of the server",
   match(reported.join(), /com\.example\/jobs: prompts\/get returned the result type "job"; declare it in results/);
 });
 
-test("an extension learns of the server it belongs to", () => {
-  const names: string[] = [];
-  new McpServer(me).extend(new ServerExtension({ id: ID }).onInstall(({ info }) => names.push(info.name)));
-  deepEqual(names, ["harbour"]);
+/** Returns what a listener of `onInstall` gets. */
+function installed(server: McpServer): ExtensionServer {
+  const given: ExtensionServer[] = [];
+  server.extend(new ServerExtension({ id: ID }).onInstall((host) => given.push(host)));
+  return given[0] as ExtensionServer;
+}
+
+test("an extension learns of the server it belongs to, and can reach nothing else of it", () => {
+  const host = installed(new McpServer(me));
+  deepEqual(host.info, me);
+  deepEqual(Object.keys(host).sort(), ["changes", "clock", "info", "onClosing", "report", "warn"]);
+  equal(Object.getPrototypeOf(host), Object.prototype);
+  ok(Object.isFrozen(host));
+});
+
+test("an extension announces changes on the bus of the cluster that its server has joined since", async (t) => {
+  const server = new McpServer(me);
+  t.after(() => server.close());
+  const host = installed(server);
+  const before = host.changes;
+  const cluster = memoryCluster();
+  t.after(() => cluster.close());
+  server.join(cluster, [{ id: "k", secret: new Uint8Array(32) }]);
+  ok(host.changes !== before);
+});
+
+test("an extension reports, warns, and hears of the end of its server", async () => {
+  const said: unknown[][] = [];
+  const log = (level: string) => (message: string, fields?: object) => void said.push([level, message, fields]);
+  const server = new McpServer(me, { logger: { warn: log("warn"), error: log("error") } });
+  const host = installed(server);
+  host.report(new Error("tide is late"), { where: "tides" }, "warn");
+  host.warn("no tide tables", { port: "Leith" });
+  const removed = host.onClosing(() => said.push(["removed"]));
+  host.onClosing((isOver) => said.push(["closing", isOver]));
+  removed();
+  await server.close();
+  deepEqual(said, [
+    ["warn", "tide is late", { where: "tides" }],
+    ["warn", "no tide tables", { port: "Leith" }],
+    ["closing", true],
+  ]);
 });
 
 test("an extension whose resource is already defined installs nothing", async (t) => {

@@ -68,6 +68,48 @@ test("an interceptor can replace neither the name nor the arguments of a call", 
   await server.close();
 });
 
+for (const era of ["modern", "legacy"] as const) {
+  test(`an interceptor can change nothing in the params of a call or in its client (${era})`, async (t) => {
+    const given: unknown[] = [];
+    const server = new McpServer(me)
+      .use((call, next) => {
+        const { arguments: args, _meta: meta } = call.params as Record<string, { port: { piers: object[] } }>;
+        for (const part of [args, args?.port, args?.port.piers, args?.port.piers[0], meta, call.params, call.client])
+          if (part !== undefined) throws(() => Object.assign(part, { 0: "changed", version: "changed" }), TypeError);
+        throws(() => Object.assign(call.client.capabilities, { elicitation: {} }), TypeError);
+        equal(call.client, call.client);
+        return next(call);
+      })
+      .tool("greet", { input: { type: "object" } }, (args, ctx) => {
+        given.push(args, ctx.client.capabilities.elicitation);
+        return "hello";
+      });
+    t.after(() => server.close());
+    await using client = await connect(server, { era });
+    const args = { port: { name: "Leith", piers: [{ length: 40 }], ["__proto__"]: { all: true } } };
+    equal((await client.callTool("greet", args)).text, "hello");
+    deepEqual(given, [args, undefined]);
+  });
+}
+
+test("an interceptor reads params that are nested as deeply as a client likes", async (t) => {
+  let read = 0;
+  const server = new McpServer(me)
+    .use((call, next) => {
+      for (let part = call.params.deep; Array.isArray(part); part = part[0]) read++;
+      return next(call);
+    })
+    .method("com.example/deep", () => ({}));
+  t.after(() => server.close());
+  const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+  const { headers, body } = modernRequest("com.example/deep", { params: { deep: "DEEP" } });
+  const exchange = createArrayExchange({ url: "/mcp", headers, body: JSON.stringify(body).replace('"DEEP"', deep) });
+  server.handle(exchange);
+  await exchange.done;
+  equal(JSON.parse(exchange.body()).error, undefined);
+  equal(read, 20_000);
+});
+
 test("a handler may change the params that an interceptor has read", async (t) => {
   const server = new McpServer(me)
     .use((call, next) => {
