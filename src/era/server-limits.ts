@@ -31,7 +31,8 @@ export interface ServerLimits {
    */
   readonly maxCallsPerSession: number;
   /**
-   * Maximum number of concurrent calls of one principal, if a gate names principals.
+   * Maximum number of concurrent calls of one principal, if a gate names principals. Of the address of callers without one,
+   * the maximum of calls beyond half of those that all such callers may run.
    * @default 256
    */
   readonly maxCallsPerPrincipal: number;
@@ -103,7 +104,8 @@ export interface ServerLimits {
   readonly maxSubscriptionsPerPrincipal: number;
   /**
    * Part of `maxSubscriptions`, and of `maxTasks` and `maxRunning` of tasks, that all callers without a principal may use
-   * together. The rest is left to callers that a gate names. 1 leaves nothing to them.
+   * together. The rest is left to callers that a gate names. 1 leaves nothing to them. With a gate, also the part of
+   * `maxCalls`.
    * @default 0.75
    */
   readonly anonymousShare: number;

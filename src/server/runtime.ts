@@ -80,7 +80,7 @@ export class ServerCore implements ServerRuntime {
     this.info = info;
     this.clock = options.clock ?? systemClock;
     this.#printer = new ErrorPrinter(this.limits, this.clock);
-    this.admission = new Admission(this);
+    this.admission = new Admission(this, options.http?.gate !== undefined);
     this.bodies = new RequestBodies(this.limits, this.clock);
     this.checkRate = options.rateLimit && createRateLimit(options.rateLimit, this);
     this.versions = supportedVersions(eras, options.versions);
@@ -140,8 +140,11 @@ export class ServerCore implements ServerRuntime {
     return this.eras.some((era) => era.specifies(method));
   }
 
-  receiver(notificationCall: (method: string) => Call): (notification: RpcNotification) => void {
-    return createReceiver(this, notificationCall);
+  receiver(
+    notificationCall: (method: string) => Call,
+    principal: string | undefined,
+  ): (notification: RpcNotification) => void {
+    return createReceiver(this, notificationCall, principal);
   }
 
   /** Sends a log message to all clients that can receive messages outside of a call. */

@@ -213,7 +213,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     if (problem !== undefined) return this.#runtime.report(problem, { where: "notification", method }, "warn");
     const completes = method === "notifications/initialized";
     if (!completes || this.#ready()) {
-      this.#receive ??= this.#runtime.receiver((name) => this.#notificationCall(name));
+      this.#receive ??= this.#runtime.receiver((name) => this.#notificationCall(name), this.#wire.principal);
       this.#receive(notification);
     }
     // A client repeats it if the first attempt to store it has failed.
