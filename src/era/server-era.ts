@@ -220,7 +220,12 @@ export interface UnnamedRequest {
 
 /** Options of a server that concern eras. */
 export interface RuntimeOptions {
-  readonly http?: { readonly remoteOf?: ((request: UnnamedRequest) => string | undefined) | undefined } | undefined;
+  readonly http?:
+    | {
+        readonly remoteOf?: ((request: UnnamedRequest) => string | undefined) | undefined;
+        readonly gate?: unknown;
+      }
+    | undefined;
   readonly instructions?: string | undefined;
   readonly capabilities?: { readonly logging?: boolean | undefined } | undefined;
   /** Ping settings. Without them clients are not pinged. */

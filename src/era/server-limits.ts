@@ -105,7 +105,7 @@ export interface ServerLimits {
   /**
    * Part of `maxSubscriptions`, and of `maxTasks` and `maxRunning` of tasks, that all callers without a principal may use
    * together. The rest is left to callers that a gate names. 1 leaves nothing to them. With a gate, also the part of
-   * `maxCalls`.
+   * `maxCalls` and, without a cluster, of `maxSessions`.
    * @default 0.75
    */
   readonly anonymousShare: number;
