@@ -11,7 +11,7 @@ import type {
   ServerRuntime,
 } from "../era/server-era.js";
 import { SERVER_LIMITS, type ServerLimits } from "../era/server-limits.js";
-import type { UrlElicitations } from "../era/url-elicitations.js";
+import { UrlElicitations } from "../era/url-elicitations.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { RequestBodies } from "../http/request-bodies.js";
 import {
@@ -45,7 +45,7 @@ export class ServerCore implements ServerRuntime {
   changes: ChangeBus;
   readonly clock: Clock;
   readonly seal: ServerRuntime["seal"];
-  readonly urlElicitations: UrlElicitations = new Map();
+  readonly urlElicitations = new UrlElicitations();
   readonly watched = new Map<string, number>();
   readonly #logListeners = new Set<(message: LogMessage) => void>();
   #droppedLog = false;
