@@ -20,6 +20,11 @@ export interface ServerLimits {
    */
   readonly bodyTimeoutMs: number;
   /**
+   * Maximum time until a request body has arrived.
+   * @default 300_000
+   */
+  readonly maxBodyMs: number;
+  /**
    * Maximum number of concurrent calls, including calls that wait for their tool. The same number of notifications may
    * be handled at the same time. Subscriptions have their own limit.
    * @default 10_000
@@ -196,6 +201,7 @@ export const SERVER_LIMITS: ServerLimits = {
   maxBodyBytes: 4 * 1024 * 1024,
   maxBodiesBytes: 128 * 1024 * 1024,
   bodyTimeoutMs: 30_000,
+  maxBodyMs: 300_000,
   maxCalls: 10_000,
   maxCallsPerSession: 1_000,
   maxCallsPerPrincipal: 256,
