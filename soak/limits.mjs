@@ -8,6 +8,7 @@ export const serverLimits = {
   maxBodyBytes: 128 * KIB,
   maxBodiesBytes: 256 * KIB,
   bodyTimeoutMs: 240_000,
+  maxBodyMs: 240_000,
   maxCalls: 48,
   maxCallsPerSession: 32,
   maxCallsPerPrincipal: 24,

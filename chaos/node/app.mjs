@@ -76,9 +76,9 @@ export function createServer({ cluster, stateKeys, truth, onError }) {
 /** The token of a client has its name and the number of its attempt to connect. */
 function gate(exchange) {
   const caller = callerOf(exchange.header("authorization"));
-  if (caller.attempt === undefined) return { admitted: false, status: 401 };
+  if (caller.attempt === undefined) return { status: 401 };
   callers.enterWith(caller);
-  return { admitted: true, principal: caller.principal };
+  return { principal: caller.principal };
 }
 
 async function record(truth, args, ctx, work) {

@@ -31,7 +31,7 @@ const PROMOTE_AFTER_MS = 200;
  * | `park node number`, `abort node number` | a run ends without a result, or after its signal has aborted |
  */
 export function createServer({ cluster, truth, onError }) {
-  const gate = (exchange) => ({ admitted: true, principal: exchange.header("authorization") });
+  const gate = (exchange) => ({ principal: exchange.header("authorization") });
   const work = (tool) => (args, ctx) => run(truth, tool, args, ctx);
   const restartable = { support: "required", restartable: true, attempts: ATTEMPTS };
   return new McpServer({ name: "chaos", version: "1" }, { onError, http: { gate, keepAliveMs: 500 } })

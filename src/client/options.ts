@@ -151,7 +151,7 @@ export interface TypedCallOptions<Output extends StandardSchema> extends ToolCal
   readonly output: Output;
 }
 
-const CALL_OPTIONS: Known<TypedCallOptions<StandardSchema> & { readonly result: StandardSchema }> = {
+export const CALL_OPTIONS: Known<TypedCallOptions<StandardSchema> & { readonly result: StandardSchema }> = {
   signal: "object",
   timeoutMs: "ms",
   deadlineMs: "ms",
@@ -498,9 +498,9 @@ export function assertClientOptions(owner: string, options: unknown, known: obje
   assertOptions(owner, options, known, OTHER_NAMES);
 }
 
-/** Throws for an option that calls do not have. */
-export function assertCallOptions(method: string, options: object): void {
-  assertAtCall(method, options, CALL_OPTIONS, OTHER_NAMES);
+/** Throws for an option that calls do not have, or that is not in `known`. */
+export function assertCallOptions(method: string, options: object, known: object = CALL_OPTIONS): void {
+  assertAtCall(method, options, known, OTHER_NAMES);
 }
 
 /** Server process to start. */

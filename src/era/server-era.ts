@@ -57,6 +57,8 @@ export interface ClientDescription {
 export interface ServerWire {
   /** True if many calls share one connection, so that the end of a subscription has to be stated in a message. */
   readonly shared: boolean;
+  /** Principal of all that the client sends, if there is one. Requests may name their own. */
+  readonly principal?: string | undefined;
   /** Sends a notification. `call` is the call to which it belongs, if any. */
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void>;
   /** Sends a request to the client. Legacy only. */
@@ -220,7 +222,12 @@ export interface UnnamedRequest {
 
 /** Options of a server that concern eras. */
 export interface RuntimeOptions {
-  readonly http?: { readonly remoteOf?: ((request: UnnamedRequest) => string | undefined) | undefined } | undefined;
+  readonly http?:
+    | {
+        readonly remoteOf?: ((request: UnnamedRequest) => string | undefined) | undefined;
+        readonly gate?: unknown;
+      }
+    | undefined;
   readonly instructions?: string | undefined;
   readonly capabilities?: { readonly logging?: boolean | undefined } | undefined;
   /** Ping settings. Without them clients are not pinged. */
@@ -291,9 +298,13 @@ export interface ServerRuntime {
   cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
   /**
    * Creates the function that passes the notifications of a connection to the author's handlers. It never throws. A call
-   * of `notificationCall` belongs to no request, and sends messages as other calls do, as far as the era supports it.
+   * of `notificationCall` belongs to no request, and sends messages as other calls do, as far as the era supports it. The
+   * notifications are counted for the principal of the connection.
    */
-  receiver(notificationCall: (method: string) => Call): (notification: RpcNotification) => void;
+  receiver(
+    notificationCall: (method: string) => Call,
+    principal: string | undefined,
+  ): (notification: RpcNotification) => void;
   /** Called when the server uses a capability that the era has deprecated. */
   uses?(feature: DeprecatedFeature): void;
   /** Called when a feature is used that the protocol has deprecated. */

@@ -20,6 +20,11 @@ export interface ServerLimits {
    */
   readonly bodyTimeoutMs: number;
   /**
+   * Maximum time until a request body has arrived.
+   * @default 300_000
+   */
+  readonly maxBodyMs: number;
+  /**
    * Maximum number of concurrent calls, including calls that wait for their tool. The same number of notifications may
    * be handled at the same time. Subscriptions have their own limit.
    * @default 10_000
@@ -31,7 +36,8 @@ export interface ServerLimits {
    */
   readonly maxCallsPerSession: number;
   /**
-   * Maximum number of concurrent calls of one principal, if a gate names principals.
+   * Maximum number of concurrent calls of one principal, if a gate names principals. Of the address of callers without one,
+   * the maximum of calls beyond half of those that all such callers may run.
    * @default 256
    */
   readonly maxCallsPerPrincipal: number;
@@ -108,7 +114,8 @@ export interface ServerLimits {
   readonly maxSubscribedChars: number;
   /**
    * Part of `maxSubscriptions`, and of `maxTasks` and `maxRunning` of tasks, that all callers without a principal may use
-   * together. The rest is left to callers that a gate names. 1 leaves nothing to them.
+   * together. The rest is left to callers that a gate names. 1 leaves nothing to them. With a gate, also the part of
+   * `maxCalls` and, without a cluster, of `maxSessions`.
    * @default 0.75
    */
   readonly anonymousShare: number;
@@ -200,6 +207,7 @@ export const SERVER_LIMITS: ServerLimits = {
   maxBodyBytes: 4 * 1024 * 1024,
   maxBodiesBytes: 128 * 1024 * 1024,
   bodyTimeoutMs: 30_000,
+  maxBodyMs: 300_000,
   maxCalls: 10_000,
   maxCallsPerSession: 1_000,
   maxCallsPerPrincipal: 256,

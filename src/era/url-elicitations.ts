@@ -1,50 +1,67 @@
-import type { ServerLimits } from "./server-limits.js";
-
-/** Owner of a URL elicitation, whose client was asked to open the URL. */
+/** Owner of URL elicitations, whose client was asked to open the URLs. */
 export interface UrlElicitationOwner {
   /** Called when the elicitation is complete. */
   onUrlElicitationDone(id: string): void;
-  /** Called when the elicitation is dropped, so that its completion will not be reported. */
-  onUrlElicitationForgotten(id: string): void;
 }
 
-/** Incomplete URL elicitations by id. The value is undefined after the owner has ended. */
-export type UrlElicitations = Map<string, UrlElicitationOwner | undefined> & {
+/** Owner that has ended. Its elicitations stay known, but no client is told of their completion. */
+const ENDED: UrlElicitationOwner = { onUrlElicitationDone() {} };
+
+/**
+ * Incomplete URL elicitations of a server. If there is no room for one, the owner that has the most loses its oldest, so
+ * that a client with many keeps no other from being told.
+ */
+export class UrlElicitations {
+  readonly #owners = new Map<string, UrlElicitationOwner>();
+  readonly #idsOf = new Map<UrlElicitationOwner, Set<string>>();
   /** Called when an elicitation of another process may be complete. */
-  onUnknown?: ((id: string) => void) | undefined;
-};
+  onUnknown: ((id: string) => void) | undefined;
 
-/** Object that holds the elicitations. */
-interface UrlElicitationKeeper {
-  readonly urlElicitations: UrlElicitations;
-  readonly limits: Pick<ServerLimits, "maxUrlElicitations">;
-}
+  has(id: string): boolean {
+    return this.#owners.has(id);
+  }
 
-/** Adds an elicitation. At the limit the oldest one is dropped. */
-export function trackUrlElicitation(keeper: UrlElicitationKeeper, id: string, owner: UrlElicitationOwner): void {
-  const { urlElicitations: pages, limits } = keeper;
-  forget(pages, id);
-  const [oldest] = pages.keys();
-  if (pages.size >= limits.maxUrlElicitations && oldest !== undefined) forget(pages, oldest);
-  pages.set(id, owner);
-}
+  /** Returns the number of incomplete elicitations of an owner. */
+  count(owner: UrlElicitationOwner): number {
+    return this.#idsOf.get(owner)?.size ?? 0;
+  }
 
-/** Removes the owner, which has ended. The id stays known, but completion is reported to no client. */
-export function releaseUrlElicitation(pages: UrlElicitations, id: string): void {
-  if (pages.has(id)) pages.set(id, undefined);
-}
+  /** Adds an elicitation, of which there may be at most `most`. An id that is known gets a new owner. */
+  add(id: string, owner: UrlElicitationOwner, most: number): void {
+    this.#remove(id);
+    if (this.#owners.size >= most) this.#forgetOne();
+    this.#owners.set(id, owner);
+    const ids = this.#idsOf.get(owner);
+    if (ids === undefined) this.#idsOf.set(owner, new Set([id]));
+    else ids.add(id);
+  }
 
-function forget(pages: UrlElicitations, id: string): void {
-  const owner = pages.get(id);
-  pages.delete(id);
-  owner?.onUrlElicitationForgotten(id);
-}
+  /** Forgets an owner that ends. The ids of its elicitations stay known. */
+  release(owner: UrlElicitationOwner): void {
+    for (const id of this.#idsOf.get(owner) ?? []) this.add(id, ENDED, Number.POSITIVE_INFINITY);
+  }
 
-/** Completes an elicitation and notifies its owner once. Returns false for an unknown id. */
-export function completeUrlElicitation(pages: UrlElicitations, id: string): boolean {
-  const owner = pages.get(id);
-  const known = pages.delete(id);
-  owner?.onUrlElicitationDone(id);
-  if (!known) pages.onUnknown?.(id);
-  return known || pages.onUnknown !== undefined;
+  /** Completes an elicitation and notifies its owner once. Returns false for an unknown id. */
+  complete(id: string): boolean {
+    const owner = this.#remove(id);
+    owner?.onUrlElicitationDone(id);
+    if (owner === undefined) this.onUnknown?.(id);
+    return owner !== undefined || this.onUnknown !== undefined;
+  }
+
+  #forgetOne(): void {
+    let most: Set<string> | undefined;
+    for (const ids of this.#idsOf.values()) if (ids.size > (most?.size ?? 0)) most = ids;
+    for (const oldest of most ?? []) return void this.#remove(oldest);
+  }
+
+  #remove(id: string): UrlElicitationOwner | undefined {
+    const owner = this.#owners.get(id);
+    if (owner === undefined) return undefined;
+    this.#owners.delete(id);
+    const ids = this.#idsOf.get(owner);
+    ids?.delete(id);
+    if (ids?.size === 0) this.#idsOf.delete(owner);
+    return owner;
+  }
 }

@@ -50,7 +50,9 @@ export class BodiesFull extends BodyFailure {
 export class BodyTimeout extends BodyFailure {
   override readonly name = "BodyTimeout";
   override readonly status = 408;
-  constructor(ms: number) {
-    super(`No data of the request body arrived for ${ms} ms (limits.bodyTimeoutMs)`);
+  constructor(limits: { readonly bodyTimeoutMs: number; readonly maxBodyMs: number }, limit: keyof typeof limits) {
+    const problem =
+      limit === "maxBodyMs" ? "The request body did not arrive within" : "No data of the request body arrived for";
+    super(`${problem} ${limits[limit]} ms (limits.${limit})`);
   }
 }

@@ -7,11 +7,13 @@ import { KeepAlive, type Quiet } from "./sse/keep-alive.js";
 export interface RequestBodiesLimits {
   readonly maxBodiesBytes: number;
   readonly bodyTimeoutMs: number;
+  readonly maxBodyMs: number;
 }
 
 const UNLIMITED: RequestBodiesLimits = {
   maxBodiesBytes: Number.POSITIVE_INFINITY,
   bodyTimeoutMs: Number.POSITIVE_INFINITY,
+  maxBodyMs: Number.POSITIVE_INFINITY,
 };
 /** Shared, since the decoder keeps no state between complete texts. Removes a byte order mark. */
 const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -28,6 +30,10 @@ export class RequestBodies implements OpenBodies {
   bytes = 0;
   readonly limits: RequestBodiesLimits;
   readonly clock: Clock;
+  readonly #pauseMs: number;
+  readonly #totalMs: number;
+  /** Time that a body is given from its `spokeAt`. */
+  readonly #intervalMs: number;
   /** Bodies that wait for bytes. */
   readonly #waiting: KeepAlive<IncomingBody>;
   #onNone: (() => void)[] = [];
@@ -37,7 +43,10 @@ export class RequestBodies implements OpenBodies {
   constructor(limits = UNLIMITED, clock: Clock = systemClock) {
     this.limits = limits;
     this.clock = clock;
-    this.#waiting = new KeepAlive(clock, limits.bodyTimeoutMs);
+    this.#pauseMs = limits.bodyTimeoutMs || Number.POSITIVE_INFINITY;
+    this.#totalMs = limits.maxBodyMs || Number.POSITIVE_INFINITY;
+    this.#intervalMs = Math.min(this.#pauseMs, this.#totalMs);
+    this.#waiting = new KeepAlive(clock, this.#intervalMs);
   }
 
   /** Records that the rest of a request is read at the end of this turn. */
@@ -54,7 +63,8 @@ export class RequestBodies implements OpenBodies {
   /** Begins to wait for a body, also for its first bytes. */
   expect(body: IncomingBody): void {
     this.open++;
-    body.spokeAt = this.clock.now();
+    body.beganAt = this.clock.now();
+    this.#renew(body);
     this.#waiting.add(body);
   }
 
@@ -65,8 +75,16 @@ export class RequestBodies implements OpenBodies {
     if (this.bytes + more > maxBodiesBytes) return new BodiesFull(maxBodiesBytes);
     this.bytes += more;
     body.counted = bytes;
-    body.spokeAt = this.clock.now();
+    this.#renew(body);
     return undefined;
+  }
+
+  /** Gives a body the time until its next bytes, or what is left of its time in total. */
+  #renew(body: IncomingBody): void {
+    const now = this.clock.now();
+    const leftMs = body.beganAt + this.#totalMs - now;
+    body.isLate = leftMs <= this.#pauseMs;
+    body.spokeAt = now + Math.min(this.#pauseMs, leftMs) - this.#intervalMs;
   }
 
   /** Resolves when no body is being received. Returns undefined if there is none now. */
@@ -90,11 +108,14 @@ export class RequestBodies implements OpenBodies {
 
 /**
  * Request body that is being received. `declared` is its Content-Length, or NaN. `onFailure` is called if no bytes arrive
- * for `bodyTimeoutMs`.
+ * for `bodyTimeoutMs`, or if the body has not arrived within `maxBodyMs`.
  */
 export class IncomingBody implements Quiet {
-  /** Time at which the last bytes arrived. */
+  /** Time from which the body is given the interval of its timer. */
   spokeAt = 0;
+  beganAt = 0;
+  /** True if its time in total ends before the time until its next bytes. */
+  isLate = false;
   /** Bytes of this body that are counted in the total. */
   counted = 0;
   readonly #onFailure: (failure: BodyFailure) => void;
@@ -141,9 +162,9 @@ export class IncomingBody implements Quiet {
     return true;
   }
 
-  /** Fails the body, because no bytes have arrived for `bodyTimeoutMs`. */
+  /** Fails the body, because its time is over. */
   onQuiet(): void {
-    this.#onFailure(new BodyTimeout(this.#bodies.limits.bodyTimeoutMs));
+    this.#onFailure(new BodyTimeout(this.#bodies.limits, this.isLate ? "maxBodyMs" : "bodyTimeoutMs"));
   }
 
   /** Copies a piece into a buffer that doubles. A list of tiny pieces would use far more memory than their bytes. */

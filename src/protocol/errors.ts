@@ -1,6 +1,7 @@
 import { isInstance } from "./brand.js";
 import { type Delivery, type HttpAnswer, isRetrySafe } from "./delivery.js";
 import { isTextList } from "./json.js";
+import { findPageUrlProblem } from "./page-url.js";
 import { describeIssues, oneLine } from "./text.js";
 import type { ClientCapabilities, InputRequiredResult } from "./types/index.js";
 
@@ -369,12 +370,13 @@ export function isVersionList(value: unknown): value is readonly string[] {
 /** Returns the reason why a value is not a list of URLs to visit, or undefined if it is one. */
 export function requiredUrlProblem(value: unknown): string | undefined {
   if (!Array.isArray(value) || value.length === 0) return "elicitations must be a non-empty array";
-  for (const one of value as readonly Partial<RequiredUrl>[]) {
-    if (one.mode !== undefined && one.mode !== "url") return 'the mode of each elicitation must be "url"';
-    if (typeof one.elicitationId !== "string" || one.elicitationId === "")
-      return "each elicitation must have an elicitationId";
-    if (typeof one.url !== "string" || typeof one.message !== "string")
-      return "each elicitation must have a url and a message";
+  for (const one of value as readonly (Partial<RequiredUrl> | null)[]) {
+    const { mode = "url", elicitationId, url, message } = one ?? {};
+    if (mode !== "url") return 'the mode of each elicitation must be "url"';
+    if (typeof elicitationId !== "string" || elicitationId === "") return "each elicitation must have an elicitationId";
+    if (typeof url !== "string" || typeof message !== "string") return "each elicitation must have a url and a message";
+    const expected = findPageUrlProblem(url);
+    if (expected !== undefined) return `the url of each elicitation must be ${expected}`;
   }
   return undefined;
 }

@@ -145,13 +145,26 @@ export function assertOptions(
 
 /**
  * Same as {@link assertOptions} for an object at `path` that may come from elsewhere, such as from another server. Members
- * with other names are allowed, unless they look like a misspelt one.
+ * with other names are allowed, unless they look like a misspelt one, or are another name of one, that is not given.
  */
-export function assertOpen(owner: string, path: string, given: object, known: object): void {
-  const names = Object.keys(known);
-  const isMeant = (name: string) => names.some((other) => likeness(name, other) >= MISSPELT);
-  const meant = Object.entries(given).filter(([name]) => isMeant(name));
-  assertOptions(owner, { [path]: Object.fromEntries(meant) }, { [path]: known });
+export function assertOpen(
+  owner: string,
+  path: string,
+  given: object,
+  known: object,
+  otherNames: { readonly [name: string]: string } = {},
+): void {
+  const members: { [name: string]: unknown } = {};
+  for (const name in known) members[name] = (given as Description)[name];
+  const isMissing = (name: string) => members[name] === undefined;
+  for (const name in given) {
+    const value = (given as Description)[name];
+    if (value === undefined || Object.hasOwn(known, name)) continue;
+    const other = otherNames[name];
+    const isMeant = (each: string) => isMissing(each) && likeness(name, each) >= MISSPELT;
+    if (other === undefined ? Object.keys(known).some(isMeant) : isMissing(other)) members[name] = value;
+  }
+  assertOptions(owner, { [path]: members }, { [path]: known }, otherNames);
 }
 
 /**
@@ -172,6 +185,26 @@ export function assertAtCall(
       typeof value === "number" ? NUMBERS[kind as string]?.[1](value) : kind === typeof value && value !== null;
     if (isFit !== true) assertOptions(owner, given, known, otherNames);
   }
+}
+
+/**
+ * Same as {@link assertOptions} for what a guard of the author returns at `path`. It must be a plain object, since an
+ * instance of a class may have any members, and an error has none.
+ */
+export function assertReturned(
+  owner: string,
+  path: string,
+  given: unknown,
+  known: object,
+  otherNames: { readonly [name: string]: string },
+): void {
+  const type = typeOf(given);
+  const isObject = type === "object";
+  if (!isObject || !isPlain(given as object))
+    throw new DefinitionError(
+      `${owner}: ${path} must be a plain object, got ${isObject ? tagOf(given as object) : type}`,
+    );
+  assertOptions(owner, { [path]: given }, { [path]: known }, otherNames);
 }
 
 /** Returns checked limits with the defaults of those that are not given. */

@@ -1,5 +1,6 @@
 import { DefinitionError, McpError } from "../protocol/errors.js";
 import type { Problem } from "../protocol/json.js";
+import { findPageUrlProblem } from "../protocol/page-url.js";
 import { findSamplingAnswerProblem, findSamplingProblem } from "../protocol/sampling-rules.js";
 import { inputShapes } from "../protocol/shapes/input.js";
 import { mustBe } from "../protocol/text.js";
@@ -50,9 +51,8 @@ export function findQuestionProblem(request: Pick<InputRequest, "method" | "para
   const { method, params } = request;
   if (method === "sampling/createMessage") return findSamplingProblem(params as CreateMessageParams);
   if (method !== "elicitation/create" || (params as ElicitUrlParams).mode !== "url") return undefined;
-  const { url } = params as ElicitUrlParams;
-  if (!isWebUrl(url)) return { path: "/url", expected: "an absolute http or https URL" };
-  return hasCredentials(url) ? { path: "/url", expected: "a URL without user name and password" } : undefined;
+  const expected = findPageUrlProblem((params as ElicitUrlParams).url);
+  return expected === undefined ? undefined : { path: "/url", expected };
 }
 
 /** Returns the problem of an input response whose shape is valid. */
@@ -68,17 +68,6 @@ export function findAnswerProblem(
   return at < 0
     ? undefined
     : { path: `/roots/${at}/uri`, expected: "a file:// URI without .. and without encoded separators" };
-}
-
-/** True for an absolute http or https URL. */
-function isWebUrl(url: string): boolean {
-  return /^https?:\/\//i.test(url) && URL.canParse(url);
-}
-
-/** True if a user name or password comes before the host. Such a URL discloses a secret, or hides its real host. */
-function hasCredentials(url: string): boolean {
-  const { username, password } = new URL(url);
-  return username !== "" || password !== "";
 }
 
 /**

@@ -1,4 +1,5 @@
 import { Busy } from "../era/busy.js";
+import { addressOf, anonymousPart } from "../era/caller.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
 import { SmallMap } from "../protocol/jsonrpc/small-map.js";
 
@@ -8,10 +9,18 @@ export type CountedCall = Pick<Call, "method" | "session" | "origin">;
 /** Subscriptions stay open and have their own limit, so they do not count as running calls. */
 const LISTEN = "subscriptions/listen";
 const WARN_MS = 60_000;
+const UNNAMED = "callers without a name";
+/** Part of the calls that callers without a principal may run. Beyond it, calls are counted for their addresses too. */
+const CROWD = 0.5;
+
+type AdmissionRuntime = Pick<ServerRuntime, "limits" | "clock" | "options" | "warn" | "report">;
 
 /**
  * Counts the running calls and refuses calls beyond the limits before they start. Each call of each transport enters
  * once and leaves once. A call whose handler continues after a cancellation leaves when the handler is done.
+ *
+ * Callers without a principal leave a part to those with one, if there are any. To tell them apart takes time, and so
+ * their addresses are read only while many of their calls run.
  */
 export class Admission {
   /** Number of running calls, including calls that wait for their tool. */
@@ -22,12 +31,24 @@ export class Admission {
   notifications = 0;
   /** Number of refusals since the start: of calls, notifications, subscriptions and request bodies. */
   refused = 0;
-  readonly #runtime: Pick<ServerRuntime, "limits" | "clock" | "warn">;
+  readonly #runtime: AdmissionRuntime;
   readonly #principals = new SmallMap<string, { running: number }>();
+  /** Number of calls, and of notifications, that callers without a principal leave to others. */
+  readonly #anonymousPart: number;
+  /** True if callers may have a principal. */
+  #hasNames: boolean;
+  #anonymous = 0;
+  #anonymousNotifications = 0;
+  /** Calls of callers without a principal that are counted for their addresses. */
+  readonly #crowd = new Map<CountedCall, string>();
+  readonly #crowdOf = new Map<string, number>();
   #warnedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(runtime: Pick<ServerRuntime, "limits" | "clock" | "warn">) {
+  /** `hasNames` is true if the server has a gate, which may name callers. */
+  constructor(runtime: AdmissionRuntime, hasNames = false) {
     this.#runtime = runtime;
+    this.#hasNames = hasNames;
+    this.#anonymousPart = anonymousPart(runtime.limits, runtime.limits.maxCalls);
   }
 
   /** Counts a call in. Returns the refusal if a limit is reached. */
@@ -38,7 +59,10 @@ export class Admission {
     if (this.running >= maxCalls) return this.#full(503, "maxCalls", "this server");
     if (session !== undefined && session.running >= maxCallsPerSession)
       return this.#full(429, "maxCallsPerSession", "a session");
-    if (origin.principal !== undefined && !this.#enterAs(origin.principal, maxCallsPerPrincipal))
+    if (origin.principal === undefined) {
+      const refusal = this.#enterUnnamed(call);
+      if (refusal !== undefined) return refusal;
+    } else if (!this.#enterAs(origin.principal, maxCallsPerPrincipal))
       return this.#full(429, "maxCallsPerPrincipal", "a caller");
     this.running++;
     if (session !== undefined) session.running++;
@@ -46,22 +70,35 @@ export class Admission {
   }
 
   /** Counts out a call that `enter` counted in. */
-  leave({ method, session, origin }: CountedCall): void {
+  leave(call: CountedCall): void {
+    const { method, session, origin } = call;
     if (method === LISTEN) return;
     this.running--;
     if (session !== undefined) session.running--;
-    if (origin.principal !== undefined) this.#leaveAs(origin.principal);
+    if (origin.principal !== undefined) return this.#leaveAs(origin.principal);
+    this.#anonymous--;
+    if (this.#crowd.size > 0) this.#leaveCrowd(call);
   }
 
   /**
    * Counts a notification in. Returns false if it must be dropped. The limit is that of calls, since requests of
    * stateless HTTP have no connection whose queue could be limited.
    */
-  enterNotification(): boolean {
+  enterNotification(principal: string | undefined): boolean {
     const { maxCalls } = this.#runtime.limits;
-    if (this.notifications < maxCalls) return ++this.notifications > 0;
-    this.refuse(503, "maxCalls", `Too many notifications: this server may run ${maxCalls} at a time`);
-    return false;
+    if (this.notifications >= maxCalls) return this.#drop("maxCalls", "this server", maxCalls);
+    const most = this.#mostAnonymous();
+    if (principal === undefined && this.#anonymousNotifications >= most)
+      return this.#drop("anonymousShare", UNNAMED, most);
+    this.notifications++;
+    if (principal === undefined) this.#anonymousNotifications++;
+    return true;
+  }
+
+  /** Counts out a notification that `enterNotification` counted in. */
+  leaveNotification(principal: string | undefined): void {
+    this.notifications--;
+    if (principal === undefined) this.#anonymousNotifications--;
   }
 
   /** Creates and counts a refusal. Logs a warning at most once per `WARN_MS`. */
@@ -80,7 +117,57 @@ export class Admission {
     return this.refuse(status, limit, `Too many calls: ${whose} may run ${this.#runtime.limits[limit]} at a time`);
   }
 
+  #drop(limit: string, whose: string, most: number): false {
+    this.refuse(503, limit, `Too many notifications: ${whose} may run ${most} at a time`);
+    return false;
+  }
+
+  /** Counts in a call of a caller without a principal. Returns the refusal if a limit is reached. */
+  #enterUnnamed(call: CountedCall): Busy | undefined {
+    const most = this.#mostAnonymous();
+    if (this.#anonymous >= most)
+      return this.refuse(503, "anonymousShare", `Too many calls: ${UNNAMED} may run ${most} at a time`);
+    if (this.#anonymous >= most * CROWD && !this.#enterCrowd(call))
+      return this.#full(429, "maxCallsPerPrincipal", "a caller");
+    this.#anonymous++;
+    return undefined;
+  }
+
+  #mostAnonymous(): number {
+    return this.#hasNames ? this.#anonymousPart : this.#runtime.limits.maxCalls;
+  }
+
+  /** Counts a call for the address of its caller, if that is known. Returns false if the caller runs too many. */
+  #enterCrowd(call: CountedCall): boolean {
+    const address = this.#addressOf(call);
+    if (address === undefined) return true;
+    const own = this.#crowdOf.get(address) ?? 0;
+    if (own >= this.#runtime.limits.maxCallsPerPrincipal) return false;
+    this.#crowdOf.set(address, own + 1);
+    this.#crowd.set(call, address);
+    return true;
+  }
+
+  #leaveCrowd(call: CountedCall): void {
+    const address = this.#crowd.get(call);
+    if (address === undefined) return;
+    this.#crowd.delete(call);
+    const left = (this.#crowdOf.get(address) ?? 0) - 1;
+    if (left > 0) this.#crowdOf.set(address, left);
+    else this.#crowdOf.delete(address);
+  }
+
+  #addressOf({ method, origin }: CountedCall): string | undefined {
+    try {
+      return addressOf(this.#runtime, origin);
+    } catch (error) {
+      this.#runtime.report(error, { where: "remoteOf", method });
+      return undefined;
+    }
+  }
+
   #enterAs(principal: string, max: number): boolean {
+    this.#hasNames = true;
     const own = this.#principals.get(principal);
     if ((own?.running ?? 0) >= max) return false;
     if (own === undefined) this.#principals.add(principal, { running: 1 });

@@ -12,9 +12,10 @@ type NotificationRuntime = ServerRuntime & { readonly registry: Registry; readon
 export function createReceiver(
   runtime: NotificationRuntime,
   notificationCall: (method: string) => Call,
+  principal: string | undefined,
 ): (notification: RpcNotification) => void {
   const { maxWaitingNotifications: most } = runtime.limits;
-  const queue = new NotificationQueue(runtime.admission, most, () => {
+  const queue = new NotificationQueue(runtime.admission, principal, most, () => {
     const problem = `notifications were dropped: ${most} are unfinished (limits.maxWaitingNotifications)`;
     runtime.report(new Error(problem), { where: "notification" }, "warn");
   });
@@ -54,6 +55,7 @@ async function runHandler(runtime: ServerRuntime, own: CustomMethod, call: Call,
  */
 class NotificationQueue {
   readonly #admission: Admission;
+  readonly #principal: string | undefined;
   readonly #most: number;
   readonly #onDropped: () => void;
   #last: Promise<void> | undefined;
@@ -61,8 +63,9 @@ class NotificationQueue {
   #underWay = 0;
   #drops = false;
 
-  constructor(admission: Admission, most: number, onDropped: () => void) {
+  constructor(admission: Admission, principal: string | undefined, most: number, onDropped: () => void) {
     this.#admission = admission;
+    this.#principal = principal;
     this.#most = most;
     this.#onDropped = onDropped;
   }
@@ -73,7 +76,7 @@ class NotificationQueue {
    */
   deliver(parse: () => unknown, handle: (params: unknown) => unknown, onError: (error: unknown) => void): void {
     if (this.#underWay >= this.#most) return this.#drop();
-    if (!this.#admission.enterNotification()) return;
+    if (!this.#admission.enterNotification(this.#principal)) return;
     this.#underWay++;
     try {
       const parsed = parse();
@@ -115,7 +118,7 @@ class NotificationQueue {
   }
 
   #done(): void {
-    this.#admission.notifications--;
+    this.#admission.leaveNotification(this.#principal);
     this.#underWay--;
     if (this.#underWay === 0) this.#drops = false;
   }

@@ -1,5 +1,6 @@
 import { type BucketLimit, type Buckets, type BucketVerdict, MemoryBuckets } from "../call/buckets.js";
 import { attempt, type MaybePromise } from "../call/maybe-promise.js";
+import { addressOf } from "../era/caller.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
 import { DefinitionError } from "../protocol/errors.js";
 import type { Known } from "../protocol/known-options.js";
@@ -15,7 +16,7 @@ export interface RateLimitOptions extends BucketLimit {
   readonly buckets?: Buckets | undefined;
   /**
    * Returns the name of the bucket of a call, or undefined for a call without a limit.
-   * @default the principal from the gate
+   * @default the principal from the gate, or else the address of the caller
    */
   readonly key?: ((call: CallInfo) => string | undefined) | undefined;
 }
@@ -27,10 +28,12 @@ export const RATE_LIMIT_OPTIONS: Known<RateLimitOptions> = {
   key: "function",
 };
 
-type RateLimitRuntime = Pick<ServerRuntime, "audience" | "clock" | "report"> & {
+type RateLimitRuntime = Pick<ServerRuntime, "audience" | "clock" | "options" | "report" | "warn"> & {
   readonly admission: Admission;
-  readonly options: { readonly cluster?: { readonly buckets: Buckets } | undefined };
 };
+
+const NO_NAME =
+  "rateLimit does not count callers without a name and a public address: set http.remoteOf or rateLimit.key";
 
 /**
  * Creates the check of a call's rate, which runs before the call starts. It throws `Busy` if the limit is reached, and
@@ -56,12 +59,23 @@ export function createRateLimit(
       retryInMs,
     );
   };
+  let warned = false;
+  /** Returns the name of a caller. A channel has no other callers. Callers whose addresses are unknown would share one. */
+  const nameOf = ({ origin }: Call): string | undefined => {
+    const { principal, url } = origin;
+    if (principal !== undefined) return principal;
+    const address = addressOf(runtime, origin);
+    if (address !== undefined) return `address ${address}`;
+    if (url !== undefined && !warned) runtime.warn(NO_NAME);
+    warned ||= url !== undefined;
+    return undefined;
+  };
   return (call) =>
     attempt(
       () => {
         // A server may join a cluster after its construction.
         buckets ??= bucketsIn(runtime) ?? new MemoryBuckets({ clock: runtime.clock });
-        const name = key === undefined ? call.origin.principal : key(callViews.infoOf(call));
+        const name = key === undefined ? nameOf(call) : key(callViews.infoOf(call));
         return name === undefined ? undefined : buckets.take(name, limit);
       },
       judge,

@@ -11,7 +11,7 @@ import type {
   ServerRuntime,
 } from "../era/server-era.js";
 import { SERVER_LIMITS, type ServerLimits } from "../era/server-limits.js";
-import type { UrlElicitations } from "../era/url-elicitations.js";
+import { UrlElicitations } from "../era/url-elicitations.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { RequestBodies } from "../http/request-bodies.js";
 import {
@@ -45,7 +45,7 @@ export class ServerCore implements ServerRuntime {
   changes: ChangeBus;
   readonly clock: Clock;
   readonly seal: ServerRuntime["seal"];
-  readonly urlElicitations: UrlElicitations = new Map();
+  readonly urlElicitations = new UrlElicitations();
   readonly watched = new Map<string, number>();
   readonly #logListeners = new Set<(message: LogMessage) => void>();
   #droppedLog = false;
@@ -80,7 +80,7 @@ export class ServerCore implements ServerRuntime {
     this.info = info;
     this.clock = options.clock ?? systemClock;
     this.#printer = new ErrorPrinter(this.limits, this.clock);
-    this.admission = new Admission(this);
+    this.admission = new Admission(this, options.http?.gate !== undefined);
     this.bodies = new RequestBodies(this.limits, this.clock);
     this.checkRate = options.rateLimit && createRateLimit(options.rateLimit, this);
     this.versions = supportedVersions(eras, options.versions);
@@ -140,8 +140,11 @@ export class ServerCore implements ServerRuntime {
     return this.eras.some((era) => era.specifies(method));
   }
 
-  receiver(notificationCall: (method: string) => Call): (notification: RpcNotification) => void {
-    return createReceiver(this, notificationCall);
+  receiver(
+    notificationCall: (method: string) => Call,
+    principal: string | undefined,
+  ): (notification: RpcNotification) => void {
+    return createReceiver(this, notificationCall, principal);
   }
 
   /** Sends a log message to all clients that can receive messages outside of a call. */

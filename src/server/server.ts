@@ -2,7 +2,6 @@ import { pause } from "../call/abortable.js";
 import type { Cluster } from "../cluster/cluster.js";
 import type { AcceptChannel, OfferedEra } from "../era/server-era.js";
 import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
-import { completeUrlElicitation } from "../era/url-elicitations.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
 import { atCaller, pointAtCallers } from "../protocol/at-caller.js";
@@ -247,7 +246,7 @@ export class Server {
    * Notifies the client that the user has finished a URL elicitation. Only the client of that elicitation is notified.
    */
   elicitationCompleted(elicitationId: string): void {
-    if (completeUrlElicitation(this.core.urlElicitations, elicitationId)) return;
+    if (this.core.urlElicitations.complete(elicitationId)) return;
     throw new McpError("unknown_elicitation", `No open URL elicitation has the id ${elicitationId}`);
   }
 

@@ -277,8 +277,44 @@ const OTHERS: readonly (readonly [where: RegExp, reason: string])[] = [
   [/^compat /, "the official SDK ignores unknown members, and programs rely on it; `bowline` is checked by McpServer"],
 ];
 
-/** Types of options of a call. Their names are checked when the call is made, as `unknown-options.test.ts` shows. */
-const CALLS = /^(Tool|Typed)?CallOptions|^(Ask|Read|SkillRead|ListSkills|Task|Watch)Options/;
+const note = (): McpServer => server().tool("a", {}, nothing).resource("note://a", { name: "a" }, nothing);
+
+/** Calls something with options by a client of a server, and closes the client. */
+const called =
+  (call: (client: Client, options: never) => unknown, to = note): Attempt =>
+  async (options) => {
+    await using client = await connect(to());
+    await call(client, options);
+  };
+const skill = { frontmatter: { name: "a", description: "b" }, body: "c" };
+const skilled = () => server().extend(skills([skill], { cache: { ttlMs: 60_000 } }));
+const loaded = (client: Client) => new SkillsClient(client).load("skill://a/SKILL.md");
+
+/** A call by the type of its options, which are checked when the call is made. */
+const CALLS: { readonly [type: string]: Attempt } = {
+  AskOptions: async (options) => {
+    let problem: unknown;
+    const asking = server().tool("ask", {}, async (_args, ctx) => {
+      problem = await ctx.listRoots(options).catch((error: unknown) => error);
+    });
+    await called(
+      (client) => client.callTool("ask"),
+      () => asking,
+    )(options);
+    throw problem;
+  },
+  CallOptions: called((client, options) => client.ping(options)),
+  ListSkillsOptions: called(async (client, options) => {
+    const found = new SkillsClient(client);
+    await found.list();
+    // The last listing is reused, so that nothing is sent.
+    await found.list(options);
+  }, skilled),
+  ReadOptions: called((client, options) => client.readResource("note://a", options)),
+  SkillReadOptions: called(async (client, options) => (await loaded(client)).read("SKILL.md", options), skilled),
+  TypedCallOptions: called((client, options) => client.callTool("a", {}, options)),
+  WatchOptions: called((client, options) => client.watch({ toolsListChanged: true }, options)),
+};
 
 interface Taker {
   readonly where: string;
@@ -286,11 +322,15 @@ interface Taker {
   readonly all: Declarations;
 }
 
-/** What takes options and checks them when it is created. */
-const takers = () => allTakers(CALLS).filter(({ where }) => !OTHERS.some(([other]) => other.test(where)));
+/** Returns the name of the type of the options of a call, if they are that. */
+const callOf = (type: string) => /^((?:Tool|Typed)?Call|Ask|Read|SkillRead|ListSkills|Watch)Options\b/.exec(type)?.[0];
 
-/** Everything in the entries that takes options of other types: functions, constructors and methods. */
-function allTakers(others: RegExp): readonly Taker[] {
+/** What takes options and checks them when it is created. */
+const takers = () =>
+  allTakers((type) => callOf(type) === undefined).filter(({ where }) => !OTHERS.some(([other]) => other.test(where)));
+
+/** Everything in the entries that takes options of types that fit: functions, constructors and methods. */
+function allTakers(fits: (type: string) => boolean): readonly Taker[] {
   const found: Taker[] = [];
   const seen = new Set<string>();
   // The declarations of the server are in other entries too.
@@ -305,7 +345,7 @@ function allTakers(others: RegExp): readonly Taker[] {
         const method = /^(?:static )?(\w+)(?=[<(])/.exec(signature)?.[1];
         const where = isClass && method !== "constructor" ? `${entry} ${name}.${method}` : `${entry} ${name}`;
         for (const type of optionsOf(signature)) {
-          if (others.test(type) || found.some((taker) => taker.where === where)) continue;
+          if (!fits(type) || found.some((taker) => taker.where === where)) continue;
           found.push({ where, type, all });
         }
       }
@@ -350,6 +390,13 @@ describe("a misspelt option is refused at every depth, and at the line of the ca
     });
   }
 
+  it("by each call", async () => {
+    const types = allTakers((type) => callOf(type) !== undefined).map(({ type }) => callOf(type));
+    deepEqual([...new Set(types)].toSorted(), Object.keys(CALLS).toSorted());
+    for (const [type, attempt] of Object.entries(CALLS))
+      await rejects(async () => await attempt(MISSPELT as never), /: unknown option misspelt\b/, type);
+  });
+
   it("in what is no parameter of its own: a target, a skill, the rules of a skill", async () => {
     const { all } = read("client");
     const probes = probesOf("CommandTarget", all);
@@ -359,7 +406,6 @@ describe("a misspelt option is refused at every depth, and at the line of the ca
     await using client = await connect(server().tool("a", {}, nothing));
     const watch = (options: never) => client.watch({ toolsListChanged: true }, options);
     await refuses(watch, { resubscribe: MISSPELT }, "resubscribe");
-    const skill = { frontmatter: { name: "a", description: "b" }, body: "c" };
     for (const { path, value } of probesOf("AccessOptions", read("server").all))
       await refuses((options: object) => skills([{ ...skill, ...options }]), value, path);
   });

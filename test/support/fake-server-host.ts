@@ -1,7 +1,7 @@
 import { Busy } from "#src/era/busy.js";
 import type { Call, HandlerResult, Outcome, ReportContext, ServerRuntime } from "#src/era/server-era.js";
 import { SERVER_LIMITS, type ServerLimits } from "#src/era/server-limits.js";
-import type { UrlElicitations } from "#src/era/url-elicitations.js";
+import { UrlElicitations } from "#src/era/url-elicitations.js";
 import type { ParamHeader } from "#src/http/param-headers.js";
 import { RequestBodies } from "#src/http/request-bodies.js";
 import { RpcError } from "#src/protocol/errors.js";
@@ -30,7 +30,7 @@ export class FakeServerHost implements ServerRuntime {
   readonly clock = new FakeClock();
   readonly bodies = new RequestBodies();
   readonly admission = new Admission(this);
-  readonly urlElicitations: UrlElicitations = new Map();
+  readonly urlElicitations = new UrlElicitations();
   readonly watched = new Map<string, number>();
   readonly subscriptions = { open: 0, anonymous: 0, byOwner: new Map<unknown, number>() };
   readonly draining = false;

@@ -3,6 +3,8 @@ import { readText } from "../../http/client/read.js";
 import type { IssuerLimits } from "./limits.js";
 import { invalidRequest, OAuthProblem } from "./problem.js";
 
+/** Longest time that a timer can measure. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 const MANY = new Set(["resource"]);
 
 /** Parameters of a request. Only `resource` may be repeated. */
@@ -45,12 +47,12 @@ export class Params {
   }
 }
 
-/** Reads a form body. Throws for another media type and for a body that is too large. */
-export async function readForm(request: Request, { maxFormBytes }: IssuerLimits): Promise<Params> {
+/** Reads a form body. Throws for another media type, and for a body that is too large or too slow. */
+export async function readForm(request: Request, { maxFormBytes, formMs }: IssuerLimits): Promise<Params> {
   if (mediaType(request) !== "application/x-www-form-urlencoded") {
     throw invalidRequest("the body must be application/x-www-form-urlencoded");
   }
-  return new Params(new URLSearchParams(await readBody(request, maxFormBytes)));
+  return new Params(new URLSearchParams(await readBody(request, maxFormBytes, formMs)));
 }
 
 /** Reads the form of an API endpoint. Throws for repeated parameters and for parameters in the URL. */
@@ -62,8 +64,9 @@ export async function readStrictForm(request: Request, limits: IssuerLimits): Pr
   return form;
 }
 
-export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
-  const text = await readBody(request, maxBytes);
+/** Reads a registration. */
+export async function readJson(request: Request, { maxRegistrationBytes, formMs }: IssuerLimits): Promise<unknown> {
+  const text = await readBody(request, maxRegistrationBytes, formMs);
   try {
     return JSON.parse(text);
   } catch {
@@ -75,10 +78,14 @@ export function mediaType(message: Request | Response): string {
   return (message.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-async function readBody(request: Request, maxBytes: number): Promise<string> {
+async function readBody(request: Request, maxBytes: number, ms: number): Promise<string> {
+  const late = AbortSignal.timeout(Math.min(ms, MAX_TIMER_MS));
+  const signal = AbortSignal.any([request.signal, late]);
   try {
-    return await readText(new Response(request.body), maxBytes, request);
+    return await readText(new Response(request.body), maxBytes, { signal });
   } catch (error) {
+    if (late.aborted && signal.reason === late.reason)
+      throw new OAuthProblem("invalid_request", `the body did not arrive within ${ms} ms`, { status: 408 });
     if (!(error instanceof BodyTooLarge)) throw error;
     throw new OAuthProblem("invalid_request", `the body is larger than ${maxBytes} bytes`, { status: 413 });
   }

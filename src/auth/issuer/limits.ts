@@ -82,6 +82,11 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
    */
   readonly maxRegistrationBytes: number;
   /**
+   * Milliseconds until a posted form, or a registration request, has arrived.
+   * @default 30_000
+   */
+  readonly formMs: number;
+  /**
    * Maximum number of items in a list of client metadata, such as redirect URIs.
    * @default 20
    */
@@ -181,6 +186,7 @@ export const ISSUER_LIMITS: IssuerLimits = {
   maxUpstreamBytes: 262_144,
   maxFormBytes: 65_536,
   maxRegistrationBytes: 16_384,
+  formMs: 30_000,
   maxMetadataItems: 20,
   maxMetadataChars: 2_000,
   maxDocuments: 1_000,

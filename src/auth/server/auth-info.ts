@@ -1,6 +1,7 @@
 import type { AuthInfo } from "../../http/auth-info.js";
 import { isKeptAuth } from "../../protocol/brand.js";
 import { McpError } from "../../protocol/errors.js";
+import { assertOpen, type Known } from "../../protocol/known-options.js";
 
 /** Verified access token. Handlers get it as `ctx.auth`, exactly as the verifier returned it; in a task without `token`. */
 export interface TokenInfo extends AuthInfo {
@@ -8,9 +9,43 @@ export interface TokenInfo extends AuthInfo {
   readonly scopes: readonly string[];
 }
 
+const TOKEN_INFO: Known<TokenInfo> = {
+  token: [{ string: "any" }, "required"],
+  scopes: [{ array: "string" }, "required"],
+  // The gate tells the client what is wrong with the values of these.
+  clientId: "any",
+  expiresAt: "any",
+  audience: "any",
+  subject: "any",
+  issuer: "any",
+  confirmation: "any",
+  claims: "any",
+};
+
+/** Claims, and members of an introspection response, from which the members of a `TokenInfo` come. */
+const CLAIMS = {
+  client_id: "clientId",
+  scope: "scopes",
+  exp: "expiresAt",
+  expires_at: "expiresAt",
+  aud: "audience",
+  sub: "subject",
+  iss: "issuer",
+  cnf: "confirmation",
+};
+
 /**
- * Verifies an access token. Undefined or an `InvalidTokenError` rejects the token. An `AuthError` means that the token
- * cannot be checked now, and is answered with status 503. Any other error is a failure of this server.
+ * Throws if what a verifier returned is no `TokenInfo`. It may have further members, but none that looks like one that is
+ * missing: a token whose expiry or key has another name would not expire, or need no proof.
+ */
+export function assertTokenInfo(info: object): void {
+  assertOpen("protect", "verify()", info, TOKEN_INFO, CLAIMS);
+}
+
+/**
+ * Verifies an access token. Undefined or an `InvalidTokenError` that is thrown rejects the token. An `AuthError` means that
+ * the token cannot be checked now, and is answered with status 503. Any other error is a failure of this server. So is a
+ * result without `token` and `scopes`, or with a member that looks like one of `TokenInfo` that is missing, such as `exp`.
  */
 export type TokenVerifier = (token: string) => TokenInfo | undefined | Promise<TokenInfo | undefined>;
 

@@ -3,7 +3,7 @@ import { trimHeader } from "../../http/header-value.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import type { BoundToken, DpopCheck, GatedRequest, ProofOutcome } from "../dpop/check.js";
 import { isAudience, statesAudience } from "../resource.js";
-import { InvalidTokenError, type TokenInfo, type TokenVerifier } from "./auth-info.js";
+import { assertTokenInfo, InvalidTokenError, type TokenInfo, type TokenVerifier } from "./auth-info.js";
 import type { ScopeRules } from "./scopes.js";
 
 /** Parts of a bearer gate. */
@@ -81,8 +81,9 @@ export class BearerGate {
   async #verify(token: string, scheme: Scheme): Promise<Verified> {
     try {
       const info = await this.#parts.verify(token);
-      if (typeof info === "object" && info !== null) return { info };
-      return { refusal: this.#invalid(scheme, NOT_VALID) };
+      if (typeof info !== "object" || info === null) return { refusal: this.#invalid(scheme, NOT_VALID) };
+      assertTokenInfo(info);
+      return { info };
     } catch (error) {
       if (error instanceof InvalidTokenError) {
         const safe = !error.message.includes(token);

@@ -1,7 +1,8 @@
-import { readFile, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import nodePath from "node:path";
 import { resourceNotFound } from "../../era/missing-resource.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
+import { readRealFile } from "./real-file.js";
 
 /** Options of {@link fileResource}. */
 export interface FileResourceOptions {
@@ -32,10 +33,8 @@ export function fileResource(root: string, options: FileResourceOptions = {}) {
     const value = (variables as Record<string, string | string[] | undefined>)[variable];
     const path = Array.isArray(value) ? value.join("/") : value;
     const file = path === undefined ? undefined : await resolveInside(root, path);
-    if (file === undefined) throw resourceNotFound(uri);
-    const bytes = await readFile(file).catch(() => {
-      throw resourceNotFound(uri);
-    });
+    const bytes = file === undefined ? undefined : await readRealFile(file);
+    if (file === undefined || bytes === undefined) throw resourceNotFound(uri);
     return text.some((ending) => file.endsWith(ending)) ? bytes.toString("utf8") : new Uint8Array(bytes);
   };
 }

@@ -1,5 +1,5 @@
-import { type BigIntStats, constants, type FSWatcher, watch as watchPath } from "node:fs";
-import { type FileHandle, lstat, open, readdir, realpath } from "node:fs/promises";
+import { type FSWatcher, watch as watchPath } from "node:fs";
+import { type FileHandle, open, readdir, realpath } from "node:fs/promises";
 import { createRequire } from "node:module";
 import nodePath from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,6 +7,7 @@ import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError, McpError, toError } from "../../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import type { SkillFiles, SkillProblem, SkillTree } from "../../skills/server/source.js";
+import { isAt, READ_FLAGS, TRIES } from "./real-file.js";
 
 /** Options of {@link skillFolder}. */
 export interface SkillFolderOptions {
@@ -43,9 +44,6 @@ const OPTIONS: Known<SkillFolderOptions> = { watch: "boolean", ignore: "function
 
 /** Number of files that are read at a time. */
 const AT_ONCE = 16;
-
-/** Number of times that a file is opened if it is replaced meanwhile. */
-const TRIES = 3;
 
 /** Throws if the optional peer dependency `yaml` is missing, without which no SKILL.md can be read. */
 function assertYaml(): void {
@@ -175,7 +173,9 @@ class FolderWalk {
   /** Reads a file. Opens it again if it is replaced meanwhile, as programs do when they save. */
   async #read(path: string): Promise<void> {
     for (let tries = 1; tries <= TRIES; tries++) {
-      const file = await open(this.#absolute(path), FLAGS).catch((cause: unknown) => this.#refuseUnread(path, cause));
+      const file = await open(this.#absolute(path), READ_FLAGS).catch((cause: unknown) =>
+        this.#refuseUnread(path, cause),
+      );
       if (file === undefined) return;
       try {
         if (await this.#readOpen(path, file)) return;
@@ -189,8 +189,7 @@ class FolderWalk {
   /** Reads an open file, or refuses it. Returns false if it is not the file at this path. */
   async #readOpen(path: string, file: FileHandle): Promise<boolean> {
     const stats = await file.stat({ bigint: true });
-    // A directory above may have been a link when the file was opened.
-    if (!(await this.#isAt(path, stats))) return false;
+    if (!(await isAt(this.#absolute(path), stats))) return false;
     if (!stats.isFile()) {
       this.#refuse(path, "is not a regular file");
       return true;
@@ -201,17 +200,6 @@ class FolderWalk {
     const bytes = before?.stamp === stamp ? before.bytes : new Uint8Array(await file.readFile());
     this.known.set(path, { stamp, bytes });
     return true;
-  }
-
-  /** True if the file with these properties is at this path, without a link above it. */
-  async #isAt(path: string, { dev, ino }: BigIntStats): Promise<boolean> {
-    const absolute = this.#absolute(path);
-    const [real, found] = await Promise.all([
-      realpath(absolute).catch(() => undefined),
-      lstat(absolute, { bigint: true }).catch(() => undefined),
-    ]);
-    // Windows names the device of an open file otherwise.
-    return real === absolute && found?.ino === ino && (found.dev === dev || process.platform === "win32");
   }
 
   #count(bytes: number): void {
@@ -238,9 +226,6 @@ class FolderWalk {
     return nodePath.join(this.#root, ...path.split("/"));
   }
 }
-
-/** Does not follow a link, and does not wait for the writer of a pipe. */
-const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 const IS_LINK = "is a symbolic link, and links are not followed";
 

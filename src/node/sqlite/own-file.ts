@@ -4,19 +4,27 @@ import { chmodSync, closeSync, linkSync, openSync, realpathSync, statSync, unlin
 const BESIDE = ["-journal", "-wal", "-shm"];
 /** Rights of the group and of all others. */
 const OTHERS = 0o077;
+/** Codes of a file system, or a sandbox, without hard links. */
+const NO_LINKS: readonly unknown[] = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
 /** Result code of SQLite for a file that cannot be opened. */
 const CANNOT_OPEN = 14;
+
+/** Calls of the file system that not every one supports. */
+interface FileCalls {
+  readonly chmod?: typeof chmodSync;
+  readonly link?: typeof linkSync;
+}
 
 /**
  * Creates a database that only its owner can read, unless it exists. Takes the rights of others from one that exists and
  * from the files beside it. Throws if that is not possible. Leaves a directory as it is, which SQLite refuses. File rights do
  * not apply on Windows.
  */
-export function ownFile(path: string, chmod: typeof chmodSync = chmodSync): void {
+export function ownFile(path: string, { chmod = chmodSync, link = linkSync }: FileCalls = {}): void {
   if (process.platform === "win32") return;
   const present = statSync(path, { throwIfNoEntry: false });
   if (present?.isDirectory()) return;
-  if (present === undefined) create(path);
+  if (present === undefined) create(path, link);
   const real = realpathSync(path);
   for (const file of [real, ...BESIDE.map((end) => real + end)]) {
     const mode = modeOf(file);
@@ -26,14 +34,17 @@ export function ownFile(path: string, chmod: typeof chmodSync = chmodSync): void
 
 /**
  * Creates an empty file by a link, so that no descriptor of the database is closed: that would release the locks that
- * other threads of the process hold on it.
+ * other threads of the process hold on it. Without hard links, its descriptor stays open.
  */
-function create(path: string): void {
+function create(path: string, link: typeof linkSync): void {
   const aside = `${path}.${crypto.randomUUID()}`;
   try {
     closeSync(openSync(aside, "wx", 0o600));
     try {
-      linkSync(aside, path);
+      link(aside, path);
+    } catch (error) {
+      if (!NO_LINKS.includes(codeOf(error))) throw error;
+      openSync(path, "wx", 0o600);
     } finally {
       unlinkSync(aside);
     }

@@ -1,8 +1,8 @@
 import { refuseFailed } from "../../era/refuse.js";
 import type { ServerRuntime } from "../../era/server-era.js";
 import { DecoratedExchange } from "../../http/decorated-exchange.js";
-import type { GateRefusal, HttpExchange, Operation } from "../../http/exchange.js";
-import type { GateVerdict, HttpGate } from "../../http/gate.js";
+import type { GateAdmission, GateRefusal, HttpExchange, Operation } from "../../http/exchange.js";
+import { assertAdmission, assertRefusal, type GateVerdict, type HttpGate } from "../../http/gate.js";
 import { ProtocolError } from "../../protocol/errors.js";
 import type { RpcRequest } from "../../protocol/jsonrpc/message.js";
 import { type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
@@ -60,33 +60,51 @@ export class RequestAuthorizer {
   /** True if the caller may perform the operations of a body. Otherwise refuses the exchange. */
   admits(exchange: HttpExchange, body: Parsed): boolean {
     const refusal = exchange.judge?.(this.#operationsOf(body));
-    if (refusal !== undefined) this.#refuse(exchange, refusal);
-    return refusal === undefined;
+    if (refusal === undefined) return true;
+    assertRefusal("http.gate().judge()", refusal);
+    this.#refuse(exchange, refusal);
+    return false;
   }
 
   #pass(exchange: HttpExchange, verdict: GateVerdict, onAdmitted: (exchange: HttpExchange) => void): void {
     // The server may have been closed meanwhile.
     if (!this.#undecided.delete(exchange)) return;
-    if (!("status" in verdict)) {
+    if (!isRefusal(verdict)) {
+      assertAdmission(verdict);
       this.#warnOfUnnamed(verdict);
       const { lifeMs } = verdict;
       const endsAt = lifeMs === undefined ? undefined : this.#runtime.clock.now() + lifeMs;
       return onAdmitted(new DecoratedExchange(exchange, verdict, endsAt));
     }
+    assertRefusal("http.gate()", verdict);
     if (verdict.amend === undefined || exchange.method !== "POST") return this.#refuse(exchange, verdict);
     const { amend } = verdict;
     exchange
       .text(this.#runtime.limits.maxBodyBytes, this.#runtime.bodies)
-      .then((text) => amend(this.#operationsOf(parseFrame(text))))
-      .catch(() => verdict)
-      .then((refusal) => this.#refuse(exchange, refusal));
+      .then(
+        (text) => this.#amended(verdict, amend, text),
+        () => verdict,
+      )
+      .then((refusal) => this.#refuse(exchange, refusal))
+      .catch((error: unknown) => refuseFailed(exchange, this.#runtime, error));
+  }
+
+  /** Returns the amended refusal, or the refusal as it is, with the reason why it cannot be amended. */
+  #amended(refusal: GateRefusal, amend: NonNullable<GateRefusal["amend"]>, text: string): GateRefusal {
+    try {
+      const amended = amend(this.#operationsOf(parseFrame(text)));
+      assertRefusal("http.gate().amend()", amended);
+      return amended;
+    } catch (error) {
+      return { ...refusal, error };
+    }
   }
 
   /**
    * Warns once if the gate authenticates a caller without a principal, since its sessions and sealed state are not
    * protected from other callers.
    */
-  #warnOfUnnamed(verdict: Exclude<GateVerdict, { readonly status: number }>): void {
+  #warnOfUnnamed(verdict: GateAdmission): void {
     if (verdict.auth === undefined || verdict.principal !== undefined || this.#warned) return;
     this.#warned = true;
     this.#runtime.warnOfRisk("the gate names no principal: nothing has an owner");
@@ -109,6 +127,11 @@ export class RequestAuthorizer {
       return { method, params, scopes: requiredScopes(this.#runtime.registry, method, params ?? {}) };
     });
   }
+}
+
+/** True if a verdict is meant as a refusal. */
+function isRefusal(verdict: GateVerdict): verdict is GateRefusal {
+  return typeof verdict === "object" && verdict !== null && "status" in verdict;
 }
 
 function messagesOf(body: Parsed): readonly unknown[] {

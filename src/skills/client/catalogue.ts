@@ -21,6 +21,7 @@ import { type InvalidSkill, toSkill } from "./entry.js";
 import { type SkillFile, toContent } from "./files.js";
 import { labelSkills, type SkillCollision } from "./labels.js";
 import {
+  assertListOptions,
   assertSize,
   SKILLS_CLIENT_LIMITS,
   SKILLS_CLIENT_OPTIONS,
@@ -120,6 +121,7 @@ export class SkillCatalogue {
 
   /** Lists the skills of all servers. Reads no file. A server that fails does not affect the others. */
   async list(options: ListSkillsOptions = {}): Promise<CatalogueListing> {
+    assertListOptions(options);
     const failures = new Map<string, Error>();
     const servers = isGroup(this.#servers) ? this.#servers.servers : Object.keys(this.#servers);
     const parts = await Promise.all(

@@ -10,7 +10,7 @@ import { textOf, toBytes } from "../text.js";
 import type { Skill, SkillResource } from "../types.js";
 import { pathBelow, rootOf, uriBelow } from "../uri.js";
 import type { ServerCache } from "./cache.js";
-import { type SkillsClientLimits, tooLarge } from "./options.js";
+import { assertReadOptions, type SkillsClientLimits, tooLarge } from "./options.js";
 import { resolveReference } from "./reference.js";
 
 /** File of a skill. */
@@ -91,8 +91,10 @@ export class EntryFiles {
   }
 
   /** Reads and verifies a file. Rejects before anything is sent if the skill does not have it. */
-  async read(reference: string, { from, ...options }: SkillReadOptions = {}): Promise<SkillFile> {
+  async read(reference: string, given: SkillReadOptions = {}): Promise<SkillFile> {
+    assertReadOptions("resources/read", given);
     this.assertIntact();
+    const { from, ...options } = given;
     const { uri, path, listed } = this.#locate(reference, from);
     const { bytes, mimeType } =
       listed === undefined ? await this.#readDynamic(uri, options) : await this.#readListed(listed, options);

@@ -1,9 +1,10 @@
 import type { CallOptions } from "../../client/options.js";
 import { messageOf } from "../../protocol/text.js";
 import { differingFields, loadYaml, readSkillText, type SkillText } from "../frontmatter.js";
-import { SKILL_FILE, type Skill, type SkillFrontmatter } from "../types.js";
+import { READ_DIRECTORY, SKILL_FILE, type Skill, type SkillFrontmatter } from "../types.js";
 import { readDirectory, type SkillDirectory } from "./directory.js";
 import type { EntryFiles, SkillFile, SkillReadOptions } from "./files.js";
+import { assertReadOptions } from "./options.js";
 
 /** Skill whose SKILL.md was read and verified. All files are read from its own server and verified by the same entry. */
 export class HeldSkill {
@@ -47,8 +48,10 @@ export class HeldSkill {
    * Lists a directory on the server, by default that of the skill. Files that the entry does not list are left out and
    * cannot be read.
    */
-  async directory(path = "", { from, ...options }: SkillReadOptions = {}): Promise<SkillDirectory> {
+  async directory(path = "", given: SkillReadOptions = {}): Promise<SkillDirectory> {
+    assertReadOptions(READ_DIRECTORY, given);
     this.#files.assertIntact();
+    const { from, ...options } = given;
     const directory = this.#files.directoryAt(path, from);
     await this.#files.origin.assertDirectories(options);
     return readDirectory(this.#files, directory, options);

@@ -1,8 +1,9 @@
 import type { Clock } from "../../call/clock.js";
+import { assertCallOptions, CALL_OPTIONS } from "../../client/options.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import { SkillError } from "../error.js";
-import { PORTABLE_SKILL, type Skill } from "../types.js";
+import { LIST_SKILLS, PORTABLE_SKILL, type Skill } from "../types.js";
 import type { SkillCache } from "./cache.js";
 
 /** Options of {@link SkillsClient}. */
@@ -87,4 +88,17 @@ export function assertSize({ uri, resources }: Skill, { maxFiles, maxBytes }: Sk
 export function tooLarge(uri: string, found: string, most: number, limit: string): SkillError {
   const message = `The skill ${uri} has ${found}, more than the ${most} that are allowed (limits.${limit})`;
   return new SkillError("skill_too_large", message, { uri });
+}
+
+const LIST_OPTIONS = { ...CALL_OPTIONS, refresh: "boolean" };
+const READ_OPTIONS = { ...CALL_OPTIONS, from: "string" };
+
+/** Throws for an option that a listing does not have. A listing that is reused sends no request, which would check them. */
+export function assertListOptions(options: object): void {
+  assertCallOptions(LIST_SKILLS, options, LIST_OPTIONS);
+}
+
+/** Throws for an option that a read does not have. A read from the cache sends no request. */
+export function assertReadOptions(method: string, options: object): void {
+  assertCallOptions(method, options, READ_OPTIONS);
 }

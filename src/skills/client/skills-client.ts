@@ -13,7 +13,13 @@ import { type InvalidSkill, isSkillUri, sortEntries, toSkill } from "./entry.js"
 import { EntryFiles, type SkillOrigin } from "./files.js";
 import { type HeldSkill, holdSkill } from "./held-skill.js";
 import { readAll } from "./listing.js";
-import { assertSize, resolveOptions, type SkillsClientLimits, type SkillsClientOptions } from "./options.js";
+import {
+  assertListOptions,
+  assertSize,
+  resolveOptions,
+  type SkillsClientLimits,
+  type SkillsClientOptions,
+} from "./options.js";
 
 /** Options of a listing of skills. */
 export interface ListSkillsOptions extends CallOptions {
@@ -83,7 +89,9 @@ export class SkillsClient {
    * Lists the skills of the server. Returns the last listing while the server lets it be reused. Returns an empty listing
    * for a server without skills.
    */
-  async list({ refresh = false, ...options }: ListSkillsOptions = {}): Promise<SkillListing> {
+  async list(given: ListSkillsOptions = {}): Promise<SkillListing> {
+    assertListOptions(given);
+    const { refresh = false, ...options } = given;
     if (this.#refusal(await this.#ask(options)) !== undefined) return { skills: [], invalid: [] };
     if (!refresh && this.#kept !== undefined && this.#clock.now() < this.#kept.until) return this.#kept.listing;
     const { items, ttlMs } = await readAll(this.client, LISTED_BY, this.#limits, options);

@@ -110,9 +110,9 @@ test("a file is refused whose rights cannot be changed", (t) => {
   const denied = () => {
     throw Object.assign(new Error("not permitted"), { code: "EPERM" });
   };
-  throws(() => ownFile(path, denied), message);
+  throws(() => ownFile(path, { chmod: denied }), message);
   // Some file systems accept each change and keep their own rights.
-  throws(() => ownFile(path, () => {}), message);
+  throws(() => ownFile(path, { chmod: () => {} }), message);
   equal(rightsOf(path), "640");
   ownFile(path);
   match(rightsOf(path), /^600$/);

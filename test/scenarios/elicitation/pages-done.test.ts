@@ -73,7 +73,10 @@ verifies("elicitation:url:required-error:client", legacyAsking, async (server) =
     return true;
   });
   deepEqual(seen, ["https://x.test/a", "https://x.test/b"]);
-  for (const data of [undefined, {}, { elicitations: [] }, { elicitations: [{ mode: "url" }] }, "no"]) {
+  const [first, second] = elicitations;
+  const urls = ["javascript:alert(1)", "data:text/html,x", "//x.test", "", "https://bank.test%2flogin@x.test/", 5];
+  const lists = [[], [{ mode: "url" }], [null], ["x"], ...urls.map((url) => [first, { ...second, url }])];
+  for (const data of [undefined, {}, "no", ...lists.map((each) => ({ elicitations: each }))]) {
     server.results.set("tools/call", required(data));
     await rejects(client.callTool("t"), (error) => {
       return !(error instanceof UrlElicitationRequiredError) && (error as { rpcCode: number }).rpcCode === -32042;

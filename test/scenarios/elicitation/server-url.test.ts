@@ -44,25 +44,30 @@ verifies("elicitation:url:valid-url", eachWire, async ({ connect }) => {
 
 verifies("elicitation:url:no-credentials", "nor from a server", eachWire, async ({ connect }) => {
   const url = "https://user:password@example.test/";
-  const told: unknown[] = [];
-  const server = new McpServer(me, { onError: (error) => told.push(error) })
+  const told: string[] = [];
+  const server = new McpServer(me, { onError: (error) => told.push(String(error)) })
     .tool("ask", {}, async (_, ctx) => (await ctx.elicitUrl("m", url)).action)
     .tool("require", {}, () => {
       throw new UrlElicitationRequiredError([{ message: "m", url, elicitationId: "e" }]);
     });
   let asked = 0;
   const client = await connect(server, {
+    showRequiredUrls: true,
     onElicitUrl: () => {
       asked++;
       return { action: "accept" };
     },
   });
   for (const name of ["ask", "require"]) {
-    const outcome = await client.callTool(name).catch((error: Error) => error);
-    equal("isError" in outcome ? outcome.isError : true, true, name);
+    told.length = 0;
+    equal((await client.callTool(name)).isError, true, name);
+    match(told.join(), /must be a URL without user name and password/, name);
   }
   equal(asked, 0);
-  ok(told.some((error) => /\/url must be a URL without user name and password/.test(String(error))));
+  deepEqual(
+    client.wire.frames.filter(({ text }) => text.includes("password@")),
+    [],
+  );
 });
 
 verifies("elicitation:url:https", eachWire, async ({ connect }) => {
@@ -208,6 +213,11 @@ verifies("elicitation:url:required-error:only-url", legacyChannels, async (world
     /mode of each elicitation must be "url"/,
   );
   throws(() => new UrlElicitationRequiredError([{ message: "m", url: "https://x.test" } as never]), /elicitationId/);
+  for (const url of ["javascript:alert(1)", "file:///etc/passwd", "/relative", "https://"])
+    throws(
+      () => new UrlElicitationRequiredError([{ message: "m", url, elicitationId: "e" }]),
+      /url of each elicitation must be an absolute http or https URL/,
+    );
   const client = await AskedClient.open(world, requiring(), { capabilities: { elicitation: { form: {} } } });
   for (const [method, params] of requests) {
     const { error } = await client.call(method, params);

@@ -1,8 +1,10 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
-import { trackUrlElicitation } from "#src/era/url-elicitations.js";
+import * as z from "zod";
+import { UrlElicitations } from "#src/era/url-elicitations.js";
 import { answer, LegacyEndpoint, messages, settle, status, textOf, until } from "../../support/legacy-endpoint.js";
 import { modernRequest } from "../../support/modern-request.js";
+import { proves } from "../../support/verifies.js";
 
 function createEndpoint(limits = {}): LegacyEndpoint {
   const endpoint = new LegacyEndpoint({}, { limits });
@@ -112,11 +114,56 @@ test("a subscription knows who asked for it, and not by which request", async ()
   await endpoint.server.close();
 });
 
-test("of too many pages that users were sent to, the oldest are forgotten", () => {
-  const forgotten: string[] = [];
-  const owner = { onUrlElicitationDone: () => {}, onUrlElicitationForgotten: (id: string) => forgotten.push(id) };
-  const keeper = { urlElicitations: new Map(), limits: { maxUrlElicitations: 2 } };
-  for (const id of ["a", "b", "a", "c"]) trackUrlElicitation(keeper, id, owner);
-  deepEqual([...keeper.urlElicitations.keys()], ["a", "c"]);
-  deepEqual(forgotten, ["a", "b"]);
+test("of too many pages that users were sent to, the oldest of the session that has the most is forgotten", () => {
+  const pages = new UrlElicitations();
+  const told: string[] = [];
+  const owner = (name: string) => ({ onUrlElicitationDone: (id: string) => told.push(`${name} ${id}`) });
+  const [ada, eve] = [owner("ada"), owner("eve")];
+  const known = () => ["a", "1", "2", "3", "4", "b"].filter((id) => pages.has(id));
+  pages.add("a", ada, 3);
+  for (const id of ["1", "2", "1", "3"]) pages.add(id, eve, 3);
+  deepEqual(known(), ["a", "1", "3"], "the one that was asked for again is not the oldest");
+  pages.add("4", eve, 3);
+  pages.add("b", ada, 3);
+  deepEqual(known(), ["a", "4", "b"]);
+  deepEqual([pages.count(ada), pages.count(eve)], [2, 1]);
+  for (const id of ["a", "4", "b"]) equal(pages.complete(id), true);
+  deepEqual(told, ["ada a", "eve 4", "ada b"]);
 });
+
+test("of too many pages, those of sessions that have ended are forgotten first", () => {
+  const pages = new UrlElicitations();
+  const owner = () => ({ onUrlElicitationDone: () => {} });
+  const [ended, ada] = [owner(), owner()];
+  for (const id of ["a", "b"]) pages.add(id, ended, 4);
+  pages.release(ended);
+  for (const id of ["c", "d", "e"]) pages.add(id, ada, 4);
+  deepEqual(
+    ["a", "b", "c", "d", "e"].filter((id) => pages.has(id)),
+    ["b", "c", "d", "e"],
+  );
+});
+
+proves(
+  "elicitation:url:complete-fair",
+  { wire: "legacy-http" },
+  "a stranger that is sent to many pages does not keep others from being told",
+  async () => {
+    const endpoint = new LegacyEndpoint({}, { limits: { maxUrlElicitations: 4 } });
+    endpoint.server.tool("go", { input: z.object({ id: z.string() }) }, async ({ id: elicitationId }, ctx) => {
+      return (await ctx.elicitUrl("m", "https://x.test/", { elicitationId })).action;
+    });
+    const open = () => endpoint.open("2025-11-25", { elicitation: { url: {} } });
+    const [ada, stranger] = [await open(), await open()];
+    const stream = ada.get();
+    const call = (client: typeof ada, id: string) =>
+      client.request(id, "tools/call", { name: "go", arguments: { id } });
+    call(ada, "mine");
+    for (let n = 0; n < 20; n++) call(stranger, `page ${n}`);
+    await settle();
+    endpoint.server.elicitationCompleted("mine");
+    await until(() => messages(stream).length === 1);
+    deepEqual(messages(stream)[0]?.params, { elicitationId: "mine" });
+    await endpoint.server.close();
+  },
+);

@@ -12,7 +12,7 @@ import { OAuthProblem } from "../problem.js";
 /** Handles the registration endpoint (RFC 7591). Checks everything before it creates or stores anything. */
 export async function register(core: IssuerCore, request: Request): Promise<Response> {
   const options = typeof core.options.registration === "object" ? core.options.registration : {};
-  const body = await readJson(request, core.limits.maxRegistrationBytes);
+  const body = await readJson(request, core.limits);
   const metadata = withScope(parseClientMetadata(body, core.rules, "client_secret_basic"), options);
   const chosen = await options.accept?.({ ...metadata, ...statementOf(body) }, request);
   const id = chosen?.clientId ?? `client-${randomToken()}`;

@@ -89,7 +89,8 @@ class LegacyBinding implements HttpBinding {
         this.#onEnd(id);
       },
     });
-    const table = new SessionTable(runtime.limits, runtime.clock, (id) => this.#onEnd(id));
+    const hasGate = runtime.options.http?.gate !== undefined;
+    const table = new SessionTable(runtime.limits, runtime.clock, hasGate, (id) => this.#onEnd(id));
     this.#table = joined?.sessions ?? table;
     this.#keepAlive = new KeepAlive(runtime.clock, options.keepAliveMs);
     const { resumable, sse, accept } = options;

@@ -2,6 +2,7 @@
 
 import type { Clock } from "../../../call/clock.js";
 import { DeadlineQueue } from "../../../call/deadline-queue.js";
+import { anonymousPart } from "../../caller.js";
 import type { HttpRefusal } from "../../refuse.js";
 import type { ServerLimits } from "../../server-limits.js";
 import type { HttpSession } from "./http-session.js";
@@ -17,7 +18,8 @@ const HANDSHAKE_SHARE = 0.1;
  * Sessions of an endpoint, with their number, owners and idle times. If there is no place for a new session, an idle
  * one ends, of callers without a principal first: one whose client has sent nothing since its handshake, then the one
  * unused longest. A handshake in progress goes last, unless there are many. A session with a running call or an open
- * stream is never ended for this.
+ * stream is never ended for this. So callers without a principal leave a part of the places to those with one, if there
+ * are any.
  */
 export class SessionTable implements Sessions<HttpSession> {
   readonly #sessions = new Map<string, HttpSession>();
@@ -31,10 +33,15 @@ export class SessionTable implements Sessions<HttpSession> {
   readonly #setupMs: number;
   readonly #onEnd: (id: string) => void;
   #places = 0;
+  #anonymous = 0;
   readonly #placesOf = new Map<string, number>();
+  /** True if callers may have a principal. */
+  #hasNames: boolean;
 
-  constructor(limits: ServerLimits, clock: Clock, onEnd: (id: string) => void) {
+  /** `hasNames` is true if the server has a gate, which may name callers. */
+  constructor(limits: ServerLimits, clock: Clock, hasNames: boolean, onEnd: (id: string) => void) {
     this.#limits = limits;
+    this.#hasNames = hasNames;
     this.#clock = clock;
     this.#onEnd = onEnd;
     this.#setupMs = Math.min(limits.sessionSetupMs, limits.sessionIdleMs);
@@ -53,11 +60,15 @@ export class SessionTable implements Sessions<HttpSession> {
 
   reserve(principal: string | undefined): HttpRefusal | undefined {
     const { maxSessions, maxSessionsPerPrincipal } = this.#limits;
+    this.#hasNames ||= principal !== undefined;
+    const ofAnonymous = this.#hasNames ? anonymousPart(this.#limits, maxSessions) : maxSessions;
     const own = principal === undefined ? 0 : (this.#placesOf.get(principal) ?? 0);
     if (own >= maxSessionsPerPrincipal && !this.#endIdle((session) => session.principal === principal))
       return tooManySessions(`${maxSessionsPerPrincipal} sessions of this caller`, "maxSessionsPerPrincipal");
     if (this.#places >= maxSessions && !this.#makeRoom(principal))
       return tooManySessions(`${maxSessions} sessions`, "maxSessions");
+    if (principal === undefined && this.#anonymous >= ofAnonymous && !this.#makeRoom(undefined))
+      return tooManySessions(`${ofAnonymous} sessions of callers without a name`, "anonymousShare");
     this.#count(principal, 1);
     return undefined;
   }
@@ -145,7 +156,10 @@ export class SessionTable implements Sessions<HttpSession> {
 
   #count(principal: string | undefined, change: 1 | -1): void {
     this.#places += change;
-    if (principal === undefined) return;
+    if (principal === undefined) {
+      this.#anonymous += change;
+      return;
+    }
     const own = (this.#placesOf.get(principal) ?? 0) + change;
     if (own > 0) this.#placesOf.set(principal, own);
     else this.#placesOf.delete(principal);

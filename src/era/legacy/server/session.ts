@@ -29,7 +29,6 @@ import type {
   ServerWire,
 } from "../../server-era.js";
 import type { UrlElicitationOwner } from "../../url-elicitations.js";
-import { releaseUrlElicitation, trackUrlElicitation } from "../../url-elicitations.js";
 import { BATCHING_VERSION, HANDSHAKE_VERSIONS } from "../../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../methods.js";
 import { describeClient } from "./kept-client.js";
@@ -62,8 +61,6 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   readonly #runtime: ServerRuntime;
   readonly #wire: SessionWire;
   #subscriptions: SessionSubscriptions | undefined;
-  /** Ids of the URL elicitations that are not complete. */
-  readonly #urlElicitations = new Set<string>();
   #phase: Phase = { name: "new" };
   #logLevel: LoggingLevel | undefined;
   #pings: PingLoop | undefined;
@@ -211,7 +208,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     if (problem !== undefined) return this.#runtime.report(problem, { where: "notification", method }, "warn");
     const completes = method === "notifications/initialized";
     if (!completes || this.#ready()) {
-      this.#receive ??= this.#runtime.receiver((name) => this.#notificationCall(name));
+      this.#receive ??= this.#runtime.receiver((name) => this.#notificationCall(name), this.#wire.principal);
       this.#receive(notification);
     }
     // A client repeats it if the first attempt to store it has failed.
@@ -249,29 +246,22 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   }
 
   get awaitsPage(): boolean {
-    return this.#urlElicitations.size > 0;
+    return this.#runtime.urlElicitations.count(this) > 0;
   }
 
   addUrlElicitation(id: string): void {
-    if (this.#closed) return;
-    trackUrlElicitation(this.#runtime, id, this);
-    this.#urlElicitations.add(id);
+    const { urlElicitations, limits } = this.#runtime;
+    if (!this.#closed) urlElicitations.add(id, this, limits.maxUrlElicitations);
   }
 
   onUrlElicitationDone(elicitationId: string): void {
-    this.#urlElicitations.delete(elicitationId);
     void this.#wire.notify(undefined, "notifications/elicitation/complete", { elicitationId });
-  }
-
-  onUrlElicitationForgotten(id: string): void {
-    this.#urlElicitations.delete(id);
   }
 
   close(): void {
     this.#closed = true;
     this.#pings?.stop();
-    for (const id of this.#urlElicitations) releaseUrlElicitation(this.#runtime.urlElicitations, id);
-    this.#urlElicitations.clear();
+    this.#runtime.urlElicitations.release(this);
     const reason = new ConnectionError("The session has ended", { delivery: "sent" });
     for (const call of this.#notificationCalls) call.end.abort(reason);
     for (const stop of this.#stopListening.splice(0)) stop();

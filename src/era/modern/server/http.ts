@@ -79,7 +79,7 @@ export class ModernBinding implements HttpBinding {
     // Each POST is independent, so that no client waits for the notifications of another.
     const { era, runtime } = this.#serving;
     if (body.message.method !== "notifications/cancelled")
-      new ModernSession(era, runtime, NO_WIRE).receive(body.message);
+      new ModernSession(era, runtime, { ...NO_WIRE, principal: exchange.principal }).receive(body.message);
     exchange.reply(202, {});
   }
 

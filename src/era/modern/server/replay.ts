@@ -16,7 +16,7 @@ import {
 } from "../../request-strategy.js";
 import { type Call, type HandlerResult, PreparedResult, type ServerRuntime, type StateUse } from "../../server-era.js";
 import { Steps } from "../../steps.js";
-import { trackUrlElicitation, type UrlElicitationOwner } from "../../url-elicitations.js";
+import type { UrlElicitationOwner } from "../../url-elicitations.js";
 
 /** Content of the sealed state, which connects the rounds of a call. */
 interface Progress {
@@ -170,7 +170,9 @@ export class Replay implements RequestStrategy {
     const missing = undeclaredFor(request, this.#call.client.capabilities);
     if (missing !== undefined) throw missingCapability(missing);
     const { elicitationId } = options;
-    if (elicitationId !== undefined) trackUrlElicitation(this.#runtime, elicitationId, warningOwner(this.#runtime));
+    const { urlElicitations, limits } = this.#runtime;
+    if (elicitationId !== undefined)
+      urlElicitations.add(elicitationId, warningOwner(this.#runtime), limits.maxUrlElicitations);
     const key = options.key ?? `ask-${++this.#count}`;
     if (this.#used.has(key)) {
       this.#broken = new Error(`${this.#call.method}: two questions have the key "${key}"; give each its own`);
@@ -311,14 +313,19 @@ function noRequests(method: string): McpError {
   );
 }
 
-/** Creates the owner of a URL elicitation. It holds no reference to the call, which the elicitation may outlive. */
+const warningOwners = new WeakMap<ServerRuntime, UrlElicitationOwner>();
+
+/** Returns the owner of all URL elicitations of a server in this era, which has no client to tell. */
 function warningOwner(runtime: ServerRuntime): UrlElicitationOwner {
-  return {
+  const known = warningOwners.get(runtime);
+  if (known !== undefined) return known;
+  const owner: UrlElicitationOwner = {
     onUrlElicitationDone: (elicitationId) =>
       runtime.warn(
         "the completion of a URL elicitation is not sent: this protocol version has no notification for it",
         { elicitationId },
       ),
-    onUrlElicitationForgotten() {},
   };
+  warningOwners.set(runtime, owner);
+  return owner;
 }

@@ -28,7 +28,7 @@ export class ModernSession implements EraSession {
     const problem = notificationProblem(modernNotifications, notification);
     if (problem !== undefined)
       return runtime.report(problem, { where: "notification", method: notification.method }, "warn");
-    this.#receive ??= runtime.receiver((method) => this.#notificationCall(method));
+    this.#receive ??= runtime.receiver((method) => this.#notificationCall(method), this.#wire.principal);
     this.#receive(notification);
   }
 

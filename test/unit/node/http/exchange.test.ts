@@ -112,7 +112,7 @@ describe("node exchange: request", () => {
     const seen = createGate<unknown[]>();
     const onTimer = mock.method(globalThis, "setTimeout");
     const handler = (req: IncomingMessage, res: ServerResponse) => {
-      const bodies = new RequestBodies({ maxBodiesBytes: 1, bodyTimeoutMs: 1000 });
+      const bodies = new RequestBodies({ maxBodiesBytes: 1, bodyTimeoutMs: 1000, maxBodyMs: 1000 });
       const before = [req.listenerCount("end"), req.listenerCount("close"), onTimer.mock.callCount()];
       const read = (result: unknown) => {
         const after = [req.listenerCount("end"), req.listenerCount("close"), onTimer.mock.callCount()];

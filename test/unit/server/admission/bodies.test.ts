@@ -188,6 +188,27 @@ for (const [name, host] of [
       match(text, /No data of the request body arrived for 5000 ms \(limits\.bodyTimeoutMs\)/);
       deepEqual([bodiesOf(server), sizes, clock.pending], [[0, 0], [], 0]);
     });
+
+    for (const bodyTimeoutMs of [5_000, 0]) {
+      test(`a body that trickles in has a time in total [${how}, bodyTimeoutMs ${bodyTimeoutMs}]`, async (t) => {
+        const clock = new FakeClock();
+        const { server, sizes } = createServer(t, { clock, limits: { bodyTimeoutMs, maxBodyMs: 20_000 } });
+        const open = await host(server, t);
+        const { headers, body } = callOf(3_000);
+        const slow = open(headers, framed ? body.length : undefined);
+        for (let sent = 100; sent <= 700; sent += 100) {
+          slow.send(body.slice(sent - 100, sent));
+          await until(() => server.stats().bodyBytes === sent);
+          clock.advance(2_500);
+        }
+        deepEqual(bodiesOf(server), [1, 700]);
+        clock.advance(2_500);
+        const [status, , text] = await slow.answer;
+        equal(status, 408);
+        match(text, /The request body did not arrive within 20000 ms \(limits\.maxBodyMs\)/);
+        deepEqual([bodiesOf(server), sizes, clock.pending], [[0, 0], [], 0]);
+      });
+    }
   }
 }
 

@@ -84,6 +84,45 @@ test("a principal beyond its rate is refused with 429 until a token is there", a
   deepEqual([server.stats().running, server.stats().refused], [0, 31]);
 });
 
+proves(
+  "hosting:http:anonymous-rate",
+  { wire: "http" },
+  "callers without a name have a rate by their addresses, and where there is none, the log says so",
+  async (t) => {
+    const warnings: string[] = [];
+    const endpoint = new LegacyEndpoint(
+      {},
+      { rateLimit: limit, clock: new FakeClock(), logger: { warn: (text) => warnings.push(text) } },
+    );
+    t.after(() => endpoint.server.close());
+    const discover = (remote?: string, principal?: string) => {
+      const { body, headers } = modernRequest("server/discover");
+      return endpoint.send("POST", body, { headers, remote, principal });
+    };
+    for (const expected of [200, 200, 200, 429]) await status(discover("192.0.2.1"), expected);
+    await status(endpoint.initialize("2025-11-25", { remote: "192.0.2.1" }), 429);
+    await status(discover("192.0.2.1", "ada"), 200);
+    const other = await endpoint.open("2025-11-25", {}, { remote: "192.0.2.2" });
+    for (const [id, expected] of [200, 200, 429].entries()) await status(other.request(id, "ping"), expected);
+    deepEqual(
+      warnings.filter((text) => text.includes("remoteOf")),
+      [],
+    );
+    for (let n = 0; n < 10; n++) await status(discover(), 200);
+    deepEqual(warnings.filter((text) => text.includes("remoteOf")).length, 1);
+  },
+);
+
+test("a channel has no address, and no rate of its own", async (t) => {
+  const warnings: string[] = [];
+  const [wire] = channelWires;
+  const { connect } = await (wire as (typeof channelWires)[number]).open(t);
+  const logger = { warn: (text: string) => void warnings.push(text) };
+  const client = await connect(new McpServer(me, { rateLimit: limit, logger }).tool("t", {}, () => "done"));
+  for (let n = 0; n < 10; n++) equal((await client.callTool("t")).text, "done");
+  deepEqual(warnings, []);
+});
+
 for (const preferJson of [true, false]) {
   test(`a session of a principal beyond its rate is refused too, json ${preferJson}`, async () => {
     const endpoint = new LegacyEndpoint(

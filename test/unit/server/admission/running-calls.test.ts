@@ -1,12 +1,13 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
-import { McpServer, RpcError, type ServerOptions } from "bowline/server";
+import { type HttpExchange, McpServer, RpcError, type ServerOptions } from "bowline/server";
 import { createArrayExchange, type FakeClock } from "bowline/testing";
 import { eachWire, type World } from "../../../support/each-wire.js";
 import { FakeClock as TestClock } from "../../../support/fake-clock.js";
 import { gate } from "../../../support/gate.js";
 import { LegacyEndpoint, messages, status, until } from "../../../support/legacy-endpoint.js";
 import { modernRequest } from "../../../support/modern-request.js";
+import { proves } from "../../../support/verifies.js";
 
 const me = { name: "full", version: "1.0.0" };
 const MAX = 3;
@@ -95,9 +96,15 @@ for (const wire of eachWire) {
 const callHold = (id: number) => modernRequest("tools/call", { id, params: { name: "hold" } });
 
 /** Posts as a client of the newer era does. */
-function post(server: McpServer, principal: string | undefined, id: number, headers: Record<string, string> = {}) {
+function post(
+  server: Pick<McpServer, "handle">,
+  principal: string | undefined,
+  id: number,
+  headers: Record<string, string> = {},
+  remote?: string,
+) {
   const request = callHold(id);
-  const exchange = createArrayExchange({ ...request, headers: { ...request.headers, ...headers }, principal });
+  const exchange = createArrayExchange({ ...request, headers: { ...request.headers, ...headers }, principal, remote });
   server.handle(exchange);
   return exchange;
 }
@@ -199,6 +206,56 @@ test("a principal has its share whatever connections it uses, and takes nothing 
   for (const id of [6, 7, 8]) await status(post(server, "ann", id), 200);
   equal(server.stats().running, 0);
 });
+
+proves(
+  "hosting:http:anonymous-calls",
+  { wire: "http" },
+  "calls of strangers that lost their streams leave room for callers with a name",
+  async () => {
+    const named = (exchange: HttpExchange) => ({ principal: exchange.header("x-user") });
+    const endpoint = new LegacyEndpoint({ gate: named }, { limits: { maxCalls: 8, maxCallsPerSession: 2 } });
+    const release = gate();
+    endpoint.server.tool("hold", {}, async () => {
+      await release.opened;
+      return "held";
+    });
+    const strangers = await Promise.all(Array.from({ length: 4 }, () => endpoint.open()));
+    for (const [at, stranger] of strangers.entries())
+      for (const id of at < 3 ? [1, 2] : []) stranger.call(id, "hold").disconnect();
+    await until(() => endpoint.stats.running === 6);
+    const refused = await status(strangers[3]?.call(1, "hold") as ReturnType<typeof endpoint.post>, 503);
+    deepEqual(JSON.parse(refused.body()).error.data, { limit: "anonymousShare", retryAfterMs: 1000 });
+    await status(post(endpoint.server, undefined, 1), 503);
+    const asAda = { "x-user": "ada" };
+    const ada = await endpoint.open("2025-11-25", {}, { headers: asAda });
+    const held = [ada.call(1, "hold"), post(endpoint.server, undefined, 2, asAda)];
+    await until(() => endpoint.stats.running === 8);
+    release.open();
+    for (const exchange of held) await status(exchange, 200);
+    await until(() => endpoint.stats.running === 0);
+    await status(post(endpoint.server, undefined, 3), 200);
+  },
+);
+
+proves(
+  "hosting:http:anonymous-calls",
+  { wire: "http" },
+  "when many run, the calls of one address leave room for others",
+  async (t) => {
+    const { server, started, release } = createHolding({ limits: { maxCalls: 8, maxCallsPerPrincipal: 1 } });
+    t.after(() => server.close());
+    const held = Array.from({ length: 5 }, (_, id) => post(server, undefined, id, {}, "a"));
+    await until(() => started.length === 5);
+    const refused = await status(post(server, undefined, 5, {}, "a"), 429);
+    deepEqual(JSON.parse(refused.body()).error.data, { limit: "maxCallsPerPrincipal", retryAfterMs: 1000 });
+    held.push(post(server, undefined, 6, {}, "b"));
+    await until(() => started.length === 6);
+    release.open();
+    for (const exchange of held) await status(exchange, 200);
+    await status(post(server, undefined, 7, {}, "a"), 200);
+    deepEqual(leftovers(server), [0, 0, 0, 0]);
+  },
+);
 
 for (const limit of ["maxCalls", "maxCallsPerSession", "maxCallsPerPrincipal"] as const) {
   test(`a bound of 0 lets no call run (${limit})`, async () => {

@@ -2,7 +2,7 @@ import { deepEqual, equal, rejects, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { connect, createGroup } from "bowline/client";
 import { McpServer } from "bowline/server";
-import { SkillCatalogue, SkillError, SkillsClient } from "bowline/skills/client";
+import { type SkillCache, SkillCatalogue, SkillError, SkillsClient } from "bowline/skills/client";
 import { skills } from "bowline/skills/server";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { gate } from "../../../support/gate.js";
@@ -69,6 +69,37 @@ test("a typed client can be passed, and wrong options are refused", async (t) =>
   throws(() => new SkillsClient(client, { limits: { maxFiles: -1 } }), { message: /maxFiles/ });
   throws(() => new SkillsClient(client, { cache: new Map() as never }), { message: /cache requires server/ });
   throws(() => new SkillCatalogue({ docs: client }, {} as never), { message: /approve is required/ });
+});
+
+test("a misspelt option is refused where nothing is sent too: a listing that is reused, a file in the cache", async (t) => {
+  const pdf = { frontmatter: { name: "pdf", description: "Reads PDF" }, body: "docs" };
+  const server = new McpServer({ name: "unit", version: "1.0.0" }).extend(skills(pdf, { cache: { ttlMs: 60_000 } }));
+  const client = await connect(server);
+  t.after(() => client.close());
+  const files = new Map<string, Uint8Array>();
+  const cache: SkillCache = {
+    get: ({ digest }) => files.get(digest),
+    set: ({ digest }, bytes) => void files.set(digest, bytes),
+    delete: () => {},
+  };
+  const found = new SkillsClient(client, { server: "docs", cache });
+  await found.list();
+  const skill = await found.load(PDF);
+  const catalogue = new SkillCatalogue({ docs: client }, { approve: () => true });
+  const refused = (of: string, hint: string) => ({
+    name: "DefinitionError",
+    message: `${of}: unknown option ${hint}`,
+  });
+  const wrong = (options: object) => options as never;
+  await rejects(found.list(wrong({ refreshed: true })), refused("skills/list", "refreshed; did you mean refresh?"));
+  await rejects(catalogue.list(wrong({ timeout: 5 })), refused("skills/list", "timeout; did you mean timeoutMs?"));
+  await rejects(skill.read("SKILL.md", wrong({ form: "a" })), refused("resources/read", "form; did you mean from?"));
+  await rejects(
+    skill.directory("", wrong({ form: "a" })),
+    refused("resources/directory/read", "form; did you mean from?"),
+  );
+  equal((await skill.read("SKILL.md", { from: undefined, signal: undefined })).path, "SKILL.md");
+  equal((await found.list({ refresh: true })).skills.length, 1);
 });
 
 test("a cache that fails is reported, and the file is read from the server", async (t) => {

@@ -4,7 +4,6 @@ import type { HttpExchange } from "../../../../http/exchange.js";
 import { PROCESS_GONE } from "../../../../protocol/jsonrpc/errors.js";
 import { formatFailure } from "../../../../protocol/jsonrpc/format.js";
 import type { RequestId, RpcNotification, RpcResponse } from "../../../../protocol/jsonrpc/message.js";
-import { completeUrlElicitation } from "../../../url-elicitations.js";
 import {
   type FollowingSession,
   type SessionChange,
@@ -306,7 +305,7 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
   /** Completes a URL elicitation of this process whose completion was reported in another one. */
   #complete(id: string): void {
     const { urlElicitations } = this.#place.runtime;
-    if (urlElicitations.has(id)) completeUrlElicitation(urlElicitations, id);
+    if (urlElicitations.has(id)) urlElicitations.complete(id);
   }
 
   async #onDead(node: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import type { HttpGate } from "bowline/server";
 import { FakeClock } from "bowline/testing";
 import { legacyServer } from "#src/era/legacy/server/era.js";
 import { SseEndpoint } from "#src/era/legacy/server/sse.js";
@@ -14,15 +15,16 @@ import {
   status,
   until,
 } from "../../../../support/legacy-endpoint.js";
+import { proves } from "../../../../support/verifies.js";
 
 const SETUP_MS = 30_000;
 const IDLE_MS = 1_800_000;
 
-function createWorld(t: TestContext, limits: object = {}) {
+function createWorld(t: TestContext, limits: object = {}, gate?: HttpGate) {
   const clock = new FakeClock();
   const ended: string[] = [];
   const endpoint = new LegacyEndpoint(
-    { sse: true, sessions: { onEnd: (id) => void ended.push(id) } },
+    { sse: true, sessions: { onEnd: (id) => void ended.push(id) }, gate },
     { clock, limits },
   );
   endpoint.server.tool(
@@ -266,4 +268,43 @@ test("sessions of strangers end no session of a caller with a name", async (t) =
   const refused = endpoint.initialize();
   await status(refused, 503);
   match(messages(refused)[0]?.error?.message ?? "", /limits\.maxSessions\)/);
+});
+
+const limitIn = (exchange: ReturnType<LegacyEndpoint["initialize"]>) => messages(exchange)[0]?.error?.message ?? "";
+
+proves(
+  "hosting:session:anonymous-share",
+  { wire: "legacy-http" },
+  "listening sessions of strangers leave places to callers with a name",
+  async (t) => {
+    const { ended, endpoint, open, alive, sse } = createWorld(t, { maxSessions: 5, anonymousShare: 0.5 }, () => ({}));
+    const [first, second] = [await open(), await open()];
+    const streams = [first, second].map((client) => client.get());
+    const third = await sse();
+    deepEqual([third.status, ended], [200, []]);
+    match(limitIn(await status(endpoint.initialize(), 503)), /limits\.anonymousShare\)/);
+    equal((await sse()).status, 503);
+    const [ada, bob] = [await open("ada"), await open("bob")];
+    const listening = ada.get();
+    await until(() => [...streams, listening].every((stream) => stream.status === 200));
+    streams[0]?.disconnect();
+    await settle();
+    const later = await open();
+    deepEqual(ended, [first.id], "a stranger takes the place of another");
+    for (const client of [ada, bob, second, later]) equal(await alive(client), true);
+  },
+);
+
+test("where nobody can have a name, strangers may have all places, until the first name", async (t) => {
+  const { endpoint, open, alive } = createWorld(t, { maxSessions: 4, anonymousShare: 0.5 });
+  const strangers = [await open(), await open(), await open(), await open()];
+  equal(endpoint.stats.sessions, 4);
+  // A framework in front of the server may name callers too.
+  const ada = await open("ada");
+  for (const stranger of strangers.slice(1)) stranger.get();
+  await settle();
+  equal(await alive(ada), true);
+  await status(ada.delete(), 200);
+  match(limitIn(await status(endpoint.initialize(), 503)), /limits\.anonymousShare\)/);
+  await open("bob");
 });

@@ -2,7 +2,6 @@ import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { legacyServer } from "#src/era/legacy/server/era.js";
 import { LegacySession } from "#src/era/legacy/server/session.js";
-import { completeUrlElicitation } from "#src/era/url-elicitations.js";
 import { takeCensus } from "../../../../support/census.js";
 import { FakeClock } from "../../../../support/fake-clock.js";
 import { FakeServerHost } from "../../../../support/fake-server-host.js";
@@ -50,12 +49,12 @@ test("a page that the user was sent to is told once, to the session that asked, 
   first.close();
   third.addUrlElicitation("c");
   deepEqual(
-    ["a", "b", "b", "c", "unknown"].map((id) => completeUrlElicitation(host.urlElicitations, id)),
+    ["a", "b", "b", "c", "unknown"].map((id) => host.urlElicitations.complete(id)),
     [true, true, false, true, false],
   );
   deepEqual(told, [{ elicitationId: "b" }, { elicitationId: "c" }]);
   first.addUrlElicitation("d");
-  equal(completeUrlElicitation(host.urlElicitations, "d"), false);
+  equal(host.urlElicitations.complete("d"), false);
 });
 
 test("pages keep no ended session alive", async () => {
@@ -68,7 +67,7 @@ test("pages keep no ended session alive", async () => {
   });
   await takeCensus();
   equal(sessions.filter((session) => session.deref() !== undefined).length, 0);
-  equal(completeUrlElicitation(host.urlElicitations, "page 3"), true);
+  equal(host.urlElicitations.complete("page 3"), true);
 });
 
 test("who no longer waits for the end of the handshake is forgotten", () => {
