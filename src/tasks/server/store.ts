@@ -161,7 +161,10 @@ export class TaskStore {
       return await this.#cluster.records.put(keyOf(record.id), JSON.stringify(record), options);
     } catch (error) {
       if (!(error instanceof ClusterError) || error.failure !== "unknown_outcome") throw error;
-      const stored = await this.read(record.id);
+      // If it cannot be read either, the write may have been carried out all the same.
+      const stored = await this.read(record.id).catch(() => {
+        throw error;
+      });
       return stored?.record.mark === record.mark ? stored.version : undefined;
     }
   }
