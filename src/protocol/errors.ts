@@ -41,6 +41,11 @@ export interface RpcErrorOptions extends ErrorOptions {
    * @internal
    */
   readonly http?: HttpAnswer | undefined;
+  /**
+   * Time to wait before the next request, if a server at a limit named one.
+   * @internal
+   */
+  readonly retryAfterMs?: number | undefined;
 }
 
 /**
@@ -62,7 +67,7 @@ export class RpcError extends McpError {
   readonly retrySafe: boolean;
   /** HTTP status of the response, if the call was refused with one. */
   readonly status: number | undefined;
-  /** Time to wait before the next request, from `Retry-After`. */
+  /** Time to wait before the next request, from `Retry-After`, or from `data.retryAfterMs` of error -32005. */
   readonly retryAfterMs: number | undefined;
   constructor(rpcCode: number, message: string, data?: unknown, options?: RpcErrorOptions) {
     super("rpc_error", message, options);
@@ -75,7 +80,7 @@ export class RpcError extends McpError {
     this.delivery = this.local ? "not_sent" : http?.delivery === "refused" ? "refused" : "answered";
     this.retrySafe = isRetrySafe(this.delivery);
     this.status = http?.status;
-    this.retryAfterMs = http?.retryAfterMs;
+    this.retryAfterMs = http?.retryAfterMs ?? options?.retryAfterMs;
   }
 }
 

@@ -66,7 +66,15 @@ export function fromErrorObject(error: RpcErrorObject, method?: string): RpcErro
 export function toRpcError(error: RpcErrorObject, method?: string): RpcError {
   const { code, data, [HTTP_ANSWER]: http } = error;
   const text = shown(error.message);
-  return code === USER_REJECTED ? new UserRejectedError(text) : new RpcError(code, text, data, { method, http });
+  if (code === USER_REJECTED) return new UserRejectedError(text);
+  return new RpcError(code, text, data, { method, http, retryAfterMs: retryAfterMsOf(error) });
+}
+
+/** Returns the time after which a server at a limit may serve the call, if it names one. */
+function retryAfterMsOf({ code, data }: RpcErrorObject): number | undefined {
+  if (code !== LIMIT_EXCEEDED) return undefined;
+  const { retryAfterMs } = (data ?? {}) as { readonly retryAfterMs?: unknown };
+  return typeof retryAfterMs === "number" && retryAfterMs >= 0 ? retryAfterMs : undefined;
 }
 
 function shown(message: string): string {
