@@ -247,6 +247,15 @@ export class ConnectionError extends McpError {
 }
 
 /**
+ * True if the state that processes share cannot be reached, or has no room now: the same request may succeed later. The
+ * class of such an error belongs to a higher layer.
+ */
+export function isStateAway(error: unknown): boolean {
+  if (!(error instanceof McpError)) return false;
+  return error.code === "cluster_unavailable" || error.code === "cluster_unknown_outcome";
+}
+
+/**
  * Converts the error of a later request of a call, such as another round of input, when the first request has already
  * reached the handler. The later request may be safe to retry, but the call is not. `delivery` is the delivery of the
  * call.

@@ -1,15 +1,10 @@
 import { pause } from "../../call/abortable.js";
 import type { Clock } from "../../call/clock.js";
-import { ClusterError } from "../../cluster/error.js";
+import { isStateAway } from "../../protocol/errors.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
 
 const FIRST_WAIT_MS = 50;
 const MAX_WAIT_MS = 1_000;
-
-/** True if the engine of the cluster is away or full: the same work may succeed later. */
-function isAway(error: unknown): boolean {
-  return error instanceof ClusterError && (error.failure === "unavailable" || error.failure === "unknown_outcome");
-}
 
 /**
  * Serves a request about tasks. While the engine is away, refuses it for now. A request that was carried out nevertheless
@@ -22,7 +17,7 @@ export async function refusedWhileAway<T>(
   try {
     return await serve();
   } catch (error) {
-    if (!isAway(error)) throw error;
+    if (!isStateAway(error)) throw error;
     host.report(error, { where: "tasks" });
     throw host.busy(503, "cluster", "The state of tasks is not available");
   }
@@ -39,7 +34,7 @@ export async function doneAfterAway(
       await work();
       return true;
     } catch (error) {
-      if (!isAway(error)) throw error;
+      if (!isStateAway(error)) throw error;
       const over = signal();
       await pause(clock, waitMs, over);
       if (over.aborted) return false;
