@@ -8,7 +8,7 @@ import type { ClientLimits } from "../era/client-limits.js";
 import { afterFirstAnswer, InputRequiredError, McpError, ProtocolError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import type { InputRequests, InputRequiredResult } from "../protocol/types/index.js";
-import { isPassing } from "./retry.js";
+import { isPassing, isPostponed } from "./retry.js";
 
 /** Parts of the client that rounds of input requests use. */
 export interface InputRounds {
@@ -67,7 +67,8 @@ async function sendRound(request: ConnectionCall, lifetime: CallLifetime, rounds
     try {
       return await rounds.send(request);
     } catch (error) {
-      if (!isPassing(error) || !error.retrySafe || failures >= limits.maxResends) throw afterFirstAnswer(error);
+      const isRefused = isPostponed(error) || (isPassing(error) && error.retrySafe);
+      if (!isRefused || failures >= limits.maxResends) throw afterFirstAnswer(error);
       const ms = Math.max(backoffMs(failures, RESEND), askedMs(error, RESEND));
       if (ms >= lifetime.leftMs) throw afterFirstAnswer(error);
       await rounds.offWire(() => wait(ms, lifetime, clock));

@@ -103,6 +103,14 @@ export function isPassing(error: unknown): error is Passing {
   return error instanceof RpcError && (PASSING.has(error.status ?? 0) || isProcessGone(error));
 }
 
+/**
+ * True if a server at a limit refused a call by its error alone, and says when it serves the call (`data.retryAfterMs`).
+ * Over HTTP the status tells more.
+ */
+export function isPostponed(error: unknown): error is RpcError {
+  return error instanceof RpcError && error.status === undefined && error.retryAfterMs !== undefined;
+}
+
 /** True if the server told that the process which served a call is gone. */
 export function isProcessGone(error: unknown): boolean {
   return error instanceof RpcError && error.rpcCode === PROCESS_GONE && !error.local;

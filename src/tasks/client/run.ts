@@ -3,7 +3,7 @@ import { pause } from "../../call/abortable.js";
 import { askedMs } from "../../call/backoff.js";
 import type { CallLifetime } from "../../call/lifetime.js";
 import type { ExtensionClient } from "../../client/extensions.js";
-import { isPassing, isProcessGone } from "../../client/retry.js";
+import { isPassing, isPostponed, isProcessGone } from "../../client/retry.js";
 import type { ClientResult } from "../../era/client-era.js";
 import { InputRequiredError, RpcError, TimeoutError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, LIMIT_EXCEEDED } from "../../protocol/jsonrpc/errors.js";
@@ -240,8 +240,7 @@ export class TaskRun {
     const { maxFailedPolls, maxPollIntervalMs } = options.limits;
     const { status } = this.#task as Task;
     const isAnswer = error instanceof RpcError && error.status === undefined && !isProcessGone(error);
-    const isRefused = error instanceof RpcError && error.retryAfterMs !== undefined;
-    const isOutcome = status === "failed" && isAnswer && !isRefused;
+    const isOutcome = status === "failed" && isAnswer && !isPostponed(error);
     if (isOutcome || !isTransient(error))
       return this.#fail(this.#isForgotten(error) ? expired(this.#task as Task) : error);
     if (isTerminal(status) || waitedMs < this.#intervalMs()) this.#failedResults++;
