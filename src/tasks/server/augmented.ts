@@ -90,7 +90,8 @@ export class AugmentedTasks {
         `The tool ${name} runs as a task only: the call needs the member task, which a client with support for tasks adds`,
       );
     const { realm } = await ownerOfCall(call);
-    const created = await service.create(call, name, { ...mode, ttlMs: shorter(mode.ttlMs, task.ttl) }, realm);
+    const life = { ...mode, ttlMs: shorter(mode.ttlMs, task.ttl) };
+    const created = await service.create(call, name, life, { realm, displaces: true });
     if (typeof created === "string") throw tooManyTasks(host, created);
     return { task: this.#show(created) };
   }

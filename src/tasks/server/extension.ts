@@ -203,9 +203,11 @@ export class TasksExtension extends ServerExtension {
       return service.promote(call, name as string, { ...mode, promoteAfterMs }, show).run(next);
     }
     if (isLaterRound(call, mode)) return next(call);
-    const created = await service.create(call, name as string, mode);
+    // A call that can run in its request needs no place of another task.
+    const mayRunHere = this.#options.whenFull !== "refuse" && mode.support === "optional";
+    const created = await service.create(call, name as string, mode, { displaces: !mayRunHere });
     if (typeof created !== "string") return this.#created(created);
-    if (this.#options.whenFull !== "refuse" && mode.support === "optional") return next(call);
+    if (mayRunHere) return next(call);
     throw tooManyTasks(host, created);
   }
 
