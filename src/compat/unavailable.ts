@@ -37,11 +37,6 @@ export class PerRequestHTTPServerTransport {
   }
 }
 
-/** @deprecated Serve `server.bowline` by its `fetch`, which serves older clients too. Throws an error that says so. */
-export function legacyStatelessFallback(_create: unknown, _onError?: unknown, _options?: object): never {
-  return unavailable("legacyStatelessFallback", SERVE_HTTP);
-}
-
 /**
  * Refuses the transports of Streamable HTTP, which have a method that takes requests. That of HTTP+SSE has one for messages
  * too, and carries one client.

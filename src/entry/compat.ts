@@ -95,7 +95,6 @@ export type {
 } from "../compat/tool-task.js";
 export {
   createMcpHandler,
-  legacyStatelessFallback,
   PerRequestHTTPServerTransport,
   StreamableHTTPServerTransport,
   serveStdio,

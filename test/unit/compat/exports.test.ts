@@ -10,6 +10,7 @@ import {
   InMemoryTransport,
   inputRequired,
   isCompletable,
+  legacyStatelessFallback,
   ResourceTemplate as OfficialTemplate,
   PerRequestHTTPServerTransport,
   ProtocolError,
@@ -71,8 +72,8 @@ const OFFICIAL = {
     ["requireBearerAuth", "resourceUrlFromServerUrl", "validateHostHeader", "validateOriginHeader"],
     ["verifyBearerToken", "classifyInboundRequest", "isLegacyRequest"],
   ],
-  // Takes effect in createMcpHandler only, which is refused.
-  "options of what is refused": [["InMemoryServerEventBus"]],
+  // The first takes effect in createMcpHandler only. The second connects a transport. Both are refused.
+  "parts of what is refused": [["InMemoryServerEventBus", "legacyStatelessFallback"]],
 };
 
 const namesOf = async (specifier: string) => Object.keys(await import(specifier));
@@ -88,9 +89,20 @@ test("each name of version 2 is in compat, or comes from the official SDK", asyn
 });
 
 test("what compat refuses says what to use", async () => {
-  const { PerRequestHTTPServerTransport: PerRequest, legacyStatelessFallback } = compat;
-  for (const part of [() => new PerRequest({}), () => legacyStatelessFallback(() => {})])
-    throws(part, /^Error: \S+ is not available in bowline\/compat: serve the server with serveHttp/);
+  const sentence = /^Error: \S+ is not available in bowline\/compat: serve the server with serveHttp/;
+  throws(() => new compat.PerRequestHTTPServerTransport({}), sentence);
+  const errors: unknown[] = [];
+  const fallback = legacyStatelessFallback(
+    () => new McpServer(INFO) as never,
+    (error) => void errors.push(error),
+  );
+  const ping = {
+    method: "POST",
+    body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
+    headers: { "content-type": "application/json" },
+  };
+  equal((await fallback(new Request("http://localhost/mcp", ping))).status, 500);
+  match(String(errors[0]), sentence);
   const theirs = new OfficialTemplate("x://{id}", { list: undefined });
   throws(
     () => new McpServer(INFO).registerResource("r", theirs as never, {}, () => ({ contents: [] })),
