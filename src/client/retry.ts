@@ -95,20 +95,22 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
 type Passing = ConnectionError | RpcError;
 
 /**
+ * True if a server refused a call for now, and the call may be sent again. Without a status of HTTP, an error that names a
+ * time says so.
+ */
+export function isPostponed(error: unknown): boolean {
+  return isPassing(error)
+    ? error.retrySafe
+    : error instanceof RpcError && error.status === undefined && error.retryAfterMs !== undefined;
+}
+
+/**
  * True if a repeated call may succeed: the connection or the process that served the call was lost, or the server is
  * temporarily unavailable.
  */
 export function isPassing(error: unknown): error is Passing {
   if (error instanceof ConnectionError) return error.status === undefined || PASSING.has(error.status);
   return error instanceof RpcError && (PASSING.has(error.status ?? 0) || isProcessGone(error));
-}
-
-/**
- * True if a server at a limit refused a call by its error alone, and says when it serves the call (`data.retryAfterMs`).
- * Over HTTP the status tells more.
- */
-export function isPostponed(error: unknown): error is RpcError {
-  return error instanceof RpcError && error.status === undefined && error.retryAfterMs !== undefined;
 }
 
 /** True if the server told that the process which served a call is gone. */

@@ -74,13 +74,13 @@ export class RpcError extends McpError {
     this.message = message;
     this.rpcCode = rpcCode;
     this.data = data;
-    this.method = options?.method;
-    this.local = options?.local === true;
-    const { http } = options ?? {};
+    const { method, local, http, retryAfterMs } = options ?? {};
+    this.method = method;
+    this.local = local === true;
     this.delivery = this.local ? "not_sent" : http?.delivery === "refused" ? "refused" : "answered";
     this.retrySafe = isRetrySafe(this.delivery);
     this.status = http?.status;
-    this.retryAfterMs = http?.retryAfterMs ?? options?.retryAfterMs;
+    this.retryAfterMs = http?.retryAfterMs ?? retryAfterMs;
   }
 }
 

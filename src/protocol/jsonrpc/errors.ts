@@ -67,14 +67,9 @@ export function toRpcError(error: RpcErrorObject, method?: string): RpcError {
   const { code, data, [HTTP_ANSWER]: http } = error;
   const text = shown(error.message);
   if (code === USER_REJECTED) return new UserRejectedError(text);
-  return new RpcError(code, text, data, { method, http, retryAfterMs: retryAfterMsOf(error) });
-}
-
-/** Returns the time after which a server at a limit may serve the call, if it names one. */
-function retryAfterMsOf({ code, data }: RpcErrorObject): number | undefined {
-  if (code !== LIMIT_EXCEEDED) return undefined;
-  const { retryAfterMs } = (data ?? {}) as { readonly retryAfterMs?: unknown };
-  return typeof retryAfterMs === "number" && retryAfterMs >= 0 ? retryAfterMs : undefined;
+  const { retryAfterMs: ms } = (data ?? {}) as { readonly retryAfterMs?: unknown };
+  const retryAfterMs = code === LIMIT_EXCEEDED && typeof ms === "number" ? ms : undefined;
+  return new RpcError(code, text, data, { method, http, retryAfterMs });
 }
 
 function shown(message: string): string {

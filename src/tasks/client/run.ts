@@ -3,7 +3,7 @@ import { pause } from "../../call/abortable.js";
 import { askedMs } from "../../call/backoff.js";
 import type { CallLifetime } from "../../call/lifetime.js";
 import type { ExtensionClient } from "../../client/extensions.js";
-import { isPassing, isPostponed, isProcessGone } from "../../client/retry.js";
+import { isPassing, isProcessGone } from "../../client/retry.js";
 import type { ClientResult } from "../../era/client-era.js";
 import { InputRequiredError, RpcError, TimeoutError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, LIMIT_EXCEEDED } from "../../protocol/jsonrpc/errors.js";
@@ -240,7 +240,7 @@ export class TaskRun {
     const { maxFailedPolls, maxPollIntervalMs } = options.limits;
     const { status } = this.#task as Task;
     const isAnswer = error instanceof RpcError && error.status === undefined && !isProcessGone(error);
-    const isOutcome = status === "failed" && isAnswer && !isPostponed(error);
+    const isOutcome = status === "failed" && isAnswer && error.retryAfterMs === undefined;
     if (isOutcome || !isTransient(error))
       return this.#fail(this.#isForgotten(error) ? expired(this.#task as Task) : error);
     if (isTerminal(status) || waitedMs < this.#intervalMs()) this.#failedResults++;
