@@ -75,7 +75,8 @@ async function measureAll(words) {
   return results;
 }
 
-function judge(name, entries) {
+/** Counts a call. Counts over a limit of the trace are problems, large files and functions are warnings. */
+export function judge(name, entries) {
   const counts = count(entries);
   const { files, changes, largestFile, longestFunction } = counts;
   const limits = { ...LIMITS[name], fileLines: FILE_LINES, functionLines: FUNCTION_LINES };

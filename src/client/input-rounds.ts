@@ -8,7 +8,7 @@ import type { ClientLimits } from "../era/client-limits.js";
 import { afterFirstAnswer, InputRequiredError, McpError, ProtocolError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import type { InputRequests, InputRequiredResult } from "../protocol/types/index.js";
-import { isPassing } from "./retry.js";
+import { isPostponed } from "./retry.js";
 
 /** Parts of the client that rounds of input requests use. */
 export interface InputRounds {
@@ -45,7 +45,8 @@ export async function answerInput(
     const params: Record<string, unknown> = { ...first.params };
     pauses = inputRequests === undefined ? pauses + 1 : 0;
     await rounds.offWire(async () => {
-      if (inputRequests === undefined) await pauseBefore(pauses, lifetime, rounds.clock);
+      if (inputRequests === undefined)
+        await wait(Math.min(FIRST_PAUSE_MS * 2 ** (pauses - 1), LONGEST_PAUSE_MS), lifetime, rounds.clock);
       else params.inputResponses = await answerAll(inputRequests, lifetime, rounds);
     });
     if (requestState !== undefined) params.requestState = requestState;
@@ -67,9 +68,8 @@ async function sendRound(request: ConnectionCall, lifetime: CallLifetime, rounds
     try {
       return await rounds.send(request);
     } catch (error) {
-      if (!isPassing(error) || !error.retrySafe || failures >= limits.maxResends) throw afterFirstAnswer(error);
       const ms = Math.max(backoffMs(failures, RESEND), askedMs(error, RESEND));
-      if (ms >= lifetime.leftMs) throw afterFirstAnswer(error);
+      if (!isPostponed(error) || failures >= limits.maxResends || ms >= lifetime.leftMs) throw afterFirstAnswer(error);
       await rounds.offWire(() => wait(ms, lifetime, clock));
     }
   }
@@ -111,15 +111,9 @@ async function answerAll(
   }
 }
 
+/** Waits before a request that only returns the state, which polls the server. They double. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
-
-/** Waits before a request that only returns the state. Such a request polls the server. */
-async function pauseBefore(count: number, lifetime: CallLifetime, clock: Clock): Promise<void> {
-  await pause(clock, Math.min(FIRST_PAUSE_MS * 2 ** (count - 1), LONGEST_PAUSE_MS), lifetime.signal);
-  lifetime.throwIfAborted();
-  lifetime.heard();
-}
 
 /** Creates the error for more input requests than `maxQuestions` at once. */
 export function tooManyQuestions(method: string, most: number): McpError {

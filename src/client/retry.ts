@@ -95,6 +95,16 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
 type Passing = ConnectionError | RpcError;
 
 /**
+ * True if a server refused a call for now, and the call may be sent again. Without a status of HTTP, an error that names a
+ * time says so.
+ */
+export function isPostponed(error: unknown): boolean {
+  return isPassing(error)
+    ? error.retrySafe
+    : error instanceof RpcError && error.status === undefined && error.retryAfterMs !== undefined;
+}
+
+/**
  * True if a repeated call may succeed: the connection or the process that served the call was lost, or the server is
  * temporarily unavailable.
  */

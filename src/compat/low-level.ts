@@ -30,7 +30,7 @@ import {
   type SampledMessage,
 } from "./extra.js";
 import { type MessageOf, type MethodSchema, methodOf, type ParamsSchemas, readMessage } from "./message-schema.js";
-import { HandlerRunner } from "./run-handler.js";
+import { HandlerRunner, type VerifyState } from "./run-handler.js";
 import { StdioServerTransport, type TransportHandlers } from "./stdio.js";
 import { refuseHttpTransport, unavailable } from "./unavailable.js";
 
@@ -49,6 +49,7 @@ export interface CompatParts {
   readonly declared: DeclaredCapabilities;
   /** Hides the messages of errors that have no code. */
   readonly maskErrors: boolean;
+  readonly verifyState: VerifyState | undefined;
 }
 
 type RequestHandler = (request: never, extra: HandlerExtra) => unknown;
@@ -68,17 +69,19 @@ export class CompatLowLevel {
   transport: CompatTransport | StdioServerTransport | undefined;
   /** Bowline server, to pass to `serveHttp`, `toNodeListener` and other functions that serve one. */
   readonly bowline: BowlineServer;
-  readonly #runner: HandlerRunner;
+  /** @internal */
+  readonly runner: HandlerRunner;
   readonly #observers = new Map<string, (message: CompatMessage, extra: HandlerExtra) => unknown>();
   readonly #declared: DeclaredCapabilities;
   readonly #printer = new ErrorPrinter(SERVER_LIMITS, systemClock);
   #client: Context["client"] | undefined;
 
   /** @internal */
-  constructor({ bowline, declared, maskErrors }: CompatParts) {
+  constructor(parts: CompatParts) {
+    const { bowline, declared } = parts;
     this.bowline = bowline;
     this.#declared = declared;
-    this.#runner = new HandlerRunner(bowline.changes, maskErrors);
+    this.runner = new HandlerRunner(bowline.changes, { ...parts, report: (...failure) => this.#report(...failure) });
     bowline.onNotification("notifications/initialized", {}, (_params, ctx) => this.#initialize(ctx.client, ctx));
     bowline.use(async (call, next) => {
       // Clients of 2026-07-28 have no handshake. Their first request takes its place.
@@ -146,7 +149,7 @@ export class CompatLowLevel {
       this.#observe(method, async ({ params }, extra) =>
         (handler as RequestHandler)((await read(params)) as never, extra),
       );
-    else this.bowline.method(method, {}, async (params, ctx) => this.#runner.run(ctx, handler, [await read(params)]));
+    else this.bowline.method(method, {}, async (params, ctx) => this.runner.run(ctx, handler, [await read(params)]));
   }
 
   setNotificationHandler<S extends MethodSchema>(schema: S, handler: (notification: MessageOf<S>) => unknown): void;
@@ -336,7 +339,7 @@ export class CompatLowLevel {
       // This context cannot send requests, but identifies the client.
       await runInCall({ client, open: false } as Context, () => observer({ method, params }, extra));
     } catch (error) {
-      throw this.#runner.toRpcError(error);
+      throw this.runner.toRpcError(error);
     }
   }
 

@@ -17,11 +17,12 @@ import type { Server as BowlineServer } from "../server/server.js";
 import type { HandlerExtra } from "./extra.js";
 import { CompatLowLevel, type CompatParts, type CompatTransport } from "./low-level.js";
 import { type CompatRegistration, toRegistration } from "./registration.js";
-import { type CompatToolResult, HandlerRunner } from "./run-handler.js";
+import type { CompatToolResult, HandlerRunner } from "./run-handler.js";
 import { isSchema, type SchemaOrShape, type Shape, toObjectSchema, type ValuesOf } from "./shape.js";
 import type { StdioServerTransport } from "./stdio.js";
 import { type Complete, completersOf, type ResourceTemplate } from "./templates.js";
 import { type CompatTaskHandler, runToolTask } from "./tool-task.js";
+import { unavailable } from "./unavailable.js";
 
 /** Handler that receives the values of a schema, or `extra` alone if there is no schema. */
 export type CompatHandler<S, R> = S extends SchemaOrShape
@@ -155,10 +156,9 @@ export class CompatServer {
 
   /** @internal */
   constructor(parts: CompatParts) {
-    const { bowline, maskErrors } = parts;
-    this.bowline = bowline;
+    this.bowline = parts.bowline;
     this.server = new CompatLowLevel(parts);
-    this.#runner = new HandlerRunner(bowline.changes, maskErrors);
+    this.#runner = this.server.runner;
   }
 
   /** Experiments of version 1 of the official SDK. */
@@ -349,6 +349,7 @@ export class CompatServer {
   }
 
   #liveParts({ callbacks }: ResourceTemplate) {
+    if (callbacks === undefined) unavailable("ResourceTemplate of the official SDK", "import it from bowline/compat");
     const { list, complete = {} } = callbacks;
     return {
       complete: Object.fromEntries(Object.entries(complete).map(([name, one]) => [name, this.#toCompleter(one)])),

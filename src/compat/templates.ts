@@ -25,16 +25,35 @@ export class ResourceTemplate {
   }
 }
 
-const COMPLETABLE = Symbol.for("mcp.completable");
+/** Member of a schema that has completions. It is the same in all versions of the official SDK. */
+export const COMPLETABLE_SYMBOL: unique symbol = Symbol.for("mcp.completable");
+
+/** @deprecated Nothing has this name any more. It is exported by version 1 of the official SDK. */
+export const McpZodTypeKind = { Completable: "McpCompletable" } as const;
 
 /** Adds completions to the schema of a prompt's argument. */
 export function completable<S extends object>(schema: S, complete: Complete): S {
-  Object.defineProperty(schema, COMPLETABLE, { value: { complete } });
+  Object.defineProperty(schema, COMPLETABLE_SYMBOL, { value: { complete } });
+  return schema;
+}
+
+/** True if {@link completable} added completions to a schema. */
+export function isCompletable(schema: unknown): boolean {
+  return typeof schema === "object" && schema !== null && COMPLETABLE_SYMBOL in schema;
+}
+
+/** Returns the function that {@link completable} added to a schema. */
+export function getCompleter(schema: object): Complete | undefined {
+  return (schema as Member)[COMPLETABLE_SYMBOL]?.complete;
+}
+
+/** Returns the schema itself. @deprecated A schema with completions is no wrapper. */
+export function unwrapCompletable<S extends object>(schema: S): S {
   return schema;
 }
 
 interface Member {
-  readonly [COMPLETABLE]?: { readonly complete: Complete };
+  readonly [COMPLETABLE_SYMBOL]?: { readonly complete: Complete };
   readonly _zod?: { readonly def?: { readonly innerType?: Member } };
   /** Definition in zod 3. */
   readonly _def?: { readonly innerType?: Member };
@@ -53,5 +72,5 @@ export function completersOf(
 
 /** Finds the completions of a schema, or of the schema within a wrapper such as `.optional()`. */
 function findCompletions(member: Member | undefined): Complete | undefined {
-  return member && (member[COMPLETABLE]?.complete ?? findCompletions((member._zod?.def ?? member._def)?.innerType));
+  return member && (getCompleter(member) ?? findCompletions((member._zod?.def ?? member._def)?.innerType));
 }

@@ -30,7 +30,18 @@ export function serveStdio(_create: unknown, _options?: object): never {
   return unavailable("serveStdio", "call server.connect(new StdioServerTransport())");
 }
 
-/** Refuses the transports of Streamable HTTP, which have a method that takes requests. */
+/** @deprecated Serve `server.bowline` by its `fetch`. The constructor throws an error that says so. */
+export class PerRequestHTTPServerTransport {
+  constructor(_options?: object) {
+    unavailable("PerRequestHTTPServerTransport", SERVE_HTTP);
+  }
+}
+
+/**
+ * Refuses the transports of Streamable HTTP, which have a method that takes requests. That of HTTP+SSE has one for messages
+ * too, and carries one client.
+ */
 export function refuseHttpTransport(transport: object): void {
-  if ("handleRequest" in transport) unavailable(`connect(${transport.constructor.name})`, SERVE_HTTP);
+  const takesMessages = "handleMessage" in transport && !("handlePostMessage" in transport);
+  if ("handleRequest" in transport || takesMessages) unavailable(`connect(${transport.constructor.name})`, SERVE_HTTP);
 }

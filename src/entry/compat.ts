@@ -1,6 +1,7 @@
 import { type CompatCapabilities, toCapabilities } from "../compat/capabilities.js";
 import { CompatLowLevel, type CompatParts } from "../compat/low-level.js";
 import { CompatServer } from "../compat/mcp-server.js";
+import type { VerifyState } from "../compat/run-handler.js";
 import type { Implementation } from "../protocol/types/index.js";
 import type { ServerOptions } from "../server/options.js";
 import { McpServer as BowlineServer } from "./server.js";
@@ -9,6 +10,8 @@ import { McpServer as BowlineServer } from "./server.js";
 export interface CompatServerOptions {
   readonly instructions?: string;
   readonly capabilities?: CompatCapabilities;
+  /** Checks states before handlers get them, such as those of `createRequestStateCodec` (version 2). */
+  readonly requestState?: { readonly verify?: VerifyState };
   readonly bowline?: ServerOptions;
   readonly [option: string]: unknown;
 }
@@ -29,7 +32,7 @@ export class Server extends CompatLowLevel {
 
 function createParts(
   info: Implementation,
-  { instructions, capabilities = {}, bowline: options }: CompatServerOptions,
+  { instructions, capabilities = {}, requestState, bowline: options }: CompatServerOptions,
 ): CompatParts {
   const declared = { ...(options?.capabilities ?? toCapabilities(capabilities)) };
   const bowline = new BowlineServer(info, {
@@ -37,7 +40,7 @@ function createParts(
     ...options,
     capabilities: declared,
   });
-  return { bowline, declared, maskErrors: options?.maskErrors ?? false };
+  return { bowline, declared, maskErrors: options?.maskErrors ?? false, verifyState: requestState?.verify };
 }
 
 export type { CompatCapabilities } from "../compat/capabilities.js";
@@ -70,10 +73,19 @@ export type {
 } from "../compat/mcp-server.js";
 export type { MessageOf, MethodSchema, ParamsOf, ParamsSchemas } from "../compat/message-schema.js";
 export type { CompatRegistration } from "../compat/registration.js";
-export type { CompatToolResult } from "../compat/run-handler.js";
+export type { CompatToolResult, VerifyState } from "../compat/run-handler.js";
 export type { SchemaOrShape, Shape, ValuesOf } from "../compat/shape.js";
 export { StdioServerTransport, type StdioTransportOptions, type TransportHandlers } from "../compat/stdio.js";
-export { type Complete, completable, ResourceTemplate } from "../compat/templates.js";
+export {
+  COMPLETABLE_SYMBOL,
+  type Complete,
+  completable,
+  getCompleter,
+  isCompletable,
+  McpZodTypeKind,
+  ResourceTemplate,
+  unwrapCompletable,
+} from "../compat/templates.js";
 export type {
   CompatTask,
   CompatTaskExtra,
@@ -83,6 +95,7 @@ export type {
 } from "../compat/tool-task.js";
 export {
   createMcpHandler,
+  PerRequestHTTPServerTransport,
   StreamableHTTPServerTransport,
   serveStdio,
   WebStandardStreamableHTTPServerTransport,

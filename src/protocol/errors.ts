@@ -42,6 +42,11 @@ export interface RpcErrorOptions extends ErrorOptions {
    * @internal
    */
   readonly http?: HttpAnswer | undefined;
+  /**
+   * Time to wait before the next request, if a server at a limit named one.
+   * @internal
+   */
+  readonly retryAfterMs?: number | undefined;
 }
 
 /**
@@ -63,20 +68,20 @@ export class RpcError extends McpError {
   readonly retrySafe: boolean;
   /** HTTP status of the response, if the call was refused with one. */
   readonly status: number | undefined;
-  /** Time to wait before the next request, from `Retry-After`. */
+  /** Time to wait before the next request, from `Retry-After`, or from `data.retryAfterMs` of error -32005. */
   readonly retryAfterMs: number | undefined;
   constructor(rpcCode: number, message: string, data?: unknown, options?: RpcErrorOptions) {
     super("rpc_error", message, options);
     this.message = message;
     this.rpcCode = rpcCode;
     this.data = data;
-    this.method = options?.method;
-    this.local = options?.local === true;
-    const { http } = options ?? {};
+    const { method, local, http, retryAfterMs } = options ?? {};
+    this.method = method;
+    this.local = local === true;
     this.delivery = this.local ? "not_sent" : http?.delivery === "refused" ? "refused" : "answered";
     this.retrySafe = isRetrySafe(this.delivery);
     this.status = http?.status;
-    this.retryAfterMs = http?.retryAfterMs;
+    this.retryAfterMs = http?.retryAfterMs ?? retryAfterMs;
   }
 }
 
@@ -240,6 +245,15 @@ export class ConnectionError extends McpError {
     this.command = details.command;
     this.likelyCause = details.likelyCause;
   }
+}
+
+/**
+ * True if the state that processes share cannot be reached, or has no room now: the same request may succeed later. The
+ * class of such an error belongs to a higher layer.
+ */
+export function isStateAway(error: unknown): boolean {
+  if (!(error instanceof McpError)) return false;
+  return error.code === "cluster_unavailable" || error.code === "cluster_unknown_outcome";
 }
 
 /**

@@ -9,6 +9,7 @@ import { loadScript } from "./load-script.js";
 
 interface Entry {
   readonly file: string;
+  readonly fileLines: number;
   readonly name: string;
   readonly line: number;
   readonly lines: number;
@@ -38,6 +39,15 @@ const { Recorder, count, mostCommon } = await loadScript<{
   count(entries: readonly Entry[]): Counts;
   mostCommon<T>(calls: readonly T[]): T;
 }>("scripts/trace/count.mjs");
+
+interface Verdict {
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+  /** Limits of the trace, by what they count. */
+  readonly limits: Readonly<Record<"files" | "changes" | "fileLines" | "functionLines", number>>;
+}
+
+const { judge } = await loadScript<{ judge(name: string, entries: readonly Entry[]): Verdict }>("scripts/trace.mjs");
 
 /** A map in which each line of the code is the same line of its source. */
 function lineByLine(code: string): SourceMapPayload {
@@ -152,4 +162,45 @@ test("what is run aside is not recorded", async (t) => {
 
 test("the most common of several calls is taken", () => {
   deepEqual(mostCommon([["a", "timer"], ["a"], ["a"]]), ["a"]);
+});
+
+/** Entries of a call that passes through so many files, one after another. */
+function passing(files: number, sizes: Partial<Entry> = {}): Entry[] {
+  return Array.from({ length: files }, (_, index) => {
+    const file = `${index}.ts`;
+    return { file, fileLines: 1, name: "run", line: 1, lines: 1, stack: [{ file, name: "run" }], ...sizes };
+  });
+}
+
+const verdict = (name: string, entries: readonly Entry[]) => {
+  const { problems, warnings } = judge(name, entries);
+  return { problems, warnings };
+};
+
+test("a call that enters too many files, or changes too often between them, is a problem", () => {
+  const name = "http modern server";
+  const { files, changes } = judge(name, passing(1)).limits;
+  deepEqual(verdict(name, passing(files)), { problems: [], warnings: [] });
+  deepEqual(verdict(name, passing(files + 1)), {
+    problems: [`${name}: ${files + 1} files, limit ${files}`],
+    warnings: [],
+  });
+  const back = Array.from({ length: changes + 2 }, (_, index) => passing(2)[index % 2] as Entry);
+  deepEqual(verdict(name, back.slice(1)), { problems: [], warnings: [] });
+  const problem = `${name}: ${changes + 1} changes of file, limit ${changes}`;
+  deepEqual(verdict(name, back), { problems: [problem], warnings: [] });
+  deepEqual(verdict("memory modern server", passing(999)), { problems: [], warnings: [] });
+});
+
+test("a large file and a long function on a path are warnings", () => {
+  const name = "http modern client";
+  const { fileLines, functionLines: lines } = judge(name, passing(1)).limits;
+  deepEqual(verdict(name, passing(1, { fileLines, lines })), { problems: [], warnings: [] });
+  deepEqual(verdict(name, passing(1, { fileLines: fileLines + 1, lines: lines + 1 })), {
+    problems: [],
+    warnings: [
+      `${name}: 0.ts has ${fileLines + 1} lines, limit ${fileLines}`,
+      `${name}: 0.ts:1 run has ${lines + 1} lines, limit ${lines}`,
+    ],
+  });
 });

@@ -30,6 +30,8 @@ export class TaskScript extends ServerExtension {
   /** Results of `tasks/get`, per task. The last one stays. An error is thrown. */
   readonly states = new Map<string, (Body | Error)[]>();
   readonly updates: Body[] = [];
+  /** Called with each update. What it throws is the answer. */
+  onUpdate: (update: Body) => void = () => {};
   readonly cancels: unknown[] = [];
   /** First states of the tasks that calls create, one per call. Undefined answers the call without a task. */
   readonly created: (Body | undefined)[] = [];
@@ -42,7 +44,9 @@ export class TaskScript extends ServerExtension {
     const named = { nameFrom: "taskId" } as const;
     this.method("tasks/get", named, ({ taskId }) => this.#get(String(taskId)));
     this.method("tasks/update", named, ({ taskId, inputResponses }) => {
-      this.updates.push({ taskId, inputResponses });
+      const update = { taskId, inputResponses };
+      this.updates.push(update);
+      this.onUpdate(update);
       return {};
     });
     this.method("tasks/cancel", named, ({ taskId }) => {

@@ -1,4 +1,5 @@
 import { isInstance } from "../../protocol/brand.js";
+import { isStateAway } from "../../protocol/errors.js";
 
 export interface ProblemOptions extends ErrorOptions {
   /**
@@ -42,14 +43,19 @@ export function invalidGrant(message: string): OAuthProblem {
   return new OAuthProblem("invalid_grant", message);
 }
 
+const AWAY_SECONDS = "5";
+
 /**
  * Converts an error to the one that the client gets. Only an `OAuthProblem` is sent with its message. Failures of this
- * server are reported to `onError`.
+ * server are reported to `onError`. While its store cannot be reached, clients are asked to come back.
  */
 export function toProblem(core: { onError(error: unknown): void }, error: unknown): OAuthProblem {
   if (!(error instanceof OAuthProblem) || error.status >= 500) core.onError(error);
   if (error instanceof OAuthProblem) return error;
-  return new OAuthProblem("server_error", "the authorization server failed", { status: 500 });
+  if (!isStateAway(error)) return new OAuthProblem("server_error", "the authorization server failed", { status: 500 });
+  const headers = { "retry-after": AWAY_SECONDS };
+  const message = "the store of the authorization server cannot be reached; try again later";
+  return new OAuthProblem("temporarily_unavailable", message, { status: 503, headers });
 }
 
 /** Replaces characters that RFC 6749 does not allow in a description. */

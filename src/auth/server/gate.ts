@@ -1,6 +1,7 @@
 import type { GateAdmission, GateRefusal, Operation } from "../../http/exchange.js";
 import { trimHeader } from "../../http/header-value.js";
 import { AuthError } from "../../protocol/auth-error.js";
+import { isStateAway } from "../../protocol/errors.js";
 import type { BoundToken, DpopCheck, GatedRequest, ProofOutcome } from "../dpop/check.js";
 import { isAudience, statesAudience } from "../resource.js";
 import { assertTokenInfo, InvalidTokenError, type TokenInfo, type TokenVerifier } from "./auth-info.js";
@@ -89,9 +90,7 @@ export class BearerGate {
         const safe = !error.message.includes(token);
         return { refusal: this.#invalid(scheme, safe ? error.message : NOT_VALID) };
       }
-      // The token cannot be checked, for example because the authorization server is unreachable. It may be valid.
-      if (error instanceof AuthError) return { refusal: unavailable(error) };
-      throw error;
+      return { refusal: unavailable(error) };
     }
   }
 
@@ -99,8 +98,7 @@ export class BearerGate {
     try {
       return await this.#parts.dpop?.check(request, bound);
     } catch (error) {
-      if (error instanceof AuthError) return unavailable(error);
-      throw error;
+      return unavailable(error);
     }
   }
 
@@ -191,7 +189,12 @@ export class BearerGate {
 
 const UNAVAILABLE_BODY = JSON.stringify({ error: "temporarily_unavailable" });
 
-function unavailable(error: AuthError): GateRefusal {
+/**
+ * Returns the refusal of a request that cannot be checked now, because the authorization server, or the state in which
+ * tokens and proofs are looked up, cannot be reached. Its token may be valid. Throws other errors.
+ */
+function unavailable(error: unknown): GateRefusal {
+  if (!(error instanceof AuthError) && !isStateAway(error)) throw error;
   return { status: 503, headers: UNAVAILABLE, body: UNAVAILABLE_BODY, error };
 }
 

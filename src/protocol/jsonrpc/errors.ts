@@ -66,7 +66,10 @@ export function fromErrorObject(error: RpcErrorObject, method?: string): RpcErro
 export function toRpcError(error: RpcErrorObject, method?: string): RpcError {
   const { code, data, [HTTP_ANSWER]: http } = error;
   const text = shown(error.message);
-  return code === USER_REJECTED ? new UserRejectedError(text) : new RpcError(code, text, data, { method, http });
+  if (code === USER_REJECTED) return new UserRejectedError(text);
+  const { retryAfterMs: ms } = (data ?? {}) as { readonly retryAfterMs?: unknown };
+  const retryAfterMs = code === LIMIT_EXCEEDED && typeof ms === "number" ? ms : undefined;
+  return new RpcError(code, text, data, { method, http, retryAfterMs });
 }
 
 function shown(message: string): string {

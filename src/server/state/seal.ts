@@ -1,12 +1,13 @@
+import { Busy } from "../../era/busy.js";
 import type { OpenedState, ServerRuntime, StateSeal } from "../../era/server-era.js";
 import { toBase64Url } from "../../protocol/base64.js";
-import { DefinitionError, McpError } from "../../protocol/errors.js";
+import { DefinitionError, isStateAway, McpError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import { KeyRing } from "../../protocol/key-ring.js";
 import { quoted } from "../../protocol/text.js";
 import type { ServerOptions } from "../options.js";
 import type { SealKey, SealOptions, StateCipher, StateCodec } from "./options.js";
-import { SharedStates } from "./shared-states.js";
+import { SharedStates, stateIsAway } from "./shared-states.js";
 import { UsedStates } from "./used-states.js";
 
 /**
@@ -102,6 +103,7 @@ export function createStateSeal(options: SealOptions): StateSeal {
       try {
         return await read(text, binding);
       } catch (error) {
+        if (error instanceof Busy) throw error;
         options.onRefused(error);
         throw refusal();
       }
@@ -131,10 +133,26 @@ export function createServerSeal(runtime: ServerRuntime, options: ServerOptions)
     audience: runtime.audience,
     ttlMs: runtime.limits.stateTtlMs,
     clock: runtime.clock,
-    accept,
+    accept: accept && ((id, untilMs) => accepts(accept, id, untilMs, runtime)),
     used: accept === undefined ? createUsed() : undefined,
     onRefused,
   });
+}
+
+/** Asks an author's function for a state. While the function cannot tell, the state is refused for now. */
+async function accepts(
+  accept: NonNullable<ServerOptions["acceptState"]>,
+  id: string,
+  untilMs: number,
+  runtime: ServerRuntime,
+): Promise<boolean> {
+  try {
+    return await accept(id, untilMs);
+  } catch (error) {
+    if (!isStateAway(error)) throw error;
+    runtime.report(error, { where: "requestState" });
+    throw stateIsAway(runtime);
+  }
 }
 
 function createCipher(keys: readonly SealKey[] | undefined, codec: StateCodec | undefined): StateCipher {

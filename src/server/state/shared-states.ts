@@ -13,6 +13,11 @@ import type { StateCipher } from "./options.js";
 import { type Claim, type FreeRound, type PresentedState, RoundRecords } from "./round-records.js";
 import { SharedSteps } from "./shared-steps.js";
 
+/** Creates the refusal of a state that cannot be looked up now. */
+export function stateIsAway(runtime: Pick<ServerRuntime, "busy">): Refusal {
+  return runtime.busy(503, "cluster", "A requestState cannot be accepted: the state of the cluster is not available");
+}
+
 export interface SharedStatesOptions {
   readonly cluster: Pick<Cluster, "records" | "bus" | "leases">;
   /** Seals outcomes and steps in the engine. */
@@ -76,11 +81,7 @@ class SharedRound implements StateUse {
       if (call.end.aborted) throw call.end.reason;
       const { runtime } = this.#options;
       runtime.report(error, { where: "cluster", method: call.method, id: call.id });
-      throw runtime.busy(
-        503,
-        "cluster",
-        "A requestState cannot be accepted: the state of the cluster is not available",
-      );
+      throw stateIsAway(runtime);
     }
   }
 

@@ -44,8 +44,8 @@ export interface TasksClientLimits {
    */
   readonly maxPollIntervalMs: number;
   /**
-   * Maximum number of consecutive failed polls of a task, such as lost connections, and of failed requests for its
-   * result (2025-11-25 only). The time between them doubles, up to 30 seconds.
+   * Maximum number of consecutive failed polls of a task, such as lost connections, of failed attempts to send the same
+   * answers, and of failed requests for its result (2025-11-25 only). The time between them doubles, up to 30 seconds.
    * @default 10
    */
   readonly maxFailedPolls: number;

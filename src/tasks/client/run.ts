@@ -67,7 +67,7 @@ export class TaskRun {
       client,
       maxInputRequests: options.limits.maxInputRequests,
       taken: context.taken,
-      update: (responses) => this.#repeat(() => wire.update(responses, this.#over.signal), this.#over),
+      update: (responses) => this.#answer(responses),
       fail: (error) => this.#giveUp(error),
     });
   }
@@ -240,7 +240,7 @@ export class TaskRun {
     const { maxFailedPolls, maxPollIntervalMs } = options.limits;
     const { status } = this.#task as Task;
     const isAnswer = error instanceof RpcError && error.status === undefined && !isProcessGone(error);
-    const isOutcome = status === "failed" && isAnswer;
+    const isOutcome = status === "failed" && isAnswer && error.retryAfterMs === undefined;
     if (isOutcome || !isTransient(error))
       return this.#fail(this.#isForgotten(error) ? expired(this.#task as Task) : error);
     if (isTerminal(status) || waitedMs < this.#intervalMs()) this.#failedResults++;
@@ -264,6 +264,17 @@ export class TaskRun {
   #isForgotten(error: unknown): boolean {
     const isUnknown = error instanceof RpcError && error.rpcCode === INVALID_PARAMS;
     return isUnknown && this.#context.client.clock.now() >= this.#diesAt();
+  }
+
+  /** Sends responses to input requests. A task whose server stays away is left as it is. */
+  async #answer(responses: InputResponses): Promise<void> {
+    const { wire, options } = this.#context;
+    try {
+      await this.#repeat(() => wire.update(responses, this.#over.signal), this.#over);
+    } catch (error) {
+      if (isTransient(error)) this.#fail(unreachable(wire.id, options.limits.maxFailedPolls, error));
+      throw error;
+    }
   }
 
   /** Repeats a request after failures that may pass. */
@@ -333,6 +344,6 @@ function expired({ taskId, ttlMs }: Task): TaskError {
 }
 
 function unreachable(id: string, most: number, cause: unknown): TaskError {
-  const message = `The state of the task ${id} is unknown: more than ${most} polls failed (limits.maxFailedPolls of tasksClient); take it up later by its id`;
+  const message = `The state of the task ${id} is unknown: more than ${most} requests failed (limits.maxFailedPolls of tasksClient); take it up later by its id`;
   return new TaskError("task_unreachable", message, id, { cause });
 }

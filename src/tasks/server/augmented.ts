@@ -15,6 +15,7 @@ import { toPlain } from "../../server/call-info.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
 import { CANCEL_TASK, GET_TASK, LIST_TASKS, TASK_RESULT } from "../types.js";
 import { type AugmentedTask, fromCursor, related, toAugmented, toCursor } from "./augmented-task.js";
+import { refusedWhileAway } from "./away.js";
 import type { TaskMode } from "./options.js";
 import { ANONYMOUS, type Counted, countedFor, ownerOf, ownersOf } from "./owner.js";
 import { hasEnded, type TaskRecord } from "./record.js";
@@ -70,7 +71,7 @@ export class AugmentedTasks {
     if (method === "tools/call") return this.#call(call, next);
     if (method === "initialize") return announced(await next(call), isIdentified(call));
     const serve = this.#methods.get(method);
-    return serve === undefined ? next(call) : serve(call);
+    return serve === undefined ? next(call) : refusedWhileAway(this.#options.host, () => serve(call));
   }
 
   async #call(call: Call, next: Next): Promise<Result> {
@@ -89,7 +90,8 @@ export class AugmentedTasks {
         `The tool ${name} runs as a task only: the call needs the member task, which a client with support for tasks adds`,
       );
     const { realm } = await ownerOfCall(call);
-    const created = await service.create(call, name, { ...mode, ttlMs: shorter(mode.ttlMs, task.ttl) }, realm);
+    const life = { ...mode, ttlMs: shorter(mode.ttlMs, task.ttl) };
+    const created = await service.create(call, name, life, { realm, displaces: true });
     if (typeof created === "string") throw tooManyTasks(host, created);
     return { task: this.#show(created) };
   }

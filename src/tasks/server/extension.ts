@@ -11,6 +11,7 @@ import type { MethodHandler } from "../../server/definitions/custom-method.js";
 import { type ExtensionHost, ServerExtension } from "../../server/extensions/extension.js";
 import { CANCEL_TASK, GET_TASK, TASK_CHANGED, TASKS_EXTENSION, UPDATE_TASK } from "../types.js";
 import { AugmentedTasks } from "./augmented.js";
+import { refusedWhileAway } from "./away.js";
 import {
   assertLimits,
   TASKS_LIMITS,
@@ -158,7 +159,9 @@ export class TasksExtension extends ServerExtension {
   }
 
   /** Handles a method of tasks. Over HTTP it has the id in the header `Mcp-Name`, by option only if there is one. */
-  #method(method: string, handler: MethodHandler<undefined>): void {
+  #method(method: string, serve: MethodHandler<undefined>): void {
+    const handler: MethodHandler<undefined> = (params, ctx) =>
+      refusedWhileAway(this.#runtime.host, async () => serve(params, ctx));
     if (this.#options.requireName !== false) return void this.method(method, { nameFrom: "taskId" }, handler);
     this.method(method, {}, (params, ctx) => {
       const given = ctx.header("mcp-name");
@@ -200,9 +203,11 @@ export class TasksExtension extends ServerExtension {
       return service.promote(call, name as string, { ...mode, promoteAfterMs }, show).run(next);
     }
     if (isLaterRound(call, mode)) return next(call);
-    const created = await service.create(call, name as string, mode);
+    // A call that can run in its request needs no place of another task.
+    const mayRunHere = this.#options.whenFull !== "refuse" && mode.support === "optional";
+    const created = await service.create(call, name as string, mode, { displaces: !mayRunHere });
     if (typeof created !== "string") return this.#created(created);
-    if (this.#options.whenFull !== "refuse" && mode.support === "optional") return next(call);
+    if (mayRunHere) return next(call);
     throw tooManyTasks(host, created);
   }
 
@@ -223,9 +228,11 @@ export class TasksExtension extends ServerExtension {
         INVALID_PARAMS,
         `subscriptions/listen: taskIds must be an array of at most ${maxWatchedTasks} strings (limits.maxWatchedTasks)`,
       );
-    const service = this.#service;
-    await service.join();
-    const found = await Promise.all([...new Set<string>(wanted)].map((id) => findTask(service, id, call)));
+    const { host, service } = this.#runtime;
+    const found = await refusedWhileAway(host, async () => {
+      await service.join();
+      return Promise.all([...new Set<string>(wanted)].map((id) => findTask(service, id, call)));
+    });
     const known = new Map(found.flatMap((record) => (record === undefined ? [] : [[record.id, knownSince(record)]])));
     return {
       honoured: [...known.keys()],

@@ -1,13 +1,9 @@
-import { pause } from "../../call/abortable.js";
 import type { Clock } from "../../call/clock.js";
-import { ClusterError } from "../../cluster/error.js";
 import { McpError } from "../../protocol/errors.js";
+import { doneAfterAway } from "./away.js";
 import type { JournalKeeper } from "./execution.js";
 import type { Journal, TaskRecord } from "./record.js";
 import type { StoredTask, TaskStore } from "./store.js";
-
-const FIRST_WAIT_MS = 50;
-const MAX_WAIT_MS = 1_000;
 
 /** Reason of the end of a run whose task belongs to another run, has ended, or has expired. */
 export class TaskLost extends McpError {
@@ -85,18 +81,10 @@ export class HeldTask implements JournalKeeper {
   }
 
   async #retry(change: (record: TaskRecord) => TaskRecord): Promise<void> {
-    const { clock } = this.#options;
+    const { clock, lost } = this.#options;
     const mark = crypto.randomUUID();
-    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, MAX_WAIT_MS)) {
-      try {
-        return await this.#change(change, mark);
-      } catch (error) {
-        if (!(error instanceof ClusterError) || error.failure === "refused") throw error;
-        const over = AbortSignal.any([this.#options.lost, this.#released.signal]);
-        await pause(clock, waitMs, over);
-        if (over.aborted) throw new TaskLost(this.record.id);
-      }
-    }
+    const over = () => AbortSignal.any([lost, this.#released.signal]);
+    if (!(await doneAfterAway(clock, () => this.#change(change, mark), over))) throw new TaskLost(this.record.id);
   }
 
   async #change(change: (record: TaskRecord) => TaskRecord, mark: string): Promise<void> {

@@ -7,6 +7,8 @@ export type Counted = Pick<TaskRecord, "owner" | "anonymous">;
 
 /** Owner of the tasks of all callers without a principal, beside the owner of each. */
 export const ANONYMOUS = "anonymous";
+/** Owner of the tasks of all requests of which nothing is known. */
+export const UNKNOWN = "unknown";
 
 /** Names of connections that are no HTTP sessions. */
 const connections = new WeakMap<EraSession, string>();
@@ -38,7 +40,7 @@ export async function ownerOf(principal: string | undefined, realm?: string, ser
 
 /** Returns the name of the connection of a call. HTTP requests of which nothing is known share one. */
 function connectionOf({ session, wire }: Call): string {
-  if (!wire.shared || session === undefined) return "unknown";
+  if (!wire.shared || session === undefined) return UNKNOWN;
   const name = connections.get(session) ?? `connection ${crypto.randomUUID()}`;
   connections.set(session, name);
   return name;

@@ -1,6 +1,8 @@
 import type { Busy } from "../../era/busy.js";
 import type { ServerRuntime } from "../../era/server-era.js";
-import { ANONYMOUS, type Counted } from "./owner.js";
+import { INTERNAL_ERROR } from "../../protocol/jsonrpc/errors.js";
+import { ANONYMOUS, type Counted, UNKNOWN } from "./owner.js";
+import { ended, type TaskRecord } from "./record.js";
 import type { TaskStore } from "./store.js";
 
 /** Limit of the number of tasks. */
@@ -27,25 +29,40 @@ export function tooManyTasks(host: Pick<ServerRuntime, "busy">, limit: RoomLimit
   return host.busy(429, limit, PROBLEMS[limit]);
 }
 
-type RoomStore = Pick<TaskStore, "count" | "countLive" | "countEnded" | "dropOldest">;
+const SHARED =
+  "tasks: requests of which no public address is known share limits.maxTasksPerPrincipal, which is reached: set http.remoteOf to name their addresses behind a proxy, or use a gate";
+
+type RoomStore = Pick<TaskStore, "count" | "countLive" | "countEnded" | "dropOldest" | "oldestWaiting" | "change">;
+
+export interface RoomOptions {
+  readonly store: RoomStore;
+  readonly limits: RoomLimits;
+  /** Called with a task that gave way. */
+  readonly onEnded: (record: TaskRecord) => void;
+  readonly warn: (message: string) => void;
+}
 
 /**
- * Room for further tasks. If an owner has too many, its task that ended first gives way. Tasks that this process is adding
- * count, so that calls that arrive together do not exceed the limits. Other processes may add some at the same moment.
+ * Room for further tasks. If an owner has too many, its task that ended first gives way. If callers who cannot be told
+ * apart, or all those without a name, have too many that have not ended, the one that has waited longest for an answer
+ * gives way: a stranger could otherwise hold all places until its tasks expire. Tasks that this process is adding count,
+ * so that calls that arrive together do not exceed the limits. Other processes may add some at the same moment.
  */
 export class TaskRoom {
-  readonly #store: RoomStore;
-  readonly #limits: RoomLimits;
+  readonly #options: RoomOptions;
   readonly #adding = new Set<Promise<unknown>>();
+  #warned = false;
 
-  constructor(store: RoomStore, limits: RoomLimits) {
-    this.#store = store;
-    this.#limits = limits;
+  constructor(options: RoomOptions) {
+    this.#options = options;
   }
 
-  /** Adds a task. Returns the limit that is reached if there is no room. */
-  async add<T extends object>(task: Counted, add: () => Promise<T>): Promise<T | RoomLimit> {
-    const adding = this.#addAfter([...this.#adding], task, add);
+  /**
+   * Adds a task. Returns the limit that is reached if there is no room. With `displaces`, tasks that wait for answers may
+   * give way.
+   */
+  async add<T extends object>(task: Counted, displaces: boolean, add: () => Promise<T>): Promise<T | RoomLimit> {
+    const adding = this.#addAfter([...this.#adding], task, displaces, add);
     this.#adding.add(adding);
     try {
       return await adding;
@@ -57,28 +74,36 @@ export class TaskRoom {
   async #addAfter<T extends object>(
     earlier: readonly Promise<unknown>[],
     task: Counted,
+    displaces: boolean,
     add: () => Promise<T>,
   ): Promise<T | RoomLimit> {
-    let reached = await this.#reached(task, earlier.length);
-    if (reached !== undefined && earlier.length > 0) {
+    let reached = await this.#reached(task, earlier.length, false);
+    if (reached !== undefined && (earlier.length > 0 || displaces)) {
       await Promise.allSettled(earlier);
-      reached = await this.#reached(task, 0);
+      reached = await this.#reached(task, 0, displaces);
     }
     return reached ?? add();
   }
 
   /** Returns the limit that a task reaches if `more` are added before it. */
-  async #reached(task: Counted, more: number): Promise<RoomLimit | undefined> {
+  async #reached(task: Counted, more: number, displaces: boolean): Promise<RoomLimit | undefined> {
+    const { store, limits } = this.#options;
     const isAnonymous = task.anonymous === true;
     const [all, own, endedAnonymous] = await Promise.all([
-      this.#store.countLive(),
-      this.#store.count(task.owner),
-      isAnonymous ? this.#store.countEnded(ANONYMOUS) : 0,
+      store.countLive(),
+      store.count(task.owner),
+      isAnonymous ? store.countEnded(ANONYMOUS) : 0,
     ]);
-    const isFull = (count: number, limit: RoomLimit) => count + more >= this.#limits[limit];
+    const isFull = (count: number, limit: RoomLimit) => count + more >= limits[limit];
+    const makesRoom = async (limit: RoomLimit, ...owners: readonly string[]) =>
+      displaces && (await this.#endWaiting(owners, limit));
     if (isFull(all.named + all.anonymous, "maxTasks")) return "maxTasks";
-    if (isAnonymous && isFull(all.anonymous, "anonymousShare")) return "anonymousShare";
-    if (isFull(own.live, "maxTasksPerPrincipal")) return "maxTasksPerPrincipal";
+    const isShared = task.owner === UNKNOWN;
+    const ownFull = isFull(own.live, "maxTasksPerPrincipal");
+    if (ownFull && isShared) this.#warnOfShared();
+    if (ownFull && !(isShared && (await makesRoom("maxTasksPerPrincipal", UNKNOWN)))) return "maxTasksPerPrincipal";
+    const allFull = isAnonymous && !ownFull && isFull(all.anonymous, "anonymousShare");
+    if (allFull && !(await makesRoom("anonymousShare", task.owner, ANONYMOUS))) return "anonymousShare";
     const isDropped = isFull(own.live + own.ended, "maxKeptPerPrincipal");
     if (isDropped && !(await this.#drop(task.owner, more))) return "maxKeptPerPrincipal";
     const keptAnonymous = all.anonymous + endedAnonymous - (isDropped ? 1 : 0);
@@ -88,6 +113,31 @@ export class TaskRoom {
 
   /** Deletes the task of an owner that ended first. Returns false if none has ended, or if others must be added before. */
   async #drop(owner: string, more: number): Promise<boolean> {
-    return more === 0 && this.#store.dropOldest(owner);
+    return more === 0 && this.#options.store.dropOldest(owner);
+  }
+
+  /** Fails the task that has waited longest for an answer, of the first owner that has one. Returns false if none waits. */
+  async #endWaiting(owners: readonly string[], limit: RoomLimit): Promise<boolean> {
+    const { store, onEnded } = this.#options;
+    const message = `The task waited for an answer and gave way to a new one: callers without a name have too many (${limit})`;
+    const error = { code: INTERNAL_ERROR, message, data: { code: "gave_way" } };
+    for (const owner of owners) {
+      const oldest = await store.oldestWaiting(owner);
+      if (oldest === undefined) continue;
+      let isEnded = false;
+      const stored = await store.change(oldest.id, (record) => {
+        isEnded = record.stage === "waiting";
+        return isEnded ? ended(record, "failed", { error, message }) : undefined;
+      });
+      if (isEnded && stored !== undefined) onEnded(stored.record);
+      return isEnded;
+    }
+    return false;
+  }
+
+  /** Warns once that callers of whom nothing is known share a limit. */
+  #warnOfShared(): void {
+    if (!this.#warned) this.#options.warn(SHARED);
+    this.#warned = true;
   }
 }

@@ -79,7 +79,12 @@ export class TaskService {
     const onChange = (record: TaskRecord) => this.#publish(record);
     const { maxTasks, maxRunning, maxRunningPerPrincipal: each } = options.limits;
     const anonymous = (most: number) => anonymousPart(host.limits, most);
-    this.#room = new TaskRoom(this.#store, { ...options.limits, anonymousShare: anonymous(maxTasks) });
+    this.#room = new TaskRoom({
+      store: this.#store,
+      limits: { ...options.limits, anonymousShare: anonymous(maxTasks) },
+      onEnded: onChange,
+      warn: (message) => host.warn(message),
+    });
     this.#running = new RunningTasks(host.clock);
     this.#slots = new OwnerSlots({ each, anonymous: anonymous(maxRunning) }, host.clock);
     const seek = (task: SoughtTask) => this.#messages.tell(`seek ${task.id}`, task);
@@ -137,12 +142,20 @@ export class TaskService {
     this.#retries.stop();
   }
 
-  /** Creates a task for a call. Returns the limit that is reached if there are too many. */
-  async create(call: Call, tool: string, mode: TaskMode, realm?: string): Promise<TaskRecord | RoomLimit> {
+  /**
+   * Creates a task for a call. Returns the limit that is reached if there are too many. With `displaces`, tasks that wait
+   * for answers may give way to it.
+   */
+  async create(
+    call: Call,
+    tool: string,
+    mode: TaskMode,
+    { realm, displaces }: { readonly realm?: string | undefined; readonly displaces: boolean },
+  ): Promise<TaskRecord | RoomLimit> {
     const { host, cluster } = this.#options;
     const record = await toRecord(call, tool, mode, { createdAt: timeOfDay(host.clock), runtime: host, realm });
     this.#assertSize(record);
-    const added = await this.#add(record).catch((error: unknown) => {
+    const added = await this.#add(record, displaces).catch((error: unknown) => {
       if (!(error instanceof ClusterError) || error.failure !== "unavailable") throw error;
       host.report(error, { where: "task", id: record.id });
       throw host.busy(503, "cluster", "The task was not created: the state of the cluster is not available");
@@ -157,9 +170,9 @@ export class TaskService {
   }
 
   /** Stores a task, or returns the limit that is reached. If it fails, no task stays as far as is possible. */
-  async #add(record: TaskRecord): Promise<StoredTask | RoomLimit> {
+  async #add(record: TaskRecord, displaces: boolean): Promise<StoredTask | RoomLimit> {
     try {
-      return await this.#room.add(record, () => this.#store.add(record));
+      return await this.#room.add(record, displaces, () => this.#store.add(record));
     } catch (error) {
       await this.#store.discard(record.id).catch(() => {});
       throw error;
@@ -228,7 +241,7 @@ export class TaskService {
     const lease = await this.#reserve(record.id);
     if (lease === undefined) return undefined;
     try {
-      const stored = await this.#add(record);
+      const stored = await this.#add(record, false);
       if (typeof stored === "string") {
         await lease.release();
         return undefined;

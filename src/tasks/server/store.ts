@@ -13,6 +13,8 @@ const LIVE_ANONYMOUS = "tasks:live:anonymous";
 const liveOf = (owner: string) => `tasks:live of ${owner}`;
 /** Tasks of an owner that have ended, in the order of their ends. */
 const endedOf = (owner: string) => `tasks:ended of ${owner}`;
+/** Tasks of an owner without a principal that wait for answers, in the order in which they began to wait. */
+const waitingOf = (owner: string) => `tasks:waiting of ${owner}`;
 /** Tasks in a listing. */
 const listedAs = (owner: string) => `tasks:listed for ${owner}`;
 
@@ -129,6 +131,12 @@ export class TaskStore {
     return oldest !== undefined;
   }
 
+  /** Returns the task of an owner without a principal that has waited longest for an answer. */
+  async oldestWaiting(owner: string): Promise<TaskRecord | undefined> {
+    const [oldest] = await this.#cluster.records.list(waitingOf(owner), { limit: 1 });
+    return oldest && (JSON.parse(oldest.value) as TaskRecord);
+  }
+
   /** Returns tasks of an owner in the order of their creation. `after` is the last one of the page before. */
   async list(
     owner: string,
@@ -165,9 +173,11 @@ const parsed = ({ value }: Stored) => JSON.parse(value) as TaskRecord;
 const keyOf = (id: string) => `task:${id}`;
 
 function indexOf(record: TaskRecord): readonly IndexEntry[] {
-  const { owner, listedFor, createdAt, updatedAt, anonymous } = record;
+  const { owner, listedFor, createdAt, updatedAt, anonymous, stage } = record;
   const places = hasEnded(record)
     ? ownersOf(record).map((one) => ({ index: endedOf(one), score: updatedAt }))
     : [anonymous === true ? LIVE_ANONYMOUS : LIVE_NAMED, liveOf(owner)].map((index) => ({ index, score: createdAt }));
+  if (anonymous === true && stage === "waiting")
+    places.push(...ownersOf(record).map((one) => ({ index: waitingOf(one), score: updatedAt })));
   return listedFor === undefined ? places : [...places, { index: listedAs(listedFor), score: createdAt }];
 }

@@ -10,6 +10,7 @@ import { findAnswerProblem } from "../../schema/input-rules.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
 import { TASK_STATUS } from "../types.js";
 import { type AugmentedTask, relatedQuestion } from "./augmented-task.js";
+import { doneAfterAway } from "./away.js";
 import { timeOfDay } from "./options.js";
 import { hasEnded, type OpenQuestion, type TaskRecord } from "./record.js";
 import { type TaskOwner, type TaskService, unknownTask } from "./service.js";
@@ -79,25 +80,33 @@ export class TaskWait {
       if (!this.#asked.has(wireKey)) this.#ask(wireKey, question).catch(this.#reject);
   }
 
-  /** Asks a question and stores the answer. The task fails if the client refuses to answer. */
+  /**
+   * Asks a question and stores the answer, when the engine is back if it is away. The task fails if the client refuses to
+   * answer.
+   */
   async #ask(wireKey: string, { request }: OpenQuestion): Promise<void> {
     const { asking, service, owner, call } = this.#options;
     const asked = new AbortController();
     this.#asked.set(wireKey, asked);
     const { signal } = asked;
+    const store = (change: () => Promise<void>) => this.#store(change, signal);
     try {
       const { strategy } = await asking.open();
       const check = (answer: unknown) => answerIssue(request, answer);
       const question = relatedQuestion(request, this.#id);
       const answer = await strategy.ask(question, { signal, timeoutMs: Number.POSITIVE_INFINITY, check });
-      await service.update(this.#id, { [wireKey]: answer }, owner);
+      await store(() => service.update(this.#id, { [wireKey]: answer }, owner));
     } catch (error) {
       if (signal.aborted || call.end.aborted) return;
-      if (error instanceof RpcError) return service.refuse(this.#id, wireKey, error, owner);
+      if (error instanceof RpcError) return store(() => service.refuse(this.#id, wireKey, error, owner));
       // Its message is for the author.
       if (error instanceof ClusterError) throw error;
       throw new RpcError(INTERNAL_ERROR, `A question of the task could not be asked: ${(error as Error).message}`);
     }
+  }
+
+  async #store(change: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    await doneAfterAway(this.#options.host.clock, change, () => signal);
   }
 
   #expireAt({ createdAt, ttlMs }: TaskRecord): unknown {

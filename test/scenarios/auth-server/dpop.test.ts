@@ -1,8 +1,11 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { protect } from "bowline/auth/server";
+import { acceptProof, ClusterError, memoryCluster } from "bowline/cluster";
 import { SignJWT } from "jose";
 import { DpopClient, type ProofFaults } from "../../support/dpop-client.js";
+import { withoutRoom } from "../../support/full-cluster.js";
 import { type Guarded, guardedHttp, ISSUER, type Knock, NOW, RESOURCE } from "../../support/guarded.js";
+import { replaceParts } from "../../support/nodes-world.js";
 import { verifies } from "../../support/verifies.js";
 
 const show = ({ knock }: Guarded, proof: string | undefined, token = "bound") =>
@@ -111,6 +114,28 @@ verifies("hosting:auth:dpop:validate-proof", "a proof is good once", guardedHttp
     [(await show(two[0] as Guarded, shared)).status, (await show(two[1] as Guarded, shared)).status],
     [200, 401],
   );
+});
+
+verifies("cluster:engine-full:auth", "a proof or token that cannot be looked up now", guardedHttp, async (world) => {
+  const client = await DpopClient.create();
+  world.tokens.set("bound", { confirmation: { jkt: client.thumbprint } });
+  for (const failure of ["unavailable", "unknown_outcome", "refused"] as const) {
+    const inner = memoryCluster();
+    let isAway = true;
+    const cluster = withoutRoom(inner, () => (isAway ? failure : undefined));
+    const dpop = { acceptProof: acceptProof(replaceParts(inner, cluster)) };
+    const guarded = await world.guard({ protect: { dpop } });
+    const expected = failure === "refused" ? [500, null] : [503, "5"];
+    const knocked = await show(guarded, await client.proof("bound"));
+    deepEqual([knocked.status, knocked.headers.get("retry-after")], expected, failure);
+    world.tokens.set("unclear", new ClusterError(failure, "10.0.0.5 is away"));
+    const verified = await guarded.present("unclear");
+    deepEqual([verified.status, verified.headers.get("retry-after")], expected, failure);
+    equal(verified.text.includes("10.0.0.5"), false);
+    deepEqual(guarded.seen, []);
+    isAway = false;
+    equal((await show(guarded, await client.proof("bound"))).status, 200);
+  }
 });
 
 verifies("hosting:auth:dpop:iat-window", guardedHttp, async (world) => {

@@ -159,6 +159,28 @@ proves(
 );
 
 proves(
+  "hosting:http:cancel-releases-handler",
+  { wire },
+  "that waits until a full engine has stored a message",
+  async (t) => {
+    const { nodes, engine, counts, reached, goOn } = open(t);
+    const client = await nodes[0].endpoint.open();
+    const call = client.call(1, "work");
+    await reached.opened;
+    engine.refusal = () => "unavailable";
+    goOn.open();
+    await settle();
+    equal(nodes[0].endpoint.stats.running, 1);
+    await status(client.cancel(1), 202);
+    await call.done;
+    // No time passes.
+    await until(() => nodes[0].endpoint.stats.running === 0, "the end of the handler");
+    equal(counts.aborted, 1);
+    engine.refusal = () => undefined;
+  },
+);
+
+proves(
   "cluster:engine-full:running",
   { wire },
   "a batch whose last request is cancelled gives its client the other response after a moment",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Context } from "bowline/server";
 import { ConnectionError } from "#src/protocol/errors.js";
 import { type EventLog, MemoryEventLog } from "#src/store/event-log.js";
 import { gate } from "../../support/gate.js";
@@ -181,6 +182,36 @@ proves(
     assert.deepEqual(endpoint.stats, { sessions: 1, streams: 0, running: 0 });
   },
 );
+
+for (const [what, say] of [
+  ["progress", (ctx: Context) => ctx.progress(1)],
+  ["a log message", (ctx: Context) => ctx.log("info", "half")],
+] as const)
+  proves("hosting:http:cancel-releases-handler", http, `that waits until a stuck log has stored ${what}`, async () => {
+    const { log } = createStuck();
+    const { endpoint } = createWaiting({ resumable: log });
+    const [stuck, waits] = [gate(), gate()];
+    const released: unknown[] = [];
+    endpoint.server.tool("talk", {}, async (_args, ctx) => {
+      log.until = stuck.opened;
+      const first = say(ctx);
+      const second = say(ctx);
+      waits.open();
+      released.push(await first, await second);
+      // A message after the end does not hold the handler either.
+      released.push(ctx.signal.aborted, await say(ctx));
+    });
+    const client = await endpoint.open();
+    const call = client.call(7, "talk");
+    await waits.opened;
+    await settle();
+    assert.deepEqual(released, []);
+    await status(client.cancel(7), 202);
+    await call.done;
+    await until(() => endpoint.stats.running === 0);
+    assert.deepEqual(released, [undefined, undefined, true, undefined]);
+    stuck.open();
+  });
 
 proves(
   ["hosting:http:cancel-ends-post-sse-stream", "hosting:resume:no-rows-after-settle"],

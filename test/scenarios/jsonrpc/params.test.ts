@@ -1,6 +1,8 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { McpServer } from "bowline/server";
 import * as z from "zod";
+import { legacyMethods } from "#src/era/legacy/methods.js";
+import { modernMethods } from "#src/era/modern/methods.js";
 import { channelWires, eachWire } from "../../support/each-wire.js";
 import { AskedClient } from "../../support/raw-client.js";
 import { RawPeer, scriptedLegacy } from "../../support/raw-peer.js";
@@ -103,22 +105,53 @@ verifies("protocol:params:null-absent", "in a question", legacyAsking, async (se
   deepEqual(asked, [form, sample]);
 });
 
-const FROM_SERVERS = ["sampling/createMessage", "elicitation/create", "roots/list"];
-const FROM_CLIENTS = ["initialize", "tools/list", "tools/call", "prompts/get", "resources/read", "logging/setLevel"];
+/** Methods that one side alone sends, with valid params. */
+const ONE_WAY = {
+  server: {
+    "sampling/createMessage": { messages: [], maxTokens: 1 },
+    "elicitation/create": { message: "?", requestedSchema: { type: "object", properties: {} } },
+    "roots/list": {},
+  },
+  client: {
+    initialize: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: me },
+    "server/discover": {},
+    "tools/list": {},
+    "tools/call": { name: "a", arguments: {} },
+    "prompts/list": {},
+    "prompts/get": { name: "a" },
+    "resources/list": {},
+    "resources/templates/list": {},
+    "resources/read": { uri: "a:b" },
+    "resources/subscribe": { uri: "a:b" },
+    "resources/unsubscribe": { uri: "a:b" },
+    "completion/complete": { ref: { type: "ref/prompt", name: "a" }, argument: { name: "b", value: "" } },
+    "logging/setLevel": { level: "info" },
+    "subscriptions/listen": { notifications: {} },
+  },
+};
+/** Params that no method accepts. */
+const INVALID = [undefined, { name: 7, uri: 7, level: 7, cursor: 7, message: 7, messages: 7, _meta: 7 }];
+
+/** Returns the methods that one side alone sends, in all versions, and their params, valid or not. */
+function oneWay(from: keyof typeof ONE_WAY) {
+  const known = [...legacyMethods, ...modernMethods].filter(([, shape]) => shape.from === from).map(([name]) => name);
+  const methods = Object.entries(ONE_WAY[from]);
+  // The handshake is no method of a table, since it precedes the choice of a version.
+  deepEqual(new Set([...known, ...(from === "client" ? ["initialize"] : [])]), new Set(Object.keys(ONE_WAY[from])));
+  return methods.flatMap(([method, valid]) => [valid, ...INVALID].map((params) => [method, params] as const));
+}
 
 verifies("protocol:method:wrong-direction", channelWires, async (world) => {
   const client = await AskedClient.open(world, createServer());
-  for (const method of FROM_SERVERS) {
-    for (const params of [{}, { message: "?", requestedSchema: {} }, { messages: [], maxTokens: 1 }]) {
-      equal((await client.request(method, params)).error?.code, -32601, method);
-    }
-  }
+  for (const [method, params] of oneWay("server"))
+    equal((await client.request(method, params)).error?.code, -32601, `${method} ${JSON.stringify(params)}`);
 });
 
 verifies("protocol:method:wrong-direction", "to a client", scriptedLegacy, async ({ peer, connect }) => {
   await connect({ onElicit: () => ({ action: "decline" }) });
-  for (const [id, method] of FROM_CLIENTS.entries()) {
-    peer.send({ id: `q${id}`, method, params: { name: "a" } });
-    equal((await peer.answerTo(`q${id}`)).error?.code, -32601, method);
+  for (const [index, [method, params]] of oneWay("client").entries()) {
+    const id = `q${index}`;
+    peer.send({ id, method, ...(params && { params }) });
+    equal((await peer.answerTo(id)).error?.code, -32601, `${method} ${JSON.stringify(params)}`);
   }
 });

@@ -11,6 +11,7 @@ import {
 } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { FakeClock } from "bowline/testing";
+import { until } from "../../support/census.js";
 import { modernHttp, modernWires, type World } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
 import { settled } from "../../support/http-transports.js";
@@ -188,6 +189,23 @@ proves("mrtr:client:state-only-retry", wire, "a server that only wants its state
   equal((await call).text, "done");
   deepEqual(clock.delays.slice(started), [100, 200, 400, 800, 1600, 3200, 5000, 5000, 100]);
   for (const { params } of script.all("tools/call").slice(1, 9)) equal(params?.inputResponses, undefined);
+});
+
+proves("mrtr:client:state-only-retry", wire, "the time that it is given is no silence of the server", async (t) => {
+  const clock = new FakeClock();
+  const only = Array.from({ length: 8 }, (_, index) => ({ requestState: `${index}` }));
+  const client = await dial(t, asking(...only), { clock, timeoutMs: 1_000 });
+  const call = client.callTool("t", {}, { deadlineMs: Number.POSITIVE_INFINITY });
+  let isOver = false;
+  const over = () => {
+    isOver = true;
+  };
+  call.then(over, over);
+  await until("the call has ended", () => {
+    clock.advance(100);
+    return isOver;
+  });
+  equal((await call).text, "done");
 });
 
 proves("typescript:mrtr:rounds-cap", wire, "a server cannot ask for ever", async (t) => {

@@ -1,11 +1,14 @@
 import { deepEqual, equal, match, notEqual, ok, throws } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { RpcError } from "bowline";
+import { acceptState, memoryCluster } from "bowline/cluster";
 import { DefinitionError, inputRequired, McpServer, type SealKey } from "bowline/server";
 import { createChannelPair, FakeClock, type RecordedMessage } from "bowline/testing";
 import { modernWires, type World } from "../../support/each-wire.js";
+import { withoutRoom } from "../../support/full-cluster.js";
 import { eachHost, resultOf } from "../../support/modern-hosts.js";
 import { modernRequest } from "../../support/modern-request.js";
+import { replaceParts } from "../../support/nodes-world.js";
 import { enveloped, type Message, type RawClient, rawClient } from "../../support/raw-client.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -236,6 +239,29 @@ proves("mrtr:server:state-single-use", wire, "a server may take each state once"
   const replayed = await issue(lenient);
   for (let use = 0; use < 2; use++) assertServed(await lenient.ask(call({ requestState: replayed })));
 });
+
+for (const failure of ["unavailable", "unknown_outcome"] as const)
+  proves(
+    "cluster:round:engine-away",
+    wire,
+    `a state that cannot be looked up is not refused for good (${failure})`,
+    async (t) => {
+      const cluster = memoryCluster();
+      let isAway = false;
+      const full = replaceParts(
+        cluster,
+        withoutRoom(cluster, () => (isAway ? failure : undefined)),
+      );
+      const client = await memory(t, harbour({ acceptState: acceptState(full), onError: () => {} }));
+      const state = await issue(client);
+      isAway = true;
+      const before = ran;
+      const { error } = await client.ask(call({ requestState: state }));
+      deepEqual([error?.code, error?.data, ran], [-32005, { limit: "cluster", retryAfterMs: 1_000 }, before]);
+      isAway = false;
+      assertServed(await client.ask(call({ requestState: state })));
+    },
+  );
 
 proves("mrtr:server:state-single-use", wire, "so that no round starts twice, also after a failure", async (t) => {
   const runsWith = async (options: object) => {

@@ -1,5 +1,5 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import { type Cluster, ClusterError, memoryCluster } from "bowline/cluster";
+import { ClusterError, type ClusterFailure, memoryCluster } from "bowline/cluster";
 import { McpServer } from "bowline/server";
 import { type TasksOptions, tasks } from "bowline/tasks/server";
 import { FakeClock } from "bowline/testing";
@@ -19,7 +19,7 @@ const name = z.object({ name: z.string() });
 
 function createDesk(clock?: FakeClock, options?: TasksOptions) {
   const steps: string[] = [];
-  const server = new McpServer(me, clock && { clock })
+  const server = new McpServer(me, { onError: () => {}, ...(clock && { clock }) })
     .extend(tasks(options))
     .tool("greet", { task: "optional" }, async (_, ctx) => {
       await ctx.step("begin", () => steps.push("begin"));
@@ -35,6 +35,30 @@ function createDesk(clock?: FakeClock, options?: TasksOptions) {
       return answers.map(({ content }) => content?.name).join(" and ");
     });
   return { server, steps };
+}
+
+/** Cluster whose records fail while the test says so. */
+function failing(clock?: FakeClock) {
+  const inner = memoryCluster(clock && { clock });
+  let failure: ClusterFailure | undefined;
+  const check =
+    <A extends unknown[], R>(run: (...args: A) => R) =>
+    (...args: A): R => {
+      if (failure !== undefined) throw new ClusterError(failure, "connect ECONNREFUSED 10.0.0.5:6379");
+      return run(...args);
+    };
+  const { records } = inner;
+  const cluster = replaceParts(inner, {
+    records: replaceParts(records, {
+      get: check(records.get.bind(records)),
+      put: check(records.put.bind(records)),
+      list: check(records.list.bind(records)),
+    }),
+  });
+  const fail = (next: ClusterFailure | undefined) => {
+    failure = next;
+  };
+  return { cluster, fail };
 }
 
 const accept = (given: string) => ({ action: "accept", content: { name: given } });
@@ -121,24 +145,59 @@ verifies(
   },
 );
 
+for (const failure of ["unavailable", "unknown_outcome"] as const)
+  verifies(ID, `an answer is stored when the engine is back (${failure})`, legacyWires, async (world, t) => {
+    const clock = new FakeClock();
+    const { cluster, fail } = failing(clock);
+    const { server, steps } = createDesk(clock, { cluster });
+    let asked = 0;
+    const answer = (params: Message) => {
+      if (params.message === undefined)
+        return { model: "m", role: "assistant", content: { type: "text", text: "hello" } };
+      asked++;
+      fail(failure);
+      return accept("Ada");
+    };
+    const { client } = await AugmentedClient.open(world, server, t, { capabilities, answer });
+    const { taskId } = await client.start("greet");
+    const waited = client.result("tasks/result", { taskId });
+    await until("the answer is given", () => asked === 1);
+    const pass = () => void clock.advance(100);
+    let turns = 0;
+    await until("the answer has been tried several times", () => {
+      pass();
+      return ++turns === 50;
+    });
+    for (const method of ["tasks/get", "tasks/cancel", "tasks/result", "tasks/list"]) {
+      const { error } = await client.ask(method, method === "tasks/list" ? {} : { taskId });
+      deepEqual([error?.code, error?.data], [-32005, { limit: "cluster", retryAfterMs: 1_000 }], method);
+    }
+    fail(undefined);
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+    };
+    waited.then(over, over);
+    await until("the task has ended", () => {
+      pass();
+      return isOver;
+    });
+    deepEqual((await waited).content, [{ type: "text", text: 'Ada: {"type":"text","text":"hello"}' }]);
+    deepEqual([asked, steps], [1, ["begin"]]);
+  });
+
 verifies(ID, "a failure of the engine is not shown to the client", legacyWires, async (world, t) => {
-  const inner = memoryCluster();
-  let isAway = false;
-  const put: Cluster["records"]["put"] = (...args) => {
-    if (isAway) throw new ClusterError("unavailable", "connect ECONNREFUSED 10.0.0.5:6379");
-    return inner.records.put(...args);
-  };
-  const cluster = replaceParts(inner, { records: replaceParts(inner.records, { put }) });
+  const { cluster, fail } = failing();
   const { server } = createDesk(undefined, { cluster });
   const answer = () => {
-    isAway = true;
+    fail("refused");
     return accept("Ada");
   };
   const { client } = await AugmentedClient.open(world, server, t, { capabilities, answer });
   const { taskId } = await client.start("greet");
   const { error } = await client.ask("tasks/result", { taskId });
   deepEqual(error, { code: -32603, message: "Internal error" });
-  isAway = false;
+  fail(undefined);
   equal((await client.result("tasks/get", { taskId })).status, "input_required");
 });
 

@@ -422,6 +422,30 @@ verifies(
 );
 
 verifies(
+  "tasks-ext:client:engine-away",
+  "a failed task whose result is refused for now is asked for it again",
+  oldServers,
+  async ({ script, bench, open }) => {
+    script.on("tools/call", { result: { task: old("t", "working") } });
+    script.on("tasks/get", { result: old("t", "failed") });
+    script.on("tasks/result", { error: { code: -32005, message: "busy", data: { limit: "l", retryAfterMs: 4_000 } } });
+    const client = await open();
+    await client.tools().all();
+    const failed = rejects(client.callTool("must"), { rpcCode: -1, message: "no such file" });
+    await bench.pass(2345);
+    const asked = (times: number) =>
+      until(`the result is requested ${times} times`, () => script.all("tasks/result").length === times);
+    await asked(1);
+    script.on("tasks/result", { error: { code: -1, message: "no such file" } });
+    // The wait for the next poll had begun. The rest is waited for after it.
+    await bench.pass(2345, 2);
+    await bench.pass(4_000 - 2345);
+    await failed;
+    equal(script.all("tasks/result").length, 2);
+  },
+);
+
+verifies(
   "tasks-2025:client:augment",
   "gives up after limits.maxFailedPolls requests for the result, with growing waits",
   oldServers,

@@ -1,6 +1,6 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { type ClientOptions, type ConnectionError, InputRequiredError, type McpError, RpcError } from "bowline/client";
-import { ClientTasks } from "bowline/tasks/client";
+import { ClientTasks, type TaskError } from "bowline/tasks/client";
 import { until } from "../../support/census.js";
 import { modernWires } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
@@ -173,9 +173,9 @@ proves("tasks-ext:client:input-fulfil", { wire: "modern-http" }, "sends an answe
 });
 
 proves(
-  "tasks-ext:client:input-fulfil",
+  ["tasks-ext:client:input-fulfil", "tasks-ext:client:engine-away"],
   { wire: "modern-http" },
-  "repeats an answer a bounded number of times",
+  "repeats an answer a bounded number of times, and leaves the task as it is",
   async (t) => {
     const bench = new TaskBench();
     const { script, connectTo } = await scripted(
@@ -190,13 +190,15 @@ proves(
     );
     const options = bench.options({ pollIntervalMs: 7777, limits: { maxFailedPolls: 2 } });
     const client = await connectTo({ era: "modern", ...options, onElicit: () => ({ action: "decline" }) });
-    const refused = rejects(client.callTool("work"), (error: ConnectionError) => error.status === 503);
+    const refused = rejects(client.callTool("work"), ({ code, cause }: TaskError) => {
+      deepEqual([code, (cause as ConnectionError).status], ["task_unreachable", 503]);
+      return true;
+    });
     await bench.pass(7777);
     await bench.pass(50_000);
     await bench.pass(50_000, 2);
     await refused;
-    await until("the task is cancelled", () => script.all("tasks/cancel").length === 1);
-    equal(script.all("tasks/update").length, 3);
+    deepEqual([script.all("tasks/update").length, script.all("tasks/cancel").length, client.pending], [3, 0, 0]);
   },
 );
 

@@ -1,4 +1,4 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, match } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { type Context, McpServer, type ServerOptions } from "bowline/server";
 import { type TasksOptions, tasks } from "bowline/tasks/server";
@@ -14,31 +14,61 @@ const ID = "tasks-ext:limits:anonymous";
 type Sender = Pick<ArrayExchangeInit, "principal" | "remote" | "headers">;
 
 /** Server with tasks, and clients of 2026-07-28 that its host knows by a name, by an address, or not at all. */
-function open(t: TestContext, limits: TasksOptions["limits"], options: ServerOptions = {}) {
+function open(
+  t: TestContext,
+  limits: TasksOptions["limits"],
+  options: ServerOptions = {},
+  more: Pick<TasksOptions, "whenFull"> = {},
+) {
   const server = new McpServer({ name: "tasks", version: "1" }, options)
     .tool("blocks", { task: "required" }, (_: unknown, ctx: Context) => aborted(ctx.signal))
     .tool("ends", { task: "required" }, () => "x")
     .tool("either", { task: "optional" }, () => "in its request")
-    .extend(tasks({ limits: { ...limits } }));
+    .tool("asks", { task: "required" }, async (_: unknown, ctx: Context) => {
+      return (await ctx.elicit("Sure?", { type: "object", properties: {} })).action;
+    })
+    .tool("may-ask", { task: { support: "optional" } }, async (_: unknown, ctx: Context) => {
+      return (await ctx.elicit("Sure?", { type: "object", properties: {} })).action;
+    })
+    .extend(tasks({ limits: { ...limits }, ...more }));
   t.after(() => server.close());
   return (sender: Sender) =>
-    new TaskClient(async (message, headers) => {
-      const exchange = createArrayExchange({
-        ...sender,
-        headers: {
-          "content-type": "application/json",
-          accept: "application/json, text/event-stream",
-          "mcp-protocol-version": "2026-07-28",
-          "mcp-method": String(message.method),
-          ...headers,
-          ...sender.headers,
-        },
-        body: { jsonrpc: "2.0", ...message },
-      });
-      server.handle(exchange);
-      await exchange.done;
-      return JSON.parse(exchange.body()) as RecordedMessage;
-    });
+    new TaskClient(
+      async (message, headers) => {
+        const exchange = createArrayExchange({
+          ...sender,
+          headers: {
+            "content-type": "application/json",
+            accept: "application/json, text/event-stream",
+            "mcp-protocol-version": "2026-07-28",
+            "mcp-method": String(message.method),
+            ...headers,
+            ...sender.headers,
+          },
+          body: { jsonrpc: "2.0", ...message },
+        });
+        server.handle(exchange);
+        await exchange.done;
+        return JSON.parse(exchange.body()) as RecordedMessage;
+      },
+      { elicitation: {} },
+    );
+}
+
+/** Starts a task and waits until it asks. */
+async function ask(client: TaskClient, tool = "asks"): Promise<string> {
+  const taskId = await client.start(tool);
+  await client.until(taskId, "input_required");
+  return taskId;
+}
+
+const answers = { "ask-1": { action: "accept", content: {} } };
+
+/** Answers a task, and returns what it says, or the code of its failure. */
+async function answer(client: TaskClient, taskId: string): Promise<unknown> {
+  await client.update(taskId, answers);
+  const { result, error } = await client.until(taskId, "completed", "failed");
+  return result?.content?.[0]?.text ?? error?.data?.code;
 }
 
 const codeOf = async (client: TaskClient, name = "blocks") => (await client.call(name)).error?.code;
@@ -81,6 +111,71 @@ proves([ID, "tasks-ext:limits:kept"], { wire }, "the ended tasks of a stranger p
   for (const remote of ["c", "d", "e"]) await end({ remote });
   equal(await isKept(first), false, "all strangers together have a limit");
   equal((await as({ principal: "ada" }).request("tasks/get", { taskId: hers })).error, undefined);
+});
+
+proves(
+  ID,
+  { wire },
+  "of callers of whom nothing is known, the task that waits longest for an answer gives way",
+  async (t) => {
+    const warnings: string[] = [];
+    const logger = { warn: (message: string) => void warnings.push(message) };
+    const as = open(t, { maxTasksPerPrincipal: 3 }, { logger, limits: { anonymousShare: 1 } });
+    const [stranger, other] = [as({}), as({})];
+    const waiting = [await ask(stranger), await ask(stranger)];
+    await stranger.start("blocks");
+    equal(warnings.length, 0);
+    equal(await other.text(await other.start("ends")), "x");
+    const { error, statusMessage } = await stranger.until(waiting[0] as string, "failed");
+    deepEqual([error?.code, error?.data?.code], [-32603, "gave_way"]);
+    match(String(statusMessage), /gave way.*\(maxTasksPerPrincipal\)/);
+    equal((await stranger.get(waiting[1] as string)).status, "input_required");
+    // Of several questions, the one that was asked last stays.
+    const third = await ask(other);
+    equal(await answer(other, third), "accept");
+    // Tasks that run stay.
+    await ask(other);
+    await other.start("blocks");
+    await other.start("blocks");
+    equal(await limitOf(other), "maxTasksPerPrincipal");
+    equal(await codeOf(as({ principal: "ada" })), undefined);
+    equal(await codeOf(as({ remote: "198.51.100.7" })), undefined);
+    const told = warnings.filter((text) => text.includes("http.remoteOf"));
+    equal(told.length, 1, JSON.stringify(warnings));
+  },
+);
+
+proves(ID, { wire }, "strangers that have filled what all of them may have give way, and no others", async (t) => {
+  const as = open(t, { maxTasks: 10, maxTasksPerPrincipal: 2 }, { limits: { anonymousShare: 0.4 } });
+  const [a, b, c, ada] = [as({ remote: "a" }), as({ remote: "b" }), as({ remote: "c" }), as({ principal: "ada" })];
+  const hers = await ask(ada);
+  const [first, second, third] = [await ask(a), await ask(b), await ask(b)];
+  const fourth = await ask(a);
+  // A caller that is known pushes out nobody when its own limit is reached.
+  equal(await limitOf(a), "maxTasksPerPrincipal");
+  const fifth = await ask(c);
+  equal((await a.until(first, "failed")).error?.data?.code, "gave_way");
+  // Its own task goes first.
+  const sixth = await ask(a);
+  equal((await a.until(fourth, "failed")).error?.data?.code, "gave_way");
+  for (const [client, taskId] of [
+    [b, second],
+    [b, third],
+    [c, fifth],
+    [a, sixth],
+    [ada, hers],
+  ] as const)
+    equal(await answer(client, taskId), "accept");
+});
+
+proves(ID, { wire }, "a call that can run in its request pushes out no task", async (t) => {
+  for (const whenFull of ["run", "refuse"] as const) {
+    const as = open(t, { maxTasksPerPrincipal: 1 }, {}, { whenFull });
+    const waiting = await ask(as({}), "may-ask");
+    const { result } = await as({}).call("either");
+    equal(result?.resultType, whenFull === "refuse" ? "task" : "complete");
+    equal((await as({}).get(waiting)).status, whenFull === "refuse" ? "failed" : "input_required");
+  }
 });
 
 proves(ID, { wire }, "an author names the address behind a proxy", async (t) => {

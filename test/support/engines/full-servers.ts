@@ -114,6 +114,29 @@ export function fullServers(name: string, openWorld: Open): void {
     equal((await client.callTool("order")).text, "ordered in step 1");
     deepEqual([questions, counts.steps], [1, 1]);
   });
+
+  for (const era of ["modern", "legacy"] as const)
+    add(`an answer to a task is stored when there is room, and the task continues (${era})`, async (stage) => {
+      const { engine, urls, counts } = await open(stage);
+      let questions = 0;
+      const statuses: string[] = [];
+      const client = await connect(urls[0], {
+        era,
+        extensions: [tasksClient({ pollIntervalMs: 50, minPollIntervalMs: 50, notifications: false })],
+        onElicit: async () => {
+          questions++;
+          await engine.fill();
+          setTimeout(() => void engine.free(), 200);
+          return { action: "accept", content: {} };
+        },
+      });
+      stage.t.after(() => client.close());
+      await client.tools().all();
+      const task = await new ClientTasks(client).startTool("deliver");
+      for await (const { status } of task) statuses.push(status);
+      equal((await task.result).text, "ordered in step 1");
+      deepEqual([questions, counts.steps, statuses.at(-1), statuses.includes("cancelled")], [1, 1, "completed", false]);
+    });
 }
 
 /** Starts two servers with a log on the engine. */
@@ -133,10 +156,12 @@ async function open({ scope: t, node, engine }: Stage) {
         await ctx.progress(1, 2, "half");
         return "worked";
       });
-      server.tool("order", {}, async (_, ctx) => {
+      const order = async (_: unknown, ctx: Context) => {
         await ctx.elicit("Sure?", { type: "object", properties: {} });
         return `ordered in step ${await ctx.step("order", () => ++counts.steps)}`;
-      });
+      };
+      server.tool("order", {}, order);
+      server.extend(tasks({ pollIntervalMs: 50 })).tool("deliver", { task: "required" }, order);
       const running = await serveHttp(server, { port: 0 });
       t.after(() => running.close());
       return new URL(running.url);

@@ -1,5 +1,5 @@
 import type { HttpHeaders } from "../../../http/exchange.js";
-import { McpError } from "../../../protocol/errors.js";
+import { isStateAway, McpError } from "../../../protocol/errors.js";
 import { INVALID_REQUEST, PROCESS_GONE } from "../../../protocol/jsonrpc/errors.js";
 import type { HttpRefusal } from "../../refuse.js";
 
@@ -24,8 +24,7 @@ export const shuttingDown: HttpRefusal = {
 
 /** Returns the refusal of a request that needs the state of other processes, if that state cannot be reached. */
 export function toUnavailable(error: unknown): HttpRefusal | undefined {
-  const code = error instanceof McpError ? error.code : undefined;
-  return code === "cluster_unavailable" || code === "cluster_unknown_outcome" ? sendAgain() : undefined;
+  return isStateAway(error) ? sendAgain() : undefined;
 }
 
 function sendAgain(): HttpRefusal {

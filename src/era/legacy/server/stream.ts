@@ -1,5 +1,6 @@
 // The modern era has no such file: a modern stream belongs to one exchange and cannot be resumed.
 
+import type { AbortSwitch } from "../../../call/abort-switch.js";
 import type { Clock } from "../../../call/clock.js";
 import type { HttpExchange, HttpHeaders } from "../../../http/exchange.js";
 import { SseConnection } from "../../../http/sse/connection.js";
@@ -43,9 +44,7 @@ interface Offer {
 }
 
 /** Call to which a message belongs, as far as its stream needs it. */
-interface Life {
-  readonly aborted: boolean;
-}
+type Life = Pick<AbortSwitch, "aborted" | "onAbort" | "offAbort">;
 
 /** Message that waits for the log. It is dropped if its call is aborted meanwhile. */
 interface Unstored {
@@ -192,8 +191,8 @@ export class SessionStream {
   }
 
   /**
-   * Sends a message. The promise settles when a slow client has caught up, or if the log does not answer for a while. A
-   * message of a call that is aborted while the message waits for the log is dropped.
+   * Sends a message. The promise settles when a slow client has caught up, if the log does not answer for a while, or when
+   * the call is aborted. A message of a call that is aborted while the message waits for the log is dropped.
    */
   send(frame: string, life?: Life): void | Promise<void> {
     if (this.#state !== "open") return;
@@ -202,7 +201,8 @@ export class SessionStream {
     const turn = this.#store(frame, false, this.#isWriter, life);
     if (turn === undefined) return this.#connection?.drained;
     const worked = this.#owner.sharedLog === undefined ? turn : this.#worked(turn);
-    return worked.then(() => this.#connection?.drained);
+    const sent = worked.then(() => this.#connection?.drained);
+    return life === undefined ? sent : endedWith(sent, life);
   }
 
   /**
@@ -545,6 +545,15 @@ export function replyOver(exchange: HttpExchange): void {
 /** False for an event that only gives the client a position. */
 export function isMessage({ data }: LoggedEvent): boolean {
   return data !== "";
+}
+
+/** Settles with the work, or when its call is aborted. */
+function endedWith(work: Promise<void>, life: Life): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const release = () => resolve();
+    life.onAbort(release);
+    work.finally(() => life.offAbort(release)).then(resolve, reject);
+  });
 }
 
 function ignore(): void {}
