@@ -6,7 +6,8 @@ import { hexDigits } from "../cluster/operations.js";
 import type { StoreEvents } from "../cluster/store.js";
 import { fromStored, toStored } from "../cluster/text.js";
 import { Wake } from "../cluster/wake.js";
-import { type Connection, failureOf, type Listening, type PostgresClient } from "./connection.js";
+import type { Connection, Listening, PostgresClient } from "./connection.js";
+import { failureOf } from "./failure.js";
 import type { Names } from "./schema.js";
 
 /** Delays between attempts to start, and to open a lost connection again. */
@@ -70,16 +71,14 @@ export class Listener {
     });
   }
 
-  /** Sends texts, and resolves when this process has heard them. */
+  /** Sends texts. Resolves when this process has heard them, or knows that it hears nothing. */
   async send(texts: readonly string[]): Promise<void> {
     const { connection, timeoutMs } = this.#options;
     const { send } = this.#statements;
     await connection.usable(send.operation);
-    const lost = this.#lost;
-    if (lost === undefined || lost.signal.aborted)
-      throw unavailable(
-        `${send.operation}: the connection that listens to PostgreSQL is opened again; repeat it later`,
-      );
+    // Others hear them even while this process does not.
+    const lost = this.#lost ?? new AbortController();
+    if (this.#lost === undefined) lost.abort(wasLost());
     const late = () => {
       lost.abort(unavailable(`no notification was heard within ${timeoutMs} ms`));
       return lost.signal.reason;
@@ -89,9 +88,7 @@ export class Listener {
         await connection.run(send, undefined, [header, JSON.stringify(texts.map(toStored))]);
       });
     } catch (error) {
-      if (!(error instanceof ClusterError) || error !== lost.signal.reason) throw error;
-      const text = `${send.operation}: ${error.message}; other processes may have heard them`;
-      throw new ClusterError("unknown_outcome", text, { cause: error });
+      if (error !== lost.signal.reason) throw error;
     }
   }
 

@@ -1,5 +1,6 @@
 import { followSignal } from "../call/abortable.js";
-import { type Listening, NotSent, type PostgresClient, type Row, type Value } from "./connection.js";
+import type { Listening, PostgresClient, Row, Value } from "./connection.js";
+import { NotSent } from "./failure.js";
 
 /** Part of the `Sql` of the package `postgres` that is used. */
 export interface PostgresJsSql {

@@ -1,6 +1,7 @@
 import { ClusterError } from "../cluster/error.js";
 import type { Connection, Row } from "./connection.js";
-import { functions, type Names, TABLES, tables, VERSION } from "./schema.js";
+import { functions } from "./functions.js";
+import { type Names, TABLES, tables, VERSION } from "./schema.js";
 
 /** Oldest version of PostgreSQL that is supported, as `server_version_num`. */
 const OLDEST_SERVER = 130_000;

@@ -1,6 +1,5 @@
-import { type Clock, systemClock, unref } from "../call/clock.js";
+import { type Clock, unref } from "../call/clock.js";
 import type { IndexPlace, Listed, Stored } from "../cluster/cluster.js";
-import type { EngineCluster } from "../cluster/engine-cluster.js";
 import {
   type DueRecord,
   type Store,
@@ -11,82 +10,24 @@ import {
   type TakenTokens,
   takenBy,
 } from "../cluster/store.js";
-import { StoreCluster } from "../cluster/store-cluster.js";
 import { Sweep } from "../cluster/sweep.js";
 import { fromStored, toStored } from "../cluster/text.js";
-import type { RingKey } from "../protocol/key-ring.js";
-import { assertOptions, type Known } from "../protocol/known-options.js";
 import { Connection, type PostgresClient, type Row } from "./connection.js";
 import { Listener } from "./listener.js";
 import { PostgresLogs } from "./logs.js";
 import { ALIVE, type Names, namesOf } from "./schema.js";
 import { prepare } from "./start.js";
 
-/** Options of {@link postgresCluster}. */
-export interface PostgresClusterOptions {
-  /** Client library, by `fromPg` or `fromPostgresJs`. */
+export interface PostgresStoreOptions {
   readonly client: PostgresClient;
-  /**
-   * Client that listens to notifications. Required if `client` connects by a pooler in transaction or statement mode.
-   * @default client
-   */
-  readonly listener?: PostgresClient | undefined;
-  /**
-   * Schema of the tables. It is created if it does not exist.
-   * @default "bowline"
-   */
-  readonly schema?: string | undefined;
-  /**
-   * Prefix of the names of tables. Clusters with different prefixes share nothing.
-   * @default ""
-   */
-  readonly prefix?: string | undefined;
-  /**
-   * Maximum duration of a statement. A statement that takes longer fails.
-   * @default 5000
-   */
-  readonly timeoutMs?: number | undefined;
-  /**
-   * Interval of the notifications by which processes find out that they missed some.
-   * @default 3000
-   */
-  readonly heartbeatMs?: number | undefined;
-  /**
-   * Keys of 32 bytes that seal everything that is stored or sent, so that PostgreSQL can neither read nor exchange it. The first
-   * seals, all open. Every process needs them.
-   */
-  readonly sealKeys?: readonly RingKey[] | undefined;
-  readonly clock?: Clock | undefined;
-}
-
-const OPTIONS: Known<PostgresClusterOptions> = {
-  client: [{ object: "any" }, "required"],
-  listener: "object",
-  schema: "string",
-  prefix: "string",
-  timeoutMs: "ms",
-  heartbeatMs: "period",
-  sealKeys: "array",
-  clock: "object",
-};
-
-/** Number of heartbeats between two deletions of rows whose life is over. */
-const BEATS_PER_SWEEP = 10;
-
-/**
- * State that processes share in PostgreSQL. It cannot start if the server is older than version 13, refuses a right, or is
- * behind a pooler that hides LISTEN.
- */
-export type PostgresCluster = EngineCluster;
-
-/**
- * Shares state in a database of PostgreSQL 13 or newer. Creates the tables if they do not exist. Operations wait for the
- * first attempt to start.
- */
-export function postgresCluster(options: PostgresClusterOptions): PostgresCluster {
-  assertOptions({ postgresCluster }, options, OPTIONS);
-  const { clock, heartbeatMs = 3_000 } = options;
-  return new StoreCluster(new PostgresStore(options), { clock, heartbeatMs, sealKeys: options.sealKeys });
+  /** Client that listens to notifications. */
+  readonly listener: PostgresClient;
+  readonly schema: string;
+  readonly prefix: string;
+  readonly timeoutMs: number;
+  /** Time between two deletions of rows whose life is over. */
+  readonly sweepMs: number;
+  readonly clock: Clock;
 }
 
 /** Maximum time for which anything is kept, since PostgreSQL has a last day. */
@@ -105,9 +46,8 @@ export class PostgresStore implements Store {
   #events: StoreEvents = { onText() {}, onMissed() {}, onShort() {} };
   #timer: unknown;
 
-  constructor(options: PostgresClusterOptions) {
-    const { client, listener = client, schema = "bowline", prefix = "" } = options;
-    const { clock = systemClock, timeoutMs = 5_000, heartbeatMs = 3_000 } = options;
+  constructor(options: PostgresStoreOptions) {
+    const { client, listener, schema, prefix, timeoutMs, sweepMs, clock } = options;
     const names = namesOf(schema, prefix);
     const connection = new Connection({
       client,
@@ -118,7 +58,7 @@ export class PostgresStore implements Store {
     });
     this.logs = new PostgresLogs(connection, names);
     this.#clock = clock;
-    this.#sweepMs = BEATS_PER_SWEEP * heartbeatMs;
+    this.#sweepMs = sweepMs;
     this.#statements = statementsOf(names);
     this.#connection = connection;
     this.#listener = new Listener({

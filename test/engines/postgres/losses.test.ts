@@ -3,9 +3,10 @@ import { after, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import pg from "pg";
 import type { Cluster, Lease } from "#src/cluster/cluster.js";
-import { NotSent, type PostgresClient } from "#src/postgres/connection.js";
-import type { PostgresClusterOptions } from "#src/postgres/store.js";
-import { failureOf, type Scope, until, wait } from "#src/testing/contract/world.js";
+import type { PostgresClusterOptions } from "#src/postgres/cluster.js";
+import type { PostgresClient } from "#src/postgres/connection.js";
+import { NotSent } from "#src/postgres/failure.js";
+import { collect, failureOf, type Scope, until, wait } from "#src/testing/contract/world.js";
 import { startPostgres } from "../../support/engines/postgres.js";
 import { libraries, PostgresWorld } from "../../support/engines/postgres-world.js";
 
@@ -295,29 +296,33 @@ test("a message that is deleted before it was read is a gap", async (t) => {
   deepEqual(heard, ["after"]);
 });
 
-test("a connection that hears nothing is opened again", async (t) => {
-  const world = new PostgresWorld(t, engine.url, "pg", { timeoutMs: 500, heartbeatMs: 200 });
-  let isDeaf = false;
-  let opened = 0;
-  const node = await world.node((client) => ({
-    ...client,
-    listen(channel, heard, lost) {
-      opened++;
-      isDeaf = false;
-      return client.listen(channel, (payload) => isDeaf || heard(payload), lost);
-    },
-  }));
-  t.after(() => world.close(node));
-  const gaps = gapsOf(node);
-  isDeaf = true;
-  equal(await failureOf(() => node.bus.publish("t", "1")), "unknown_outcome");
-  await until(() => gaps.count > 0, "the gap is told");
-  equal(opened, 2);
-  const heard: string[] = [];
-  await node.bus.subscribe("t", (text) => heard.push(text));
-  await node.bus.publish("t", "2");
-  deepEqual(heard, ["2"]);
-});
+for (const [finder, options] of [
+  ["a message", { timeoutMs: 500, heartbeatMs: 60_000 }],
+  ["its heartbeats", { timeoutMs: 60_000, heartbeatMs: 100 }],
+] as const)
+  test(`a connection that hears nothing is opened again, as found by ${finder}`, async (t) => {
+    const world = new PostgresWorld(t, engine.url, "pg", options);
+    let isDeaf = false;
+    let opened = 0;
+    const node = await world.node((client) => ({
+      ...client,
+      listen(channel, heard, lost) {
+        opened++;
+        isDeaf = false;
+        return client.listen(channel, (payload) => isDeaf || heard(payload), lost);
+      },
+    }));
+    t.after(() => world.close(node));
+    const gaps = gapsOf(node);
+    isDeaf = true;
+    await node.bus.publish("t", "1");
+    await until(() => gaps.count > 0, "the gap is told");
+    equal(opened, 2);
+    const heard: string[] = [];
+    await node.bus.subscribe("t", (text) => heard.push(text));
+    await node.bus.publish("t", "2");
+    deepEqual(heard, ["2"]);
+  });
 
 test("a library that delivers each notification twice is heard once", async (t) => {
   const world = new PostgresWorld(t, engine.url, "pg");
@@ -342,38 +347,62 @@ test("a library that delivers each notification twice is heard once", async (t) 
   deepEqual([heard, gaps.count], [texts, 0]);
 });
 
-test("a follower gets what was appended while its node heard nothing", async (t) => {
-  const world = new PostgresWorld(t, engine.url, "pg");
-  let lose = () => {};
-  let open = () => {};
+/** Node whose connection that listens is lost by `lose`, and not opened again before `open`. */
+async function deafNode(t: Scope, world: PostgresWorld) {
+  const deaf = { lose: () => {}, open: () => {} };
   let opening: Promise<void> = Promise.resolve();
-  const writing = await world.node();
   const node = await world.node((client) => ({
     ...client,
     async listen(channel, heard, lost) {
       await opening;
-      lose = lost;
+      deaf.lose = () => {
+        opening = new Promise((resolve) => {
+          deaf.open = resolve;
+        });
+        lost();
+      };
       return client.listen(channel, heard, lost);
     },
   }));
-  for (const one of [writing, node]) t.after(() => world.close(one));
+  t.after(() => world.close(node));
+  return Object.assign(deaf, { node });
+}
+
+test("a follower gets what was appended while its node heard nothing", async (t) => {
+  const world = new PostgresWorld(t, engine.url, "pg");
+  const writing = await world.node();
+  t.after(() => world.close(writing));
+  const deaf = await deafNode(t, world);
   await writing.logs.create("l", { keepMs: 60_000, maxEntries: 10, maxBytes: 1000 });
   const writer = await writing.logs.claim("l", "s");
   await writer.append(0, "1");
-  const seen: string[] = [];
-  const following = (async () => {
-    for await (const { data } of node.logs.follow("l", "s", undefined, new AbortController().signal)) seen.push(data);
-  })();
-  await until(() => seen.length === 1, "the first entry");
-  opening = new Promise((resolve) => {
-    open = resolve;
-  });
-  lose();
+  const followed = collect(deaf.node.logs.follow("l", "s", undefined, new AbortController().signal));
+  await followed.reaches(1);
+  deaf.lose();
   await writer.append(1, "silent", { last: true });
-  equal(seen.length, 1);
-  open();
-  await following;
-  deepEqual(seen, ["1", "silent"]);
+  equal(followed.items.length, 1);
+  deaf.open();
+  await followed.reaches(2);
+  await followed.end;
+  equal(followed.items[1]?.data, "silent");
+});
+
+test("a process that hears nothing sends, and cannot subscribe", async (t) => {
+  const world = new PostgresWorld(t, engine.url, "pg");
+  const other = await world.node();
+  t.after(() => world.close(other));
+  const deaf = await deafNode(t, world);
+  const heard: string[] = [];
+  await other.bus.subscribe("t", (text) => heard.push(text));
+  deaf.lose();
+  await deaf.node.bus.publish("t", "1");
+  await until(() => heard.length > 0, "the message arrives");
+  equal(deaf.node.available, false);
+  equal(await failureOf(() => deaf.node.bus.subscribe("t", () => {})), "unavailable");
+  await deaf.node.records.put("k", "v");
+  deaf.open();
+  await until(() => deaf.node.available, "the connection is opened again");
+  deepEqual(heard, ["1"]);
 });
 
 test("an id of an entry that the server has lost names no other entry", async (t) => {

@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { after, test } from "node:test";
+import { systemClock } from "#src/call/clock.js";
 import { type StoreEvents, takenBy } from "#src/cluster/store.js";
 import type { PostgresClient } from "#src/postgres/connection.js";
 import { PostgresStore } from "#src/postgres/store.js";
@@ -9,6 +10,8 @@ import { libraries } from "../../support/engines/postgres-world.js";
 
 const server = await findOrStartPostgres();
 after(() => server.close());
+
+const OPTIONS = { prefix: "", timeoutMs: 5_000, sweepMs: 60_000, clock: systemClock };
 
 let stores = 0;
 
@@ -24,7 +27,7 @@ async function open(t: Scope, events: Partial<StoreEvents> = {}) {
     },
   };
   const schema = `store_${process.pid}_${++stores}`;
-  const store = new PostgresStore({ client: counted, schema });
+  const store = new PostgresStore({ ...OPTIONS, client: counted, listener: counted, schema });
   t.after(async () => {
     await store.close();
     await client.query(

@@ -1,6 +1,6 @@
 import type { Cluster, Lease, Writer } from "#src/cluster/cluster.js";
 import { sqliteCluster } from "#src/entry/sqlite.js";
-import { postgresCluster } from "#src/postgres/store.js";
+import { postgresCluster } from "#src/postgres/cluster.js";
 import { redisCluster } from "#src/redis/cluster.js";
 import { failureOf } from "#src/testing/contract/world.js";
 

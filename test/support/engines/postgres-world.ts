@@ -1,11 +1,11 @@
 import pg from "pg";
 import postgres from "postgres";
 import type { Cluster } from "#src/cluster/cluster.js";
+import { type PostgresClusterOptions, postgresCluster } from "#src/postgres/cluster.js";
 import type { PostgresClient } from "#src/postgres/connection.js";
-import { NotSent } from "#src/postgres/connection.js";
+import { NotSent } from "#src/postgres/failure.js";
 import { fromPg } from "#src/postgres/pg.js";
 import { fromPostgresJs } from "#src/postgres/postgres-js.js";
-import { type PostgresClusterOptions, postgresCluster } from "#src/postgres/store.js";
 import type { Scope } from "#src/testing/contract/world.js";
 
 /** Client of a library with the function that ends its connections. */
