@@ -14,6 +14,7 @@ export function holderOf(key: string, value: string): string | undefined {
 /** Leases as records. The version of the record is the proof of its holder, its life that of the lease. */
 export class StoreLeases implements Leases {
   readonly #operations: Operations;
+  readonly #acquiring = new Set<Promise<unknown>>();
   readonly #held = new Set<{ end(): Promise<void> }>();
   readonly #unknown: UnknownAcquisitions;
 
@@ -23,7 +24,13 @@ export class StoreLeases implements Leases {
     this.#unknown = new UnknownAcquisitions({ clock, release: (name, version) => store.delete(keyOf(name), version) });
   }
 
-  async acquire(name: string, life: number): Promise<Lease | undefined> {
+  acquire(name: string, life: number): Promise<Lease | undefined> {
+    const acquiring = this.#acquire(name, life);
+    this.#acquiring.add(acquiring);
+    return acquiring.finally(() => this.#acquiring.delete(acquiring));
+  }
+
+  async #acquire(name: string, life: number): Promise<Lease | undefined> {
     const { clock, store, node } = this.#operations;
     const what = `lease ${JSON.stringify(name)}`;
     const key = keyOf(name);
@@ -35,7 +42,12 @@ export class StoreLeases implements Leases {
     const attempt = async (former: string | undefined) =>
       (await put(null)) || (former !== undefined && (await put(former)));
     if (!(await this.#unknown.acquire(name, version, ttlMs, attempt))) return undefined;
-    const renewal = new Renewal({ what, clock, ttlMs, askedAt, renew: () => store.touch(key, ttlMs, version) });
+    const renewal = new Renewal(this.#operations, {
+      what,
+      ttlMs,
+      askedAt,
+      renew: () => store.touch(key, ttlMs, version),
+    });
     const release = async (stop: () => void) => {
       if (!renewal.isHeld) return;
       stop();
@@ -43,7 +55,7 @@ export class StoreLeases implements Leases {
       await store.delete(key, version);
     };
     const held = { end: () => release(() => renewal.lose(closedError(what))) };
-    this.#held.add(held);
+    if (renewal.isHeld) this.#held.add(held);
     renewal.lost.addEventListener("abort", () => this.#held.delete(held), { once: true });
     return { lost: renewal.lost, release: () => release(() => renewal.stop()) };
   }
@@ -51,6 +63,7 @@ export class StoreLeases implements Leases {
   /** Ends all leases of this process. A lease that cannot be released ends with its life. */
   async close(): Promise<void> {
     this.#unknown.close();
+    await Promise.allSettled(this.#acquiring);
     await Promise.allSettled([...this.#held].map((held) => held.end()));
   }
 }

@@ -2,10 +2,15 @@ import type { Clock } from "../call/clock.js";
 import { ClusterError } from "./error.js";
 import type { Store } from "./store.js";
 
+/** Time of an operation from which this process may have been stopped meanwhile. Leases end earlier here by more. */
+const SLOW_MS = 50;
+
 /** What the parts of a cluster have in common: the store, the clock of this process, and the end of the cluster. */
 export class Operations {
   readonly #stop = new AbortController();
   readonly #prefix = hexDigits(16);
+  /** Checks of the leases and jobs of this process, each of which ends one whose time is over. */
+  readonly deadlines = new Set<() => void>();
   #versions = 0;
 
   constructor(
@@ -25,8 +30,13 @@ export class Operations {
   }
 
   /** Runs an operation for a caller. `what` names it in the error of a cluster that is closed. */
-  run<T>(what: string, work: (store: Store) => Promise<T>): Promise<T> {
-    return this.closing.aborted ? Promise.reject(closedError(what)) : work(this.store);
+  async run<T>(what: string, work: (store: Store) => Promise<T>): Promise<T> {
+    if (this.closing.aborted) throw closedError(what);
+    const askedAt = this.clock.now();
+    const result = await work(this.store);
+    // A process that was stopped may get a reply before its timers run.
+    if (this.clock.now() - askedAt > SLOW_MS) for (const check of this.deadlines) check();
+    return result;
   }
 
   /** Returns a version that no other put has, of this process or another. */

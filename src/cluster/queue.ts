@@ -125,7 +125,7 @@ export class StoreQueue implements Queue {
   }
 
   #run({ key, value, takes }: DueRecord, token: string, leaseMs: number, askedAt: number): Running {
-    const { clock, store } = this.#operations;
+    const { store } = this.#operations;
     const id = idOf(key);
     const what = `job ${JSON.stringify(id)}`;
     // The version stays, so that a renewal without a reply can be repeated.
@@ -134,7 +134,7 @@ export class StoreQueue implements Queue {
       { index: takenBy(token), score: 0 },
     ];
     const renew = () => store.put(key, value, { version: token, ifVersion: token, index });
-    const renewal = new Renewal({ what, clock, ttlMs: leaseMs, askedAt, renew });
+    const renewal = new Renewal(this.#operations, { what, ttlMs: leaseMs, askedAt, renew });
     const lost = () => lostError(what, "has another worker, or none");
     let isDone = false;
     const settle = async (stop: () => void, work: () => Promise<boolean>) => {
@@ -172,7 +172,7 @@ export class StoreQueue implements Queue {
       },
     };
     const running = { job, end };
-    this.#running.add(running);
+    if (renewal.isHeld) this.#running.add(running);
     renewal.lost.addEventListener("abort", () => this.#running.delete(running), { once: true });
     return running;
   }

@@ -1,10 +1,10 @@
-import { type Clock, unref } from "../call/clock.js";
+import { unref } from "../call/clock.js";
 import { ClusterError } from "./error.js";
+import type { Operations } from "./operations.js";
 
 export interface RenewalOptions {
   /** What is renewed, for errors, such as `lease "l"`. */
   readonly what: string;
-  readonly clock: Clock;
   readonly ttlMs: number;
   /** Time on the clock of this process before it was acquired. The engine counts from a later moment. */
   readonly askedAt: number;
@@ -24,16 +24,22 @@ const RETRY = 1 / 10;
  * engine gives the lease to another process.
  */
 export class Renewal {
+  readonly #operations: Operations;
   readonly #options: RenewalOptions;
   readonly #lost = new AbortController();
+  #endsAt = 0;
   #deadline: unknown;
   #next: unknown;
   #hasEnded = false;
 
-  constructor(options: RenewalOptions) {
+  constructor(operations: Operations, options: RenewalOptions) {
+    this.#operations = operations;
     this.#options = options;
+    operations.deadlines.add(this.#check);
     this.#renewedAt(options.askedAt);
     this.#plan(RENEW);
+    // This process may have been stopped before it got the reply.
+    this.#check();
   }
 
   get lost(): AbortSignal {
@@ -47,9 +53,11 @@ export class Renewal {
 
   /** Ends the renewals, since the lease was released. */
   stop(): void {
+    const { clock, deadlines } = this.#operations;
     this.#hasEnded = true;
-    this.#options.clock.cancel(this.#deadline);
-    this.#options.clock.cancel(this.#next);
+    deadlines.delete(this.#check);
+    clock.cancel(this.#deadline);
+    clock.cancel(this.#next);
   }
 
   /** Ends the renewals and aborts `lost`. */
@@ -59,23 +67,31 @@ export class Renewal {
     this.#lost.abort(reason);
   }
 
+  readonly #check = (): void => {
+    if (this.#operations.clock.now() >= this.#endsAt) this.#end();
+  };
+
+  #end(): void {
+    const { what, ttlMs } = this.#options;
+    this.lose(lostError(what, `was not renewed within ${ttlMs} ms`));
+  }
+
   #renewedAt(askedAt: number): void {
-    const { clock, ttlMs } = this.#options;
+    const { clock } = this.#operations;
+    this.#endsAt = askedAt + this.#options.ttlMs * 0.9;
     clock.cancel(this.#deadline);
-    const late = () => this.lose(lostError(this.#options.what, `was not renewed within ${ttlMs} ms`));
-    this.#deadline = clock.schedule(late, askedAt + ttlMs * 0.9 - clock.now());
+    this.#deadline = clock.schedule(() => this.#end(), this.#endsAt - clock.now());
     unref(this.#deadline);
   }
 
   #plan(part: number): void {
-    const { clock, ttlMs } = this.#options;
-    this.#next = clock.schedule(() => void this.#renew(), ttlMs * part);
+    this.#next = this.#operations.clock.schedule(() => void this.#renew(), this.#options.ttlMs * part);
     unref(this.#next);
   }
 
   async #renew(): Promise<void> {
-    const { clock, renew, what } = this.#options;
-    const askedAt = clock.now();
+    const { renew, what } = this.#options;
+    const askedAt = this.#operations.clock.now();
     try {
       const isHeld = await renew();
       if (this.#hasEnded) return;

@@ -56,7 +56,7 @@ export interface Store {
    */
   send(texts: readonly string[]): Promise<void>;
   /** Opens the connection anew that receives texts, since it delivers nothing. */
-  listenAgain?(): void;
+  readonly listenAgain?: (() => void) | undefined;
 }
 
 /** What a store tells its cluster. */

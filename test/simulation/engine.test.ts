@@ -120,6 +120,50 @@ test("a paused process loses its lease, and learns it when it continues", async 
   equal(lease?.lost.aborted, true);
 });
 
+test("a process that was stopped learns that its lease is over before it gets a reply", async () => {
+  const { scheduler, a, run } = stage();
+  const lease = await run(a.cluster.leases.acquire("l", 1_000));
+  const stored = a.cluster.records.put("k", "v").then(() => lease?.lost.aborted);
+  a.process.pause();
+  await scheduler.runUntil(scheduler.now() + 2_000);
+  a.process.resume("arrivals");
+  equal(await run(stored), true);
+});
+
+test("a process that was stopped while it took a job does not begin it when its lease is over", async () => {
+  const { engine, scheduler, a, b, run } = stage();
+  const taken: string[] = [];
+  const stop = new AbortController();
+  const work = async ({ process, cluster }: Node) => {
+    for await (const { attempt } of cluster.queue.take(stop.signal, { leaseMs: 1_000 }))
+      taken.push(`${process.name} ${attempt}`);
+  };
+  await run(Promise.all([a.cluster.ready, b.cluster.ready]));
+  await run(b.cluster.queue.add("j", ""));
+  const perform = engine.perform.bind(engine);
+  engine.perform = (...operation) => {
+    if (operation[1] === "takeDue") a.process.pause();
+    return perform(...operation);
+  };
+  const working = work(a);
+  await scheduler.runUntil(scheduler.now() + 1_500);
+  engine.perform = perform;
+  a.process.resume("arrivals");
+  await scheduler.runUntil(scheduler.now() + 1_000);
+  deepEqual(taken, ["a 2"]);
+  stop.abort();
+  await run(working);
+});
+
+test("a lease that is acquired while its cluster closes is released", async () => {
+  const { a, b, run } = stage();
+  await run(Promise.all([a.cluster.ready, b.cluster.ready]));
+  const acquired = a.cluster.leases.acquire("l", 100_000);
+  await run(a.cluster.close());
+  equal((await acquired)?.lost.aborted, true);
+  ok(await run(b.cluster.leases.acquire("l", 1_000)), "the lease is free");
+});
+
 test("a node closes while its engine does not reply", async () => {
   const { engine, scheduler, a, run } = stage();
   ok(await run(a.cluster.leases.acquire("l", 1_000_000)));

@@ -376,6 +376,39 @@ proves("tasks-ext:lifecycle:any-connection", {}, "a change that cannot be read a
   equal(front.errors.length, 2);
 });
 
+proves(
+  "tasks-ext:lifecycle:worker-lost",
+  {},
+  "an end is told whose process stopped before it could tell it",
+  async (t) => {
+    const world = new TaskNodes(t);
+    const turn = gate();
+    const define = (server: McpServer) =>
+      void server.tool("t", { task: "optional" }, async () => {
+        await turn.opened;
+        return "done";
+      });
+    let isStopped = false;
+    const lost = world.node(define, {
+      store: (store) =>
+        replaceParts(store, {
+          put: async (key, value, options) => {
+            const isStored = await store.put(key, value, options);
+            if (isStopped && key.startsWith("task:")) world.state.cut(lost.cluster);
+            return isStored;
+          },
+        }),
+    });
+    const taskId = await lost.client.start("t");
+    await world.until("the task runs", () => lost.extension.running === 1);
+    const front = world.node(define);
+    const heard = await front.listen([taskId]);
+    isStopped = true;
+    turn.open();
+    await world.until("the end is told", () => heard.some(({ params }) => params?.status === "completed"));
+  },
+);
+
 proves("tasks-ext:lifecycle:any-connection", {}, "a cancellation is told again if its message fails", async (t) => {
   const world = new TaskNodes(t);
   const reached = gate<AbortSignal>();

@@ -98,6 +98,16 @@ export class MessageWorld {
 
   readonly crash = (node: Cluster): void => this.order("mute", node);
 
+  /** Closes a node. Time passes, since the host may not answer it. */
+  readonly close = async (node: Cluster): Promise<void> => {
+    let isClosed = false;
+    const closing = node.close().finally(() => {
+      isClosed = true;
+    });
+    while (!isClosed) await this.elapse(STEP_MS);
+    await closing;
+  };
+
   readonly elapse = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= STEP_MS) {
       this.clock.advance(Math.min(left, STEP_MS));

@@ -32,7 +32,7 @@ test("messages: a host that does not answer is away until it does", async () => 
   equal(b.available, true);
   world.storeOf(a).receive([["value", 1]]);
   equal(a.available, true);
-  await a.close();
+  await world.close(a);
 });
 
 test("messages: a job whose take had no answer comes again", async () => {
@@ -56,7 +56,7 @@ test("messages: a job whose take had no answer comes again", async () => {
   }, "the job comes again");
   const { id, attempt } = (await taken).value;
   deepEqual({ id, attempt }, { id: "j", attempt: 2 });
-  await a.close();
+  await world.close(a);
 });
 
 test("messages: operations beyond a limit are refused", async () => {

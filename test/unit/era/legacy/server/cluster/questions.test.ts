@@ -1,4 +1,4 @@
-import { ok } from "node:assert/strict";
+import { equal, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
 import {
@@ -22,6 +22,22 @@ async function ended(exchange: Parameters<typeof messages>[0]): Promise<void> {
   });
   await until(() => isOver, "the end of the response");
 }
+
+test("a process that asks is listed, so that another one deletes its questions after its death", async (t) => {
+  const world = new NodesWorld(t);
+  const [one, other] = [world.node(asking({})), world.node()];
+  const client = await other.endpoint.open("2025-11-25", { elicitation: {} });
+  // The engine is away when the process joins the others.
+  world.state.cut(one.cluster);
+  await one.endpoint.post({}).done;
+  await settle();
+  world.state.mend(one.cluster);
+  const call = at(one, client).call(1, "ask");
+  await until(() => messages(call).length === 1, "the question");
+  const { node } = one.cluster;
+  ok(await other.cluster.records.get(`nodes/${node}`), "the process is listed");
+  equal(await other.cluster.leases.acquire(`nodes/${node}`, 10_000), undefined);
+});
 
 async function pass(world: NodesWorld, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 10_000) {
