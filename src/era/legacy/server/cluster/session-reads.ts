@@ -16,6 +16,8 @@ export interface SessionRead {
   readonly startedAt: number;
 }
 
+const NOTHING: ReadonlySet<string> = new Set();
+
 /** Read of the record of a session. */
 interface Reading {
   readonly record: Promise<SessionRecord | undefined>;
@@ -87,14 +89,15 @@ export class SessionReads {
     for (;;) {
       const startedAt = clock.now();
       const stored = await records.get(keyOf(id));
-      const watched = stored !== undefined && needsWatched(id) ? await readWatched(id) : undefined;
+      const found = stored && parseRecord(stored.value);
+      const record = found?.server === server ? found : undefined;
+      let watched: ReadonlySet<string> | undefined;
+      if (record !== undefined && needsWatched(id)) watched = record.watches ? await readWatched(id) : NOTHING;
       const reading = this.#reading.get(id);
       if (reading?.isOutdated) {
         reading.isOutdated = false;
         continue;
       }
-      const found = stored && parseRecord(stored.value);
-      const record = found?.server === server ? found : undefined;
       onRead(id, record && stored && { record, stored, watched, startedAt });
       return record;
     }

@@ -19,6 +19,8 @@ export interface SessionRecord {
   /** Time of day at which the session was opened. */
   readonly openedAt: number;
   readonly state: SessionState;
+  /** True if the client watches, or has watched, a resource. */
+  readonly watches?: boolean;
   /** Random text of the process that ended the session. What is left of the session is removed soon. */
   readonly ended?: string | undefined;
 }

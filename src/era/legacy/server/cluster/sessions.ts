@@ -285,11 +285,24 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     this.#options.onWatchChanged(id, uri, isWatched);
   }
 
+  /** Notes in the record that the client watches something, so that others read what. Returns false if the session has ended. */
+  async #noteWatched(id: string): Promise<boolean> {
+    let isOpen = false;
+    await update(this.#cluster.records, keyOf(id), (stored) => {
+      const record = stored && parseRecord(stored.value);
+      isOpen = record !== undefined;
+      if (record === undefined || record.watches === true) return undefined;
+      const next: SessionRecord = { ...record, watches: true };
+      return this.#inUse(next, JSON.stringify(next));
+    });
+    return isOpen;
+  }
+
   /** Returns false if the session has ended. */
   async #addWatch(id: string, uri: string): Promise<boolean> {
     // The end of a session removes what is there, so that nothing may come later.
     const keep = async () => {
-      const isOpen = await this.isOpen(id);
+      const isOpen = await this.#noteWatched(id);
       if (!isOpen) await this.#watches.remove(id, uri);
       return isOpen;
     };
