@@ -72,7 +72,8 @@ export class BearerGate {
     return {
       auth: info,
       principal: this.#parts.principalOf(info),
-      lifeMs: info.expiresAt === undefined ? undefined : info.expiresAt * 1000 - this.#parts.rules.now(),
+      // The token may expire during the check.
+      lifeMs: info.expiresAt === undefined ? undefined : Math.max(0, info.expiresAt * 1000 - this.#parts.rules.now()),
       headers: proof?.nonce === undefined ? undefined : { "dpop-nonce": proof.nonce },
       judge: (operations) => this.#judge(info, scheme, operations),
     };

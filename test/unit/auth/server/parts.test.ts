@@ -83,6 +83,20 @@ test("a proof that cannot be remembered is not taken, and the operator learns wh
   equal("status" in again && again.status, 401, "the first is still known");
 });
 
+test("a token that expires while it is checked is admitted for no time", async () => {
+  let now = NOW;
+  const gate = protect({
+    resource: RESOURCE,
+    authorizationServers: [ISSUER],
+    verify: (token) => toInfo(token, { expiresAt: NOW / 1000 + 1 }),
+    // Each look at the clock is half a second later.
+    now: () => (now += 500),
+  });
+  const found = await gate(createArrayExchange({ headers: { authorization: "Bearer t" } }));
+  ok(!("status" in found));
+  ok((found.lifeMs ?? -1) >= 0, `${found.lifeMs} ms`);
+});
+
 test("canonical identifiers are stable, and metadata lies between host and path", () => {
   fc.assert(
     fc.property(fc.webUrl({ withQueryParameters: true }), (url) => {
