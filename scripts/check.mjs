@@ -16,6 +16,7 @@ import { readRun } from "./lib/full-run.mjs";
 import { at, wantsJson } from "./lib/project.mjs";
 import { format, packageLint, resolvedTypes, types } from "./lib/tools.mjs";
 import { requirements } from "./requirements.mjs";
+import { paths } from "./trace.mjs";
 
 /**
  * Runs the checks: `node scripts/check.mjs [name ...] [--json]`. Without names it runs all. A name is a part of the
@@ -62,6 +63,7 @@ const built = [
   docs,
   programs,
   instantiations,
+  paths,
   tests,
   requirements,
 ];

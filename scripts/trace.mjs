@@ -26,16 +26,17 @@ import { at, wantsJson } from "./lib/project.mjs";
 import { count, mostCommon } from "./trace/count.mjs";
 import { openClient, openServer } from "./trace/subject.mjs";
 
-const CLIENT_LIMITS = { files: 26 };
-
-/** Maximum counts of a call, by the name of its trace. Other traces have no limit. */
+/**
+ * Maximum counts of a call, by the name of its trace, a little above those of today. Other traces have no limit. Lower them
+ * when a path gets shorter.
+ */
 const LIMITS = {
-  "http modern server": { files: 28, changes: 110 },
-  "http legacy server": { files: 34, changes: 130 },
-  "http modern client": CLIENT_LIMITS,
-  "http legacy client": CLIENT_LIMITS,
-  "memory modern client": CLIENT_LIMITS,
-  "memory legacy client": CLIENT_LIMITS,
+  "http modern server": { files: 36, changes: 145 },
+  "http legacy server": { files: 43, changes: 200 },
+  "http modern client": { files: 33 },
+  "http legacy client": { files: 34 },
+  "memory modern client": { files: 25 },
+  "memory legacy client": { files: 25 },
 };
 
 /** Lines of a file and of a function on a path above which `--check` warns. */
