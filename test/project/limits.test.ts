@@ -48,7 +48,7 @@ const TABLES = [
   ["Skills", SKILLS, SKILL_FILES],
   ["Tasks of a client", TASKS_CLIENT_LIMITS, ["tasks/client/options"]],
   ["Tasks", TASKS_LIMITS, ["tasks/server/options"]],
-  ["Cluster in memory", MEMORY_CLUSTER_LIMITS, ["cluster/memory/options"]],
+  ["Cluster in memory", MEMORY_CLUSTER_LIMITS, ["cluster/memory/limits"]],
 ] as const;
 
 const TIMES = [

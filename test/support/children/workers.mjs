@@ -85,7 +85,7 @@ if (cluster.worker?.id >= hold) {
   await released;
 }
 if (cluster.worker?.id >= upgraded) {
-  process.send({ bowline: "hello", protocol: 2, needsState: true });
+  process.send({ bowline: "hello", protocol: 0, needsState: true });
   await new Promise(() => process.on("message", () => tell("welcomed")));
 }
 try {

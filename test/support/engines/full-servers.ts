@@ -1,7 +1,9 @@
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { type Client, connect, type RpcError } from "bowline/client";
 import { serveHttp } from "bowline/node";
-import { McpServer } from "bowline/server";
+import { type Context, McpServer } from "bowline/server";
+import { ClientTasks, tasksClient } from "bowline/tasks/client";
+import { tasks } from "bowline/tasks/server";
 import { casesOf, type Open, type Stage, until } from "#src/testing/contract/world.js";
 import { registerAs } from "../../contract/register.js";
 import { gate } from "../gate.js";
@@ -130,7 +132,7 @@ export function fullServers(name: string, openWorld: Open): void {
           return { action: "accept", content: {} };
         },
       });
-      stage.t.after(() => client.close());
+      stage.scope.after(() => client.close());
       await client.tools().all();
       const task = await new ClientTasks(client).startTool("deliver");
       for await (const { status } of task) statuses.push(status);

@@ -109,7 +109,7 @@ test("a restart rejects if the new workers send other messages, and the old ones
   await program.port();
   match(
     await program.command("restart"),
-    /^restart true .*version 2 .*The package was upgraded: restart the primary, too"/,
+    /^restart true .*version 0 .*The package was upgraded: restart the primary, too"/,
   );
   deepEqual(await serving(program, 4), (await program.workers(2)).sort());
   equal(program.lines.all.includes("welcomed"), false);
