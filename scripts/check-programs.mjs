@@ -47,7 +47,8 @@ export const programs = {
       const found = pages().flatMap(programsOf);
       const { nodes, warnings } = await findNodes(fetchNode, HERE);
       await furnish(home, found);
-      const queue = nodes.flatMap((node) => found.filter(({ isRun }) => isRun).map((program) => ({ node, program })));
+      const runsOn = ({ isOld }) => found.filter(({ isRun, isForNewer }) => isRun && !(isForNewer && isOld));
+      const queue = nodes.flatMap((node) => runsOn(node).map((program) => ({ node, program })));
       const runs = queue.length;
       const problems = [];
       const work = async () => {
@@ -65,12 +66,12 @@ export const programs = {
 /** Returns the blocks of a page with their complete code. */
 function programsOf(page) {
   let before = "";
-  return blocksOf(page).map(({ place, code, rule, notRun }, index) => {
+  return blocksOf(page).map(({ place, code, rule, notRun, isForNewer }, index) => {
     const front = rule === undefined ? "" : rule === "continue" ? before : `${rule}\n`;
     before = `${front}${code}`;
-    const isRun = notRun === undefined && !/\bdeclare /.test(before);
+    const isRun = (notRun === undefined || isForNewer) && !/\bdeclare /.test(before);
     const output = outputAfter(page, code);
-    return { page, place, name: fileNameOf(code) ?? `${index + 1}.ts`, code: before, isRun, output };
+    return { page, place, name: fileNameOf(code) ?? `${index + 1}.ts`, code: before, isRun, isForNewer, output };
   });
 }
 

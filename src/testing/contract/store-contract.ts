@@ -1,3 +1,4 @@
+import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { bucketsContract } from "./buckets.js";
 import { busContract } from "./bus.js";
 import { closeContract } from "./close.js";
@@ -18,8 +19,15 @@ export interface StoreContractOptions {
   readonly open: Open;
 }
 
+const OPTIONS: Known<StoreContractOptions> = {
+  test: [{ function: "any" }, "required"],
+  open: [{ function: "any" }, "required"],
+};
+
 /** Registers the tests of what each cluster promises, and so each store. */
-export function storeContract({ test, open }: StoreContractOptions): void {
+export function storeContract(options: StoreContractOptions): void {
+  assertOptions({ storeContract }, options, OPTIONS);
+  const { test, open } = options;
   const add = casesOf(test, open);
   recordsContract(add);
   logsContract(add);
@@ -34,6 +42,8 @@ export function storeContract({ test, open }: StoreContractOptions): void {
 }
 
 /** Registers the tests of a cluster whose engine ends and starts again. The world has an `engine`. */
-export function engineContract({ test, open }: StoreContractOptions): void {
+export function engineContract(options: StoreContractOptions): void {
+  assertOptions({ engineContract }, options, OPTIONS);
+  const { test, open } = options;
   engineCases(casesOf(test, open));
 }

@@ -14,19 +14,19 @@ export interface World {
    * Closes a node and the connections that were made for it.
    * @default node.close()
    */
-  close?(node: Cluster): MaybePromise<void>;
+  readonly close?: ((node: Cluster) => MaybePromise<void>) | undefined;
   /**
    * Lets time pass.
    * @default a wait
    */
-  elapse?(ms: number): MaybePromise<void>;
+  readonly elapse?: ((ms: number) => MaybePromise<void>) | undefined;
   /**
    * Loses the reply of the next operation by which a node takes jobs. The engine carries it out. The case of
    * `lostReplyContract` requires it.
    */
-  loseTake?(node: Cluster): void;
+  readonly loseTake?: ((node: Cluster) => void) | undefined;
   /** Engine of this world alone. The cases of `engineContract` require it. */
-  readonly engine?: Engine;
+  readonly engine?: Engine | undefined;
 }
 
 export interface Engine {
@@ -35,9 +35,9 @@ export interface Engine {
   /** Starts the engine again, with the state that it had stored. */
   start(): MaybePromise<void>;
   /** Takes all room of the engine, so that it stores nothing more. The cases of `fullContract` require it. */
-  fill?(): MaybePromise<void>;
+  readonly fill?: (() => MaybePromise<void>) | undefined;
   /** Gives the engine room again. */
-  free?(): MaybePromise<void>;
+  readonly free?: (() => MaybePromise<void>) | undefined;
 }
 
 export type Open = (scope: Scope) => MaybePromise<World>;
