@@ -1,7 +1,4 @@
-/**
- * A store in the memory of one process, as an example of what an engine has to do. `storeCluster(store)` makes a cluster
- * of it. `storeContract` of `bowline/testing` tests it: see docs/stores.md.
- */
+// A store in the memory of one process, as an example of what an engine has to do.
 import {
   ClusterError,
   type DueRecord,

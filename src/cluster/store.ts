@@ -44,6 +44,7 @@ export interface Store {
   takeDue(index: string, options: TakeDue): Promise<readonly DueRecord[] | number | undefined>;
   /**
    * Takes up to `want` tokens of a bucket, which has `burst` tokens at first and at most, and gets one each `refillMs`.
+   * The bucket keeps the time until it is full, so that what was taken counts when `burst` changes.
    * Resolves with their number and, if it is 0, the time until there is one.
    */
   takeTokens(key: string, burst: number, refillMs: number, want: number): Promise<TakenTokens>;

@@ -44,7 +44,7 @@ export type {
   TakeDue,
   TakenTokens,
 } from "../cluster/store.js";
-export { takenBy } from "../cluster/store.js";
+export { OPEN_PAGE, takenBy } from "../cluster/store.js";
 export { type StoreClusterOptions, storeCluster } from "../cluster/store-cluster.js";
 export {
   type AuthStoreOptions,

@@ -3,6 +3,9 @@ import { type Client, type ClientOptions, connect } from "bowline/client";
 import { authFor } from "./auth.js";
 import { listSkills, refuseSkill } from "./skills.js";
 
+/** Version that is an era of its own. */
+const MODERN = "2026-07-28";
+
 /** Parameters of a run that the suite gives. */
 export interface Run {
   readonly url: string;
@@ -120,13 +123,11 @@ async function callAllExposed(run: Run): Promise<void> {
   for (const { name } of await toolsOf(client)) await client.callTool(name, { region: "us-west1" });
 }
 
-/** Connects. Only this version is allowed, but the client still negotiates it, as a host does. */
+/** Connects. Only this version is allowed, but the client still negotiates it, as a host does. One version is not. */
 function open({ url, version }: Run, options: ClientOptions = {}): Promise<Client> {
-  return connect(url, {
-    info: { name: "bowline-conformance", version: "1.0.0" },
-    versions: [version as ProtocolVersion],
-    ...options,
-  });
+  const info = { name: "bowline-conformance", version: "1.0.0" };
+  const allowed = version === MODERN ? { era: "modern" as const } : { versions: [version as ProtocolVersion] };
+  return connect(url, { info, ...allowed, ...options });
 }
 
 async function toolsOf(client: Client) {

@@ -9,6 +9,7 @@ import { logLimitsContract } from "./log-limits.js";
 import { logsContract } from "./logs.js";
 import { queueContract } from "./queue.js";
 import { recordsContract } from "./records.js";
+import { storesContract } from "./stores.js";
 import { textsContract } from "./texts.js";
 import { casesOf, type Open, type Register } from "./world.js";
 
@@ -38,6 +39,7 @@ export function storeContract(options: StoreContractOptions): void {
   queueContract(add);
   bucketsContract(add);
   textsContract(add);
+  storesContract(add);
   closeContract(add);
 }
 

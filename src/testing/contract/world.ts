@@ -1,5 +1,6 @@
 import type { Cluster } from "../../cluster/cluster.js";
 import { ClusterError, type ClusterFailure } from "../../cluster/error.js";
+import type { Store } from "../../cluster/store.js";
 import { equal } from "./assert.js";
 
 type MaybePromise<T> = T | Promise<T>;
@@ -20,6 +21,10 @@ export interface World {
    * @default a wait
    */
   readonly elapse?: ((ms: number) => MaybePromise<void>) | undefined;
+  /**
+   * Returns a new store of the state, not connected. The rules that a cluster does not show are tested on it.
+   */
+  readonly store?: (() => MaybePromise<Store>) | undefined;
   /**
    * Loses the reply of the next operation by which a node takes jobs. The engine carries it out. The case of
    * `lostReplyContract` requires it.
@@ -59,6 +64,8 @@ export interface Stage {
   crash(node: Cluster): Promise<void>;
   close(node: Cluster): Promise<void>;
   elapse(ms: number): Promise<void>;
+  /** Returns a store that is connected, if the world has stores. It is closed after the case. */
+  store(): Promise<Store | undefined>;
   loseTake(node: Cluster): void;
 }
 
@@ -115,6 +122,12 @@ function stageOf(scope: Scope, world: World, nodes: Set<Cluster>): Stage {
     },
     async elapse(ms) {
       await (world.elapse === undefined ? wait(ms) : world.elapse(ms));
+    },
+    async store() {
+      const store = await world.store?.();
+      await store?.connect({ onText() {}, onMissed() {}, onShort() {} });
+      if (store !== undefined) scope.after(() => store.close());
+      return store;
     },
     loseTake(node) {
       if (world.loseTake === undefined) throw new Error("the world of this adapter loses no replies");

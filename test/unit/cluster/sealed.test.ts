@@ -2,6 +2,7 @@ import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { test } from "node:test";
 import type { Cluster } from "#src/cluster/cluster.js";
 import { MemoryEngine, MemoryStore } from "#src/cluster/memory/store.js";
+import { SealedStore } from "#src/cluster/sealed.js";
 import { takenBy } from "#src/cluster/store.js";
 import { StoreCluster } from "#src/cluster/store-cluster.js";
 import { contract, engineContract, type Open } from "../../contract/contract.js";
@@ -24,6 +25,7 @@ const open: Open = () => {
       return node;
     },
     crash: (node) => stores.get(node)?.cut(),
+    store: () => new SealedStore(new MemoryStore(engine), keys),
     // Sealing is done by other threads, so that a renewal takes some time.
     elapse: (ms) => elapse(clock, ms, () => new Promise((resolve) => setTimeout(resolve, 5))),
     engine: {

@@ -1,3 +1,5 @@
+import { equal } from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { type Store, storeCluster } from "bowline/cluster";
 import { storeContract } from "bowline/testing";
@@ -21,6 +23,14 @@ storeContract({
         return node;
       },
       crash: (node) => stores.get(node)?.close(),
+      store: () => new MapStore(engine),
     };
   },
+});
+
+test("the page prints the store of the example", () => {
+  const page = readFileSync(new URL("../../../../docs/stores.md", import.meta.url), "utf8");
+  const file = readFileSync(new URL("../../../../examples/store.ts", import.meta.url), "utf8");
+  const [, printed] = /```ts\n\/\/ store\.ts\n(.*?)```/s.exec(page) ?? [];
+  equal(printed, file.slice(file.indexOf("\n") + 1));
 });
