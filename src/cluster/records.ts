@@ -21,14 +21,13 @@ export class StoreRecords implements Records {
     const version = this.#operations.version();
     const { ttlMs, ifVersion, index } = options;
     const put = { version, ttlMs, ifVersion, index };
-    for (let repeats = ifVersion === undefined ? 0 : MAX_REPEATS; ; repeats--) {
-      try {
-        const isStored = await this.#operations.run(named("put", key), (store) => store.put(key, value, put));
-        return isStored ? version : undefined;
-      } catch (error) {
-        // A put with a condition can be repeated: the version shows if it was carried out.
-        if (!isUnknown(error) || repeats === 0) throw error;
-      }
+    const attempt = () => this.#operations.run(named("put", key), (store) => store.put(key, value, put));
+    try {
+      return (await attempt()) ? version : undefined;
+    } catch (error) {
+      // Without a condition, a repeated put might replace a newer value.
+      if (!isUnknown(error) || ifVersion === undefined || !(await isStoredBy(attempt))) throw error;
+      return version;
     }
   }
 
@@ -47,6 +46,21 @@ export class StoreRecords implements Records {
   count(index: string): Promise<number> {
     return this.#operations.run(`count the index ${JSON.stringify(index)}`, (store) => store.count(index));
   }
+}
+
+/**
+ * Repeats a put whose outcome is unknown. Returns true if the record has its version. If not, the put may have been carried
+ * out nevertheless, and another one may have followed.
+ */
+async function isStoredBy(attempt: () => Promise<boolean>): Promise<boolean> {
+  for (let left = MAX_REPEATS; left > 0; left--) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isUnknown(error)) return false;
+    }
+  }
+  return false;
 }
 
 const named = (operation: string, key: string) => `${operation} record ${JSON.stringify(key)}`;

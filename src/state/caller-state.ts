@@ -65,11 +65,12 @@ export class CallerState<In, Out = In> {
    */
   async update(change: (value: Out | undefined) => In | Promise<In>): Promise<Out> {
     const { key, index } = await this.#find();
-    const stored = await update(this.#records, key, async (stored) => {
+    const changed = async (stored: Stored | undefined) => {
       const value = await this.#write(await change(await this.#read(stored)));
       this.#owner.assertLive();
       return { value, ttlMs: this.#rules.ttlMs, index };
-    });
+    };
+    const stored = await update(this.#records, key, changed, { once: true });
     return (await this.#read(stored)) as Out;
   }
 

@@ -85,7 +85,7 @@ export class TaskStore {
         current = { ...changed, updatedAt, mark };
         return this.#written(current);
       },
-      first,
+      { known: first },
     );
     return stored && current && { record: current, version: stored.version };
   }

@@ -37,6 +37,25 @@ test("a put whose answers are lost each time has an unknown outcome, and so has 
   await rejects(create(t, 1, true).put("k", "1"), { failure: "unknown_outcome" });
 });
 
+test("a put that was carried out and replaced while its answer was lost has an unknown outcome", async (t) => {
+  const store = new MemoryStore(new MemoryEngine());
+  let isLost = true;
+  const put: Store["put"] = async (...args) => {
+    const isStored = await store.put(...args);
+    if (!isLost) return isStored;
+    isLost = false;
+    await store.put("k", "of another", { version: crypto.randomUUID() });
+    throw new ClusterError("unknown_outcome", "the connection failed");
+  };
+  const cluster = new StoreCluster(replaceParts<Store>(store, { put }));
+  t.after(() => cluster.close());
+  await rejects(cluster.records.put("k", "1", { ifVersion: null }), { failure: "unknown_outcome" });
+  isLost = true;
+  const append = (stored: { readonly value: string } | undefined) => ({ value: `${stored?.value} +` });
+  await rejects(update(cluster.records, "k", append, { once: true }), { failure: "unknown_outcome" });
+  equal((await update(cluster.records, "k", append))?.value, "of another +");
+});
+
 test("changes of a record by many are all made", async (t) => {
   const records = create(t, 0, true);
   await Promise.all(Array.from({ length: 20 }, () => update(records, "k", add)));

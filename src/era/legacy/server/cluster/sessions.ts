@@ -479,7 +479,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
       return stored && record && this.#inUse(record, stored.value);
     };
     try {
-      kept.stored = (await update(records, keyOf(id), prolonged, kept.stored)) ?? kept.stored;
+      kept.stored = (await update(records, keyOf(id), prolonged, { known: kept.stored })) ?? kept.stored;
     } catch (error) {
       // An engine that is full can still extend a life.
       if (toUnavailable(error) === undefined) throw error;
