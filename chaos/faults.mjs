@@ -41,14 +41,48 @@ export class Faults {
   async #carryOut({ kind, count, ms }) {
     const slots = this.#pick(count);
     const nodes = slots.map((slot) => this.#nodes.nameOf(slot));
+    if (kind === "rollback") return this.#rollBack(ms);
     // The kill of a node without calls does not count.
     if (kind === "kill") await this.#running.untilBusy(nodes);
     const done = { kind, nodes, at: Date.now(), until: undefined };
     this.done.push(done);
     if (kind === "engine") await this.#engine.outage({ ms, nodes: this.#nodes, fault: done, random: this.#random });
+    else if (kind === "full") await this.#fill(ms, done);
     else if (kind === "stop") await this.#stop(slots, ms);
     else await this.#kill(slots, ms);
     done.until = Date.now();
+  }
+
+  async #fill(ms, done) {
+    await this.#engine.fill();
+    done.at = Date.now();
+    await sleep(ms);
+    await this.#engine.free();
+  }
+
+  /** Saves the state of the engine, and brings it back after a time: what was written in between is lost. */
+  async #rollBack(ms) {
+    const lostFrom = Date.now();
+    // An engine that does not run while it is copied is away.
+    const copy = { kind: "engine", nodes: [], at: lostFrom, until: undefined, isCopy: true };
+    if (this.#engine.stopsToSave) this.done.push(copy);
+    await this.#engine.save();
+    copy.until = Date.now();
+    const copiedAt = copy.until;
+    await sleep(ms);
+    const done = {
+      kind: "rollback",
+      nodes: [],
+      at: Date.now(),
+      until: undefined,
+      lostFrom,
+      copiedAt,
+      lostAt: Number.POSITIVE_INFINITY,
+    };
+    this.done.push(done);
+    await this.#engine.rollBack({ nodes: this.#nodes, fault: done });
+    done.until = Date.now();
+    done.lostAt = done.backAt ?? done.until;
   }
 
   async #kill(slots, ms) {

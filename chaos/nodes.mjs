@@ -17,13 +17,17 @@ export class Nodes {
   /** Numbers of errors that the nodes reported, by text. */
   errors = new Map();
   #main;
+  #execArgv;
+  #env;
   #settings;
   #children = [];
   #started = 0;
 
-  /** `settings` is for the program of a node; `program` is the Node that runs it, and `main` the file of the program. */
-  constructor({ program = process.execPath, main = PROGRAM, ...settings }) {
+  /** `settings` is for the program of a node; `program` is the Node that runs it, `main` the file of the program, and `process` has options of the process. */
+  constructor({ program = process.execPath, main = PROGRAM, process: { execArgv, env } = {}, ...settings }) {
     this.#main = main;
+    this.#execArgv = execArgv;
+    this.#env = env;
     this.#settings = { ...settings, stateKey: randomBytes(32).toString("base64") };
     this.program = program;
   }
@@ -49,8 +53,9 @@ export class Nodes {
     const { seed } = this.#settings;
     const { killAfterUs } = await support("engines/orphans.js");
     const settings = { ...this.#settings, name, port: this.ports[slot], seed: seed + this.#started };
-    const env = { ...process.env, CHAOS_NODE: JSON.stringify(settings) };
-    const child = fork(this.#main, { execPath: this.program, env, stdio: ["ignore", "ignore", "pipe", "ipc"] });
+    const env = { ...process.env, ...this.#env, CHAOS_NODE: JSON.stringify(settings) };
+    const options = { execPath: this.program, execArgv: this.#execArgv ?? [], env };
+    const child = fork(this.#main, { ...options, stdio: ["ignore", "ignore", "pipe", "ipc"] });
     const node = { child, name, isOver: false, stderr: [] };
     this.#children[slot] = node;
     // A node that is stopped does not notice the end of this process.

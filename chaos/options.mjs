@@ -15,7 +15,9 @@ With "tasks", workers that run tasks are killed: all options but --break apply.
   --history <f>   writes the history of the last run to a file
   --json          prints one JSON document on stdout
 
-Exits with 1 if a rule was broken, or if a minimum was not reached.`;
+Exits with 0 if all runs pass, and with 1 if a rule was broken, or if a minimum was not reached although the machine
+gave enough time. Exits with 3 if no run failed and one is inconclusive: its engine is not installed, or the machine was so
+busy that the run proves too little. The report names the reason.`;
 
 export function parseOptions(args) {
   const { values, positionals } = parse(args);

@@ -1,3 +1,4 @@
+import { conclusion, exitCodeOf, outcomeOf } from "./floors.mjs";
 import { RECOVERY_MS } from "./limits.mjs";
 
 const number = new Intl.NumberFormat("en");
@@ -8,7 +9,21 @@ const SHOWN = 5;
 const WIDTH = 120;
 
 /** Returns the report of a run as text. */
-export function toText({ engine, seed, broken, seconds, counts, floors, verdicts, recovery, errors, rules, problems }) {
+export function toText({
+  engine,
+  seed,
+  broken,
+  seconds,
+  counts,
+  floors,
+  verdicts,
+  recovery,
+  errors,
+  left,
+  rules,
+  problems,
+  doubts,
+}) {
   const without = broken === undefined ? "" : `, without ${broken}`;
   return [
     `Chaos on ${engine}${without}: ${show(seconds)} s, seed ${seed}`,
@@ -29,15 +44,30 @@ export function toText({ engine, seed, broken, seconds, counts, floors, verdicts
     "",
     ...errorTable("clients", errors.clients),
     "",
+    ...leftTable(left),
+    "",
     ...table(
       ["violations of", "number"],
       rules.map(({ rule, violations }) => [rule, violations.length]),
     ),
     "",
     ...rules.flatMap(({ rule, violations }) => violations.slice(0, SHOWN).map((text) => `${rule}: ${text}`)),
-    problems.length === 0 ? "PASSED" : `FAILED: ${problems.length} problems`,
-    ...problems.map((problem) => `  ${problem}`),
+    ...conclusion({ problems, doubts }),
   ].join("\n");
+}
+
+/** Returns the document of a run that did not take place, for a problem or a doubt. */
+export function unrun(details, { problems = [], doubts = [] }) {
+  return { ...details, outcome: outcomeOf({ problems, doubts }), problems, doubts };
+}
+
+/** Prints the outcome of all runs, and ends this process with their exit code. */
+export function finish(documents, { json }) {
+  const outcomes = documents.map(({ outcome }) => outcome);
+  const count = (name) => outcomes.filter((outcome) => outcome === name).length;
+  if (json) console.log(JSON.stringify(documents, undefined, 2));
+  else console.log(`${count("passed")} passed, ${count("failed")} failed, ${count("inconclusive")} inconclusive`);
+  process.exit(exitCodeOf(outcomes));
 }
 
 /** Returns the errors that nodes or clients reported, with their numbers. */
@@ -46,6 +76,12 @@ export function errorTable(whose, errors) {
 }
 
 const shorten = ([text, count]) => [text.length > WIDTH ? `${text.slice(0, WIDTH - 1)}…` : text, count];
+
+/** Returns what is left in the engine. */
+export function leftTable(left) {
+  const rows = left.map(({ kind, count, longestMs }) => [kind, count, Math.round(longestMs / 1000)]);
+  return table(["left in the engine at the end", "number", "longest life in s"], rows);
+}
 
 /** Returns aligned columns, with numbers to the right. */
 export function table(heads, rows) {

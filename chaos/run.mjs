@@ -3,7 +3,7 @@ import { absence, engines, placeOf } from "../scripts/lib/engines.mjs";
 import { judge } from "./judge.mjs";
 import { sizeOf } from "./limits.mjs";
 import { parseOptions } from "./options.mjs";
-import { toText } from "./report.mjs";
+import { finish, toText, unrun } from "./report.mjs";
 import { runTasks } from "./tasks/run.mjs";
 import { play } from "./world.mjs";
 
@@ -23,12 +23,10 @@ const documents = [];
 for (const name of names) {
   const missing = findMissing(name);
   if (missing === undefined) documents.push(await run(name).catch((error) => failure(name, error)));
-  else console.log(missing);
+  else documents.push(unrun({ engine: name, seed, broken }, { doubts: [missing] }));
+  if (missing !== undefined && !json) console.log(missing);
 }
-const failed = documents.filter(({ problems }) => problems.length > 0).length;
-if (json) console.log(JSON.stringify(documents, undefined, 2));
-else console.log(`${documents.length - failed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+finish(documents, { json });
 
 async function run(engine) {
   const begun = performance.now();
@@ -52,7 +50,7 @@ async function run(engine) {
 /** Reports a run that could not go on. */
 function failure(engine, error) {
   if (!json) console.log(`FAILED: chaos on ${engine} with seed ${seed}: ${error.stack}\n`);
-  return { engine, seed, broken, problems: [error.stack] };
+  return unrun({ engine, seed, broken }, { problems: [error.stack] });
 }
 
 /** Returns the reason why an engine cannot be used. An engine at an address cannot be killed, so that it is no use. */

@@ -7,8 +7,8 @@ const SPARE = 1.2;
 const STOP_MS = [500, 1_500];
 
 /**
- * Plans the faults of a run: kills of one or two nodes, stops longer than a lease, and outages of the engine, in an order
- * that the seed decides. `ms` is the length of the fault, `restMs` the time until the next one. The rest leaves time for
+ * Plans the faults of a run: kills of one or two nodes, stops longer than a lease, and outages of the engine, times without
+ * room and losses of its last writes, in an order that the seed decides. `ms` is the length of the fault, `restMs` the time until the next one. The rest leaves time for
  * the recovery, so that it is measured for each fault alone.
  */
 export function planFaults(floors, random, { stopMs = STOP_MS } = {}) {
@@ -22,6 +22,10 @@ export function planFaults(floors, random, { stopMs = STOP_MS } = {}) {
     faults.push({ kind: "stop", count: 1, ms: LEASE_MS + between(random, ...stopMs), restMs: 1_500 });
   for (let left = floors.engineKills; left > 0; left--)
     faults.push({ kind: "engine", count: 0, ms: between(random, 500, 2_000), restMs: LEASE_MS + 1_500 });
+  for (let left = floors.fulls ?? 0; left > 0; left--)
+    faults.push({ kind: "full", count: 0, ms: between(random, 800, 1_500), restMs: 2_000 });
+  for (let left = floors.rollbacks ?? 0; left > 0; left--)
+    faults.push({ kind: "rollback", count: 0, ms: between(random, 1_000, 2_000), restMs: LEASE_MS + 500 });
   return shuffled(faults, random);
 }
 

@@ -16,10 +16,12 @@ import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs
  * | `close node session` | `onEnd` of a session |
  * | `hold node session reason` | a node writes the standalone stream of a session, by a `handshake` or by a `get` |
  * | `resume node session stream` | a node sends the stream of a call that another node writes |
+ * | `event node session id digest` | a node sends a message to a client, as an event with this id |
  * | `tell node number` | a node sends a numbered message to all sessions |
  * | `change node uri` | a node announces the change of a resource |
  * | `cut node principal method name` | a node cuts the connection of a request. The name is that of the JSON-RPC method, if a header has it |
  * | `stall node ms` | the machine did not let a process run: a node, the `clients`, or the `engine` if it is a process of this run |
+ * | `ran node ranMs waitedMs` | the threads of a process have run, and have waited for a core of the machine, so long until now |
  *
  * Entries of tasks are in `tasks/app.mjs`.
  */

@@ -50,13 +50,26 @@ function resultOf({ number, secret, kind, token }) {
 }
 
 /** A call runs once. With questions of 2026-07-28 a handler runs once more for each answer. */
-export function* runsOnce({ calls, runOf }) {
+export function* runsOnce({ calls, faults, runOf }) {
+  const rollbacks = faults.filter(({ kind }) => kind === "rollback");
   for (const call of calls) {
     const { begins, answers, ends } = runOf(call);
+    if (isForgotten(call, begins, rollbacks)) continue;
     const most = call.era === "modern" && call.kind === "ask" ? 2 : 1;
     if (begins.length > most || answers.length > 1 || ends.length > 1)
       yield `call ${call.number} (${call.kind}) has ${begins.length} begins, ${answers.length} answers and ${ends.length} ends on ${begins.map(({ node }) => node)}`;
   }
+}
+
+/** An engine that has lost writes does not know that a round of 2026-07-28 was answered. The call may begin again. */
+function isForgotten({ era }, begins, rollbacks) {
+  return (
+    era === "modern" &&
+    rollbacks.some(
+      ({ lostFrom, at, until }) =>
+        begins.some((begin) => begin.at >= lostFrom && begin.at <= (until ?? begin.at)) && begins.at(-1).at >= at,
+    )
+  );
 }
 
 /** A call runs as its own principal, in a session of its own client. */

@@ -45,6 +45,41 @@ export function* deathsHaveCauses(view) {
 }
 
 /**
+ * A full engine refuses calls: one that begins while it is full, and ends without a result, was not delivered and is safe to
+ * repeat, unless another fault, a stall, a start or a cut explains an unknown outcome. Nothing hangs until there is room.
+ */
+export function* fullRefuses(view) {
+  const troubles = [...troublesOf(view), ...startsOf(view.truth)].filter(({ kind }) => kind !== "full");
+  const cutsOf = indexCuts(view.truth);
+  for (const full of view.faults.filter(({ kind }) => kind === "full")) {
+    const isIn = ({ beganAt }) => beganAt >= full.at && beganAt <= (full.until ?? beganAt);
+    for (const call of view.calls.filter(isIn)) {
+      const places = placesOf(call, view.runOf(call));
+      for (const end of call.settlements) {
+        if (end.how !== "error" || isRefused(end) || hasWaited(end, view.runOf(call), full)) continue;
+        const isTroubled = troubles.some(
+          (trouble) => concerns(trouble, places) && overlaps(trouble, call.beganAt, end.at),
+        );
+        if (isTroubled || (mayFollowCut(call, end) && hasCut(cutsOf(call.client), places, call.beganAt, end.at)))
+          continue;
+        yield `call ${call.number} (${call.kind}) of ${call.client} is not refused for sure by a full engine: ${end.message}`;
+      }
+    }
+  }
+}
+
+/** A call whose node has not noticed yet that the engine is full waits for it. nginx gives such a call up before it begins. */
+function hasWaited({ status }, { begins }, full) {
+  return status === 504 && begins.every(({ at }) => at >= full.until);
+}
+
+/** Clients of the official SDK know the status of a refusal only. */
+function isRefused({ delivery, retrySafe, status }) {
+  const isSafe = retrySafe === true && (delivery === "refused" || delivery === "not_sent");
+  return isSafe || (delivery === undefined && status === 503);
+}
+
+/**
  * A handler fails only if a fault or a stall concerns the engine or its node, or its node has just started. A question may also be lost with the node that
  * took its answer, by the cut of the connection of the answer, or while the clients stall.
  */
@@ -65,6 +100,38 @@ export function* failuresHaveCauses(view) {
       if ((call.answers ?? []).some(isAnswerLost)) continue;
       yield `call ${call.number} (${call.kind}) of ${call.client} fails in its handler, and nothing explains it: ${text}`;
     }
+  }
+}
+
+/** Time in which a client of the official SDK tries to resume a stream. */
+const RETRIES_MS = 3_000;
+
+/** A client of the official SDK stops to listen only if a fault or a stall explains that no node took its stream. */
+export function* deafnessHasCauses(view) {
+  const troubles = [...troublesOf(view), ...startsOf(view.truth)];
+  for (const { client, session, at } of view.deaf ?? [])
+    if (!troubles.some((trouble) => concerns(trouble, undefined) && overlaps(trouble, at - RETRIES_MS, at)))
+      yield `${client} no longer listens to session ${session}, and nothing explains it`;
+}
+
+/** Time in which a cancellation reaches the handler of a call. */
+const CANCEL_MS = 3_000;
+
+/** A handler of a cancelled call ends soon, unless a fault, a stall or a cut may have lost the cancellation. */
+export function* cancelsArrive(view) {
+  const troubles = [...troublesOf(view), ...startsOf(view.truth)];
+  const cutsOf = indexCuts(view.truth);
+  for (const call of view.calls) {
+    const [end] = call.settlements;
+    const { begins, ends, fails } = view.runOf(call);
+    if (end?.how !== "cancelled" || begins.length === 0) continue;
+    const latest = Math.max(end.at, begins.at(-1).at) + CANCEL_MS;
+    if (latest > view.endedAt || [...ends, ...fails].some(({ at }) => at <= latest)) continue;
+    const isTroubled = troubles.some(
+      (trouble) => concerns(trouble, undefined) && overlaps(trouble, call.beganAt, latest),
+    );
+    if (isTroubled || hasCut(cutsOf(call.client), undefined, call.beganAt, latest)) continue;
+    yield `call ${call.number} of ${call.client} was cancelled, and still runs on ${begins.at(-1).node}`;
   }
 }
 

@@ -7,9 +7,17 @@ import {
   undeliveredNeverRan,
   verdictsAgree,
 } from "./calls.mjs";
-import { deathsHaveCauses, endsHaveCauses, failuresHaveCauses } from "./causes.mjs";
+import {
+  cancelsArrive,
+  deafnessHasCauses,
+  deathsHaveCauses,
+  endsHaveCauses,
+  failuresHaveCauses,
+  fullRefuses,
+} from "./causes.mjs";
 import { noDefects } from "./errors.mjs";
-import { changesArrive, messagesArrive, messagesOnce } from "./events.mjs";
+import { changesArrive, idsAreUnique, messagesArrive, messagesOnce } from "./events.mjs";
+import { nothingLeft } from "./left.mjs";
 import { indexRuns } from "./runs.mjs";
 import { endsOnce, opensOnce, sessionsStay } from "./sessions.mjs";
 
@@ -22,15 +30,20 @@ const RULES = {
   "calls run once": runsOnce,
   "calls end without a result only for a cause": endsHaveCauses,
   "a process has died only if it was killed or stopped": deathsHaveCauses,
+  "a full engine refuses for sure": fullRefuses,
   "handlers fail only for a cause": failuresHaveCauses,
+  "cancelled calls end in their handlers": cancelsArrive,
+  "official clients stop to listen only for a cause": deafnessHasCauses,
   "nothing reaches another principal": ownPrincipal,
   "messages of calls: once, in order, none missing": callEvents,
   "messages of sessions: at most once, in order": messagesOnce,
   "messages of sessions: none missing": messagesArrive,
+  "no event id is given twice": idsAreUnique,
   "changes reach watches": changesArrive,
   "onOpen equals the sessions of clients": opensOnce,
   "onEnd at most once": endsOnce,
   "sessions stay until their end": sessionsStay,
+  "nothing is left in the engine": nothingLeft,
   "no errors of defects": noDefects,
 };
 

@@ -1,5 +1,5 @@
+import { machineStalls } from "../floors.mjs";
 import { wasRunning } from "./runs.mjs";
-import { stallsOf } from "./troubles.mjs";
 
 /** Counts what happened in a run, for its minimum numbers and its report. */
 export function countAll({ calls, truth, faults, runOf }) {
@@ -9,20 +9,19 @@ export function countAll({ calls, truth, faults, runOf }) {
   return {
     calls: calls.length,
     results: calls.filter(({ settlements }) => settlements[0]?.how === "result").length,
+    official: calls.filter(({ isOfficial, settlements }) => isOfficial && settlements[0]?.how === "result").length,
+    cancelled: calls.filter((call) => call.settlements[0]?.how === "cancelled" && runOf(call).begins.length > 0).length,
     questions: answeredElsewhere(truth, calls, runOf),
     takeovers: countTakeovers(truth),
     resumed: countResumed(truth),
     kills: killed.filter(hadCalls).length,
     stops: ofKind("stop").length,
-    engineKills: ofKind("engine").length,
+    engineKills: ofKind("engine").filter(({ isCopy }) => isCopy !== true).length,
+    fulls: ofKind("full").length,
+    rollbacks: ofKind("rollback").length,
     cuts: truth.filter(({ kind }) => kind === "cut").length,
-    stalls: stallsOf(truth).filter((stall) => !isStop(stall, ofKind("stop"))).length,
+    stalls: machineStalls(truth, ofKind("stop")).length,
   };
-}
-
-/** A node that is stopped records a stall when it goes on. */
-function isStop({ nodes, at, until }, stops) {
-  return stops.some((stop) => stop.nodes.includes(nodes[0]) && stop.at <= until && stop.until >= at);
 }
 
 /** Counts the streams of calls that were resumed on another node than the one that writes them. */
@@ -56,13 +55,21 @@ function countTakeovers(truth) {
 
 /** Counts the ends of calls by what their clients were told. */
 export function countVerdicts(calls) {
-  const counts = { result: 0, "failed in its handler": 0, "unknown outcome": 0, "not delivered": 0, "timed out": 0 };
+  const counts = {
+    result: 0,
+    cancelled: 0,
+    "failed in its handler": 0,
+    "unknown outcome": 0,
+    "not delivered": 0,
+    "timed out": 0,
+  };
   for (const { settlements } of calls) for (const settlement of settlements) counts[verdictOf(settlement)]++;
   return counts;
 }
 
-function verdictOf({ how, delivery, name }) {
-  if (how === "result") return "result";
+/** Returns how a call ended, in the words of a report. */
+export function verdictOf({ how, delivery, name }) {
+  if (how === "result" || how === "cancelled") return how;
   if (how === "failed") return "failed in its handler";
   if (delivery === "not_sent" || delivery === "refused") return "not delivered";
   return name === "TimeoutError" ? "timed out" : "unknown outcome";

@@ -1,5 +1,5 @@
 import { lossesOf } from "./sessions.mjs";
-import { stallsOf, troublesOf } from "./troubles.mjs";
+import { isOfEngine, stallsOf, troublesOf } from "./troubles.mjs";
 
 /** Time in which a message reaches the other nodes. */
 const SPREAD_MS = 3_000;
@@ -17,24 +17,39 @@ const LATE_MS = 6_000;
 const ARRIVAL_MS = 10_000;
 
 /**
- * A numbered message reaches a session at most once, and those of one sender in order. A message that a node could not
+ * A numbered message reaches a session at most once, and those of one sender in order, but for those that an engine has kept
+ * which has lost the position of the client. A message that a node could not
  * store before it lost the stream is passed on, and may come after later ones. Only a takeover after the message was
  * sent explains that, or a fault or a stall that concerns its sender, a holder of the stream or the engine.
  */
 export function* messagesOnce(view) {
   const streams = new Map();
   const mayBeLate = latenessOf(view);
+  const isBack = repetitionsOf(view);
   for (const message of view.messages) {
     const { session, client, from, number } = message;
     const key = `${session} ${from}`;
-    const stream = streams.get(key) ?? { seen: new Set(), last: 0 };
+    const stream = streams.get(key) ?? { seen: new Set(), again: new Set(), last: 0 };
     streams.set(key, stream);
-    if (stream.seen.has(number)) yield `${client} gets message ${number} of ${from} twice`;
+    if (isBack(message) && !stream.again.has(number)) stream.again.add(number);
+    else if (stream.seen.has(number)) yield `${client} gets message ${number} of ${from} twice`;
     else if (number < stream.last && !mayBeLate(message))
       yield `${client} gets message ${number} of ${from} after ${stream.last}`;
     stream.seen.add(number);
     stream.last = Math.max(stream.last, number);
   }
+}
+
+/**
+ * Returns a function that tells whether a message may come again: an engine that has lost the position of a stream does not
+ * know what its client has, so that the client gets once more what the engine has kept.
+ */
+function repetitionsOf({ truth, faults }) {
+  const rollbacks = faults.filter(({ kind }) => kind === "rollback");
+  const tells = truth.filter(({ kind }) => kind === "tell");
+  const tellOf = new Map(tells.map(({ node, subject, at }) => [`${node} ${subject}`, at]));
+  return ({ from, number, at }) =>
+    rollbacks.some((rollback) => tellOf.get(`${from} ${number}`) <= rollback.at && rollback.at <= at);
 }
 
 /** Returns a function that tells whether a message may come after later ones. */
@@ -82,6 +97,18 @@ export function* messagesArrive(view) {
   }
 }
 
+/** No id is given to two different messages of a session, not even by an engine that has lost the first one. */
+export function* idsAreUnique({ truth }) {
+  const given = new Map();
+  for (const { kind, node, subject: session, principal: id, session: digest } of truth) {
+    if (kind !== "event") continue;
+    const known = given.get(`${session} ${id}`);
+    if (known === undefined) given.set(`${session} ${id}`, { node, digest });
+    else if (known.digest !== digest)
+      yield `event id ${id} of session ${session} is given by ${known.node}, and to another message by ${node}`;
+  }
+}
+
 /** Returns the streams of clients that recover, from their first GET on, with the nodes that held them. */
 function streamsOf(truth, sessions) {
   const spansOf = indexHolders(truth);
@@ -111,13 +138,13 @@ function holdersBetween(spans, from, to) {
 
 /** True if a fault or a stall, or the time after it, is within a time and concerns one of the nodes. */
 function isConcerned(trouble, nodes, from, to, afterMs) {
-  const concerns = trouble.kind === "engine" || trouble.nodes.some((node) => nodes.has(node));
+  const concerns = isOfEngine(trouble) || trouble.nodes.some((node) => nodes.has(node));
   return concerns && trouble.at <= to && trouble.until + afterMs >= from;
 }
 
 /**
  * A change of a watched resource is told in time, by its own message or by one that everything may have changed, unless
- * the watch ended, or the node of the change was killed before it could tell the others. Faults and stalls of this time
+ * the watch ended, an engine has lost it, or the node of the change was killed before it could tell the others. Faults and stalls of this time
  * are added to it.
  */
 export function* changesArrive(view) {
@@ -126,7 +153,7 @@ export function* changesArrive(view) {
   const watchOf = new Map(watches.flatMap((watch) => watch.uris.map((uri) => [uri, watch])));
   for (const { kind, node, subject: uri, at } of truth) {
     const watch = kind === "change" ? watchOf.get(uri) : undefined;
-    if (watch === undefined || watch.endedAt < at + 2 * REJOIN_MS) continue;
+    if (watch === undefined || watch.endedAt < at + 2 * REJOIN_MS || isLostWatch(watch, faults)) continue;
     const isKilled = faults.some(
       (fault) => fault.kind !== "stop" && fault.nodes.includes(node) && fault.at >= at && fault.at <= at + SPREAD_MS,
     );
@@ -134,8 +161,16 @@ export function* changesArrive(view) {
     const isTold = watch.events.some(
       (event) => event.at >= at - 5 && event.at <= latest && (event.uri === uri || event.kind === "resync"),
     );
-    if (!isTold && !isKilled) yield `${watch.client} is not told of the change of ${uri} on ${node} in time`;
+    // The faults and stalls went on until the end of the watch.
+    const isCutOff = latest > at + ARRIVAL_MS && watch.endedAt < latest;
+    if (!isTold && !isKilled && !isCutOff)
+      yield `${watch.client} is not told of the change of ${uri} on ${node} in time`;
   }
+}
+
+/** True if an engine has lost what was watched, since it was stored after the copy that was brought back. */
+function isLostWatch({ openedAt }, faults) {
+  return faults.some(({ lostFrom, until }) => lostFrom <= openedAt && openedAt <= (until ?? openedAt));
 }
 
 /** Returns the time until which a change is told. */

@@ -49,12 +49,14 @@ export function* sessionsStay({ lostSessions, truth, faults }) {
 
 /**
  * Returns a function that finds the time at which a fault loses a session with the whole state, or Infinity. Such a fault
- * has the time from which on nothing of the state is left (`lostAt`).
+ * has the time from which on nothing of the state is left (`lostAt`), and the time since which it is lost (`lostFrom`),
+ * unless all of it is.
  */
 export function lossesOf(truth, faults) {
   const opens = new Map(truth.filter(({ kind }) => kind === "open").map(({ subject, at }) => [subject, at]));
   const losses = faults.filter(({ lostAt }) => lostAt !== undefined);
-  return (session) => losses.find(({ lostAt }) => lostAt >= opens.get(session))?.at ?? Number.POSITIVE_INFINITY;
+  const isLost = ({ lostFrom = 0, lostAt }, openedAt) => lostFrom <= openedAt && openedAt <= lostAt;
+  return (session) => losses.find((loss) => isLost(loss, opens.get(session)))?.at ?? Number.POSITIVE_INFINITY;
 }
 
 function countBySubject(truth, kind) {

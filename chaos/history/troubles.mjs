@@ -2,6 +2,11 @@
 const AFTER_MS = 1_500;
 const REJOIN_MS = 3_000;
 
+/** Faults of the engine: an outage, a time without room, and the loss of its last writes. They concern all nodes. */
+const OF_ENGINE = new Set(["engine", "full", "rollback"]);
+
+export const isOfEngine = ({ kind }) => OF_ENGINE.has(kind);
+
 /** Returns the faults and the recorded stalls of a run, each with its nodes and its times. */
 export function troublesOf({ faults, truth }) {
   return [...faults.map((fault) => ({ ...fault, until: fault.until ?? Number.POSITIVE_INFINITY })), ...stallsOf(truth)];
@@ -39,12 +44,12 @@ export function startsOf(truth) {
 
 /** True if a trouble concerns one of the nodes. `nodes` is undefined if any node may be concerned. */
 export function concerns(trouble, nodes) {
-  if (trouble.kind === "engine") return true;
+  if (isOfEngine(trouble)) return true;
   if (nodes === undefined) return trouble.kind !== "start" && trouble.nodes.some((node) => node !== "clients");
   return trouble.nodes.some((node) => nodes.has(node));
 }
 
 /** True if a trouble, or the time in which its consequences end, is within a time. */
-export function overlaps({ kind, at, until }, from, to) {
-  return at <= to && until + (kind === "engine" ? REJOIN_MS : AFTER_MS) >= from;
+export function overlaps(trouble, from, to) {
+  return trouble.at <= to && trouble.until + (isOfEngine(trouble) ? REJOIN_MS : AFTER_MS) >= from;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, retry } from "bowline/client";
 import { tokenOf } from "../node/caller.mjs";
-import { settledByError, settledByResult } from "./record.mjs";
+import { settledByCancel, settledByError, settledByResult } from "./record.mjs";
 import { Watching } from "./watching.mjs";
 
 /** Time after which a call counts as hanging. Everything settles far earlier. */
@@ -10,7 +10,9 @@ const WORKERS = 2;
 /** Number of calls after which a client begins a new session. */
 const CALLS_OF_SESSION = 120;
 /** Shares of the kinds of calls, in percent. The rest are echoes. */
-const SHARES = { ask: 9, work: 18, change: 4, theft: 1 };
+const SHARES = { ask: 9, work: 18, change: 4, theft: 1, cancel: 3 };
+/** Steps of a call that is cancelled. It takes seconds if it is not. */
+const CANCELLED = { steps: 60, stepMs: 150 };
 const RECOVERY = {
   reconnect: { firstDelayMs: 100, maxFruitless: 20 },
   interceptors: [retry({ attempts: 6, delayMs: 100 })],
@@ -70,11 +72,12 @@ export class LoadClient {
 
   async #act(client) {
     const kind = this.#random.below(100);
-    const { ask, work, change, theft } = SHARES;
+    const { ask, work, change, theft, cancel } = SHARES;
     if (kind < ask) await this.#ask(client);
     else if (kind < ask + work) await this.#steps(client);
     else if (kind < ask + work + change) await this.#change(client);
     else if (kind < ask + work + change + theft) await this.#steal();
+    else if (kind < ask + work + change + theft + cancel) await this.#call(client, "cancel", CANCELLED);
     else await this.#call(client, "echo", {});
   }
 
@@ -100,17 +103,21 @@ export class LoadClient {
     const call = this.#world.record.call(this, kind, { secret, ...details });
     const { number, steps, stepMs, uri } = call;
     this.#own.set(number, call);
-    const options = this.era === "modern" ? { logLevel: "info" } : {};
+    const cancel = new AbortController();
+    const options = { signal: cancel.signal, ...(this.era === "modern" && { logLevel: "info" }) };
+    const timer = kind === "cancel" ? setTimeout(() => cancel.abort(), 30 + this.#random.below(700)) : undefined;
+    const tool = kind === "cancel" ? "work" : kind;
     try {
-      call.settlements.push(
-        settledByResult(await client.callTool(kind, { call: number, secret, steps, stepMs, uri }, options)),
-      );
+      const result = await client.callTool(tool, { call: number, secret, steps, stepMs, uri }, options);
+      call.settlements.push(settledByResult(result));
       // A failed call may show the session of a handshake that was not completed.
       this.#noteSession(client);
     } catch (error) {
-      call.settlements.push(settledByError(error));
+      call.settlements.push(cancel.signal.aborted ? settledByCancel() : settledByError(error));
       // A call that fails at once is followed by many others otherwise.
       await sleep(20);
+    } finally {
+      clearTimeout(timer);
     }
   }
 

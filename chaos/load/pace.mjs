@@ -6,6 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
  */
 export class Pace {
   begun = 0;
+  /** Time at which the last call was begun. Undefined while there are more. */
+  endedAt;
   #calls;
   #intervalMs;
   #next = performance.now();
@@ -23,10 +25,12 @@ export class Pace {
 
   end() {
     this.#isOver = true;
+    this.endedAt ??= Date.now();
   }
 
   get isOver() {
-    return this.#isOver || (this.#areFaultsOver && this.begun >= this.#calls);
+    if (this.#areFaultsOver && this.begun >= this.#calls) this.end();
+    return this.#isOver;
   }
 
   /** Waits for the turn of the next call. Returns false if there is none. */

@@ -12,6 +12,10 @@ export class Record {
   /** Numbered messages to all sessions: session, sender, number, time. */
   messages = [];
   watches = [];
+  /** Times at which clients of the official SDK stopped to listen to a session. */
+  deaf = [];
+  /** Requests that ended a session, with the status of the response. */
+  ends = [];
   /** Requests with the session of another principal, and those that were served. */
   thefts = { tried: 0, served: 0 };
   /** Questions that reached a client that had not made their call. */
@@ -43,8 +47,15 @@ export function settledByResult({ text, isError }) {
   return { at: Date.now(), how: isError ? "failed" : "result", text };
 }
 
-/** Returns how a call settled with an error. */
+/** Returns how a call settled with an error. Those of the official SDK have a `code`. */
 export function settledByError(error) {
-  const { delivery, retrySafe, name, message, rpcCode, status } = error;
-  return { at: Date.now(), how: "error", delivery, retrySafe, name, message, rpcCode, status };
+  const { delivery, retrySafe, name, message, rpcCode, status, code } = error;
+  return { at: Date.now(), how: "error", delivery, retrySafe, name, message, rpcCode, status: status ?? httpOf(code) };
+}
+
+const httpOf = (code) => (code >= 100 && code < 600 ? code : undefined);
+
+/** Returns how a call settled that its client cancelled. */
+export function settledByCancel() {
+  return { at: Date.now(), how: "cancelled" };
 }

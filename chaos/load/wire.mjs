@@ -37,6 +37,12 @@ export class Wire {
   }
 
   #onCreate(request) {
+    if (request.method === "DELETE") {
+      const end = { at: Date.now(), session: sentHeaders(request.headers).get("mcp-session-id") };
+      this.#record.ends.push(end);
+      this.#seen.set(request, end);
+      return;
+    }
     if (request.method !== "POST" || !Buffer.isBuffer(request.body)) return;
     const seen = { at: Date.now() };
     if (this.#note(JSON.parse(request.body), seen) !== undefined) this.#seen.set(request, seen);
@@ -56,25 +62,53 @@ export class Wire {
     return this.#byToken.get(result?.content?.value)?.answers.push(seen);
   }
 
+  /** Returns a fetch whose requests are observed here. The channel does not show the bodies of texts. */
+  observed(fetch) {
+    return async (url, init) => {
+      const seen = { at: Date.now() };
+      const isNoted = init?.method === "POST" && this.#note(JSON.parse(init.body), seen) !== undefined;
+      try {
+        const response = await fetch(url, init);
+        if (isNoted) this.#noteResponse(seen, response.status, response.headers);
+        return response;
+      } catch (error) {
+        if (isNoted) this.#noteProblem(seen, error.cause ?? error);
+        throw error;
+      }
+    };
+  }
+
   #onHeaders(request, response) {
     const seen = this.#seen.get(request);
     if (seen === undefined) return;
-    const headers = toHeaders(response.headers);
+    if (request.method === "DELETE") seen.status = response.statusCode;
+    else this.#noteResponse(seen, response.statusCode, toHeaders(response.headers));
+  }
+
+  #noteResponse(seen, status, headers) {
     seen.until = Date.now();
-    seen.status = response.statusCode;
-    seen.node = headers.get("x-chaos-node");
-    seen.session = headers.get("mcp-session-id");
-    seen.isRefused = isRefusal(seen.status, headers);
+    seen.status = status;
+    seen.node = headers.get("x-chaos-node") ?? undefined;
+    seen.session = headers.get("mcp-session-id") ?? undefined;
+    seen.isRefused = isRefusal(status, headers);
     if (seen.session !== undefined) this.#sessions.set(seen.client, seen.session);
   }
 
   #onError(request, error) {
     const seen = this.#seen.get(request);
-    if (seen === undefined) return;
-    seen.until ??= Date.now();
-    seen.problem = error.message;
-    if (error.code === "ECONNREFUSED") seen.isRefused = true;
+    if (seen !== undefined) this.#noteProblem(seen, error);
   }
+
+  #noteProblem(seen, { message, code }) {
+    seen.until ??= Date.now();
+    seen.problem = message;
+    if (code === "ECONNREFUSED") seen.isRefused = true;
+  }
+}
+
+/** Headers of a request are a list of names and values, or a text in older versions of Node. */
+function sentHeaders(headers) {
+  return toHeaders(typeof headers === "string" ? headers.split(/: |\r\n/) : headers);
 }
 
 /** Headers come as a list of names and values. */

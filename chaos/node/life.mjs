@@ -1,6 +1,7 @@
 import { Random } from "../../scripts/oracle/corpus/random.mjs";
 import { recordStalls } from "../stalls.mjs";
 import { Cuts } from "./cuts.mjs";
+import { observeEvents } from "./events.mjs";
 
 /** Time between two numbered messages to all sessions. */
 const TELL_MS = 500;
@@ -8,14 +9,15 @@ const TELL_MS = 500;
 const JOIN_MS = 1_000;
 
 /**
- * Cuts connections of a node, sends numbered messages to all sessions, and names the node in each response. Returns a
- * function after which it cuts and sends nothing.
+ * Cuts connections of a node, sends numbered messages to all sessions, names the node in each response, and records the
+ * events that it sends. Returns a function after which it cuts and sends nothing.
  */
 export function live({ http, server, name, truth, seed }) {
   const cuts = new Cuts(new Random(seed), truth);
   http.prependListener("request", (request, response) => {
     response.setHeader("x-chaos-node", name);
     cuts.consider(request, response);
+    observeEvents(request, response, truth);
   });
   recordStalls(truth);
   let telling;

@@ -27,6 +27,10 @@ class UnfencedWriter {
     return id;
   }
 
+  wrote(id) {
+    return this.#inner.wrote(id);
+  }
+
   async #write(data, options) {
     try {
       return await this.#inner.append(this.#seq, data, options);

@@ -30,12 +30,17 @@ const PROMOTE_AFTER_MS = 200;
  * | `end node number` | a run ends with its result |
  * | `park node number`, `abort node number` | a run ends without a result, or after its signal has aborted |
  */
-export function createServer({ cluster, truth, onError }) {
+export function createServer({ cluster, stateKeys, truth, onError }) {
   const gate = (exchange) => ({ principal: exchange.header("authorization") });
   const work = (tool) => (args, ctx) => run(truth, tool, args, ctx);
   const restartable = { support: "required", restartable: true, attempts: ATTEMPTS };
-  return new McpServer({ name: "chaos", version: "1" }, { onError, http: { gate, keepAliveMs: 500 } })
-    .extend(tasks({ cluster, pollIntervalMs: 500, limits: { leaseMs: LEASE_MS } }))
+  const limits = { nodeLeaseMs: LEASE_MS };
+  const http = { gate, keepAliveMs: 500, resumable: true, retryMs: 100 };
+  return new McpServer(
+    { name: "chaos", version: "1" },
+    { cluster, stateKeys, onError, limits, http, warnDeprecated: false },
+  )
+    .extend(tasks({ pollIntervalMs: 500, limits: { leaseMs: LEASE_MS } }))
     .tool("restartable", { input: INPUT, task: restartable }, work("restartable"))
     .tool("promoted", { input: INPUT, task: { ...restartable, promoteAfterMs: PROMOTE_AFTER_MS } }, work("promoted"))
     .tool("fragile", { input: INPUT, task: "required" }, work("fragile"));

@@ -1,6 +1,9 @@
+import { machineOf, shortfalls, sortOut } from "../floors.mjs";
 import { noDefects } from "../history/errors.mjs";
+import { countLeft } from "../history/left.mjs";
 import { quantile } from "../history/recovery.mjs";
-import { LEASE_MS } from "./limits.mjs";
+import { nothingLeft } from "./left.mjs";
+import { LEASE_MS, PER_WORK } from "./limits.mjs";
 import { entriesOf, indexRuns, wasRunning } from "./runs.mjs";
 
 const ENDED = new Set(["completed", "failed", "cancelled"]);
@@ -14,6 +17,9 @@ const outcomeOf = ({ seen }) => seen.find(({ status }) => ENDED.has(status));
 const lastOf = ({ seen }) => seen.findLast(({ status }) => ENDED.has(status));
 /** Time without a renewal after which others take a task: a lease without the time between renewals. */
 const LOSS_MS = LEASE_MS - 1_100;
+
+/** Code of the error that tells that a process has died. */
+const GONE = -32006;
 
 const isRestartable = ({ tool }) => tool !== "fragile";
 
@@ -30,12 +36,15 @@ const RULES = {
   "restartable tasks outlive their processes": restartableEnd,
   "tasks are cancelled by clients only": cancelledByClients,
   "nothing begins after the outcome": nothingAfter,
+  "requests for results end with the result, or pass": resultsPass,
+  "each request for a result gets it at last": resultsCome,
+  "nothing is left in the engine": nothingLeft,
   "no errors of defects": ({ nodeErrors, errors }) => noDefects({ nodeErrors, clientErrors: errors }),
 };
 
 /**
- * Compares what clients saw of their tasks with what handlers recorded: counts, violations by rule, and the problems that
- * make the run fail.
+ * Compares what clients saw of their tasks with what handlers recorded: counts, violations by rule, the problems that make
+ * the run fail, and the doubts for which it proves too little.
  */
 export function judge(history) {
   const view = { ...history, runsOf: indexRuns(history.truth) };
@@ -44,14 +53,16 @@ export function judge(history) {
   const times = takeoverTimes(view);
   const [p50, p99, max] = [0.5, 0.99, 1].map((part) => quantile(times, part));
   const recovery = { p50, p99, max };
-  return { counts, recovery, rules, problems: [...problemsOf({ ...history, counts, rules })] };
+  const machine = machineOf({ ...history, truth: history.machine });
+  const findings = findingsOf({ ...history, counts, rules, machine });
+  return { machine, left: countLeft(history.left ?? []), counts, recovery, rules, ...sortOut(findings) };
 }
 
-function* problemsOf({ floors, counts, rules, accidents }) {
-  for (const [name, floor] of Object.entries(floors))
-    if (counts[name] < floor) yield `floor not reached: ${name} ${counts[name]} of ${floor}`;
-  for (const { rule, violations } of rules) if (violations.length > 0) yield `${rule}: ${violations.length} violations`;
-  for (const accident of accidents) yield `a worker died by itself: ${accident}`;
+function* findingsOf({ floors, counts, rules, accidents, machine }) {
+  yield* shortfalls({ counts, floors, per: PER_WORK, machine });
+  for (const { rule, violations } of rules)
+    if (violations.length > 0) yield { problem: `${rule}: ${violations.length} violations` };
+  for (const accident of accidents) yield { problem: `a worker died by itself: ${accident}` };
 }
 
 /** Returns the times from the kill of a worker to the next run of each restartable task that ran there. */
@@ -65,7 +76,7 @@ function takeoverTimes({ tasks, kills, runsOf }) {
   });
 }
 
-function countAll({ tasks, kills, runsOf, uncertain, stalls }) {
+function countAll({ tasks, waits, kills, runsOf, uncertain, stalls }) {
   const runs = tasks.map((task) => ({ task, runs: runsOf(task.number) }));
   const ended = (status) => tasks.filter((task) => outcomeOf(task)?.status === status).length;
   const isHit = ({ node, at }) => runs.some(({ runs }) => runs.some((run) => wasRunning(run, node, at)));
@@ -80,6 +91,9 @@ function countAll({ tasks, kills, runsOf, uncertain, stalls }) {
     lostFragile: tasks.filter((task) => !isRestartable(task) && lastOf(task)?.detail === "worker_lost").length,
     watched: tasks.filter(({ isWatched }) => isWatched).length,
     told: runs.filter(({ task, runs }) => isTold(task, runs)).length,
+    waits: waits.length,
+    resultsElsewhere: waits.filter(isFromElsewhere).length,
+    toldGone: waits.filter(({ attempts }) => attempts.some(({ code }) => code === GONE)).length,
     stepsAgain: runs.reduce((sum, { runs }) => sum + againOf(runs).length, 0),
     uncertain: uncertain.length,
     stalls: stalls.length,
@@ -212,6 +226,46 @@ function* cancelledByClients({ tasks }) {
     if (outcome?.status === "cancelled" && task.isCancelAsked !== true)
       yield `task ${task.number} is cancelled, and its client did not ask for it`;
   }
+}
+
+/** Codes and statuses after which another process may serve the same request: the process is gone, or refuses for now. */
+const PASSING = new Set([-32006, -32005, 503]);
+
+/**
+ * A request that waits for a result ends with it, with an error that passes, or without a response if its process was killed
+ * or did not run.
+ */
+function* resultsPass({ waits, ...view }) {
+  for (const { number, attempts } of waits)
+    for (const { how, node, at, until, code, status, message, isResumed } of attempts) {
+      // A process that is being killed still has its name.
+      const isKilled = view.kills.some((kill) => kill.node === node && kill.at <= until);
+      const isLostRun = isKilled || isLost({ node, at, endedAt: until }, view, until);
+      if (how === "error" && !PASSING.has(code ?? status))
+        yield `the request for the result of task ${number} on ${node} ends with ${code ?? status}: ${message}`;
+      if (how === "error" && code === GONE && !isLostRun)
+        yield `the request for the result of task ${number} is told that ${node} is gone, but nobody killed it`;
+      if (how === "broken" && (isResumed || !isLostRun))
+        yield `the request for the result of task ${number} on ${node} ends without a response`;
+      if (how === "hangs") yield `the request for the result of task ${number} on ${node} hangs`;
+    }
+}
+
+/** The result that comes at last is that of the task. */
+function* resultsCome({ waits, runsOf }) {
+  for (const { number, steps, text } of waits) {
+    const kept = new Map(entriesOf(runsOf(number), "kept").map(({ step, value }) => [step, value]));
+    const values = Array.from({ length: steps }, (_, step) => kept.get(String(step))).join(" ");
+    if (text === undefined) yield `no process gives the result of task ${number}`;
+    else if (text !== values) yield `the request for the result of task ${number} gets "${text}", not "${values}"`;
+  }
+}
+
+/** A result that another process gave after the one that served the request was lost. */
+function isFromElsewhere({ text, attempts }) {
+  const last = attempts.at(-1);
+  const isLoss = ({ how, code }) => how === "broken" || code === GONE;
+  return text !== undefined && attempts.some((attempt) => isLoss(attempt) && attempt.node !== last.node);
 }
 
 function* nothingAfter({ tasks, runsOf }) {

@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Follower } from "./follow.mjs";
+import { Waiter } from "./waiting.mjs";
 
 const PRINCIPALS = 8;
 /** Number of tasks that clients follow at once. */
 const AT_ONCE = 80;
+/** Number of clients of 2025-11-25 that wait for the result of a task in a request. */
+const WAITERS = 8;
 /** Shares of tasks. */
 const SHARES = { fragile: 0.15, promoted: 0.15, asks: 0.5, cancelled: 0.07 };
 
@@ -15,14 +18,20 @@ export class Load {
   uncertain = [];
   errors = new Map();
   isOver = false;
+  #nodes;
   #ports;
   #random;
   #numbers = 0;
+  /** Tasks of clients of 2025-11-25 that wait for the result, with all that was said about it. */
+  waits = [];
+  /** Sessions that such clients ended, with the status of the response. */
+  ends = [];
   #byNumber = new Map();
   #followers = [];
 
-  constructor(ports, random) {
-    this.#ports = ports;
+  constructor(nodes, random) {
+    this.#nodes = nodes;
+    this.#ports = nodes.ports;
     this.#random = random;
   }
 
@@ -33,7 +42,21 @@ export class Load {
     const lane = async () => {
       while (left-- > 0 && !this.isOver) await this.#one();
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, lane));
+    const lanes = Promise.all(Array.from({ length: AT_ONCE }, lane));
+    let isDone = false;
+    const world = {
+      nodes: this.#nodes,
+      random: this.#random,
+      waits: this.waits,
+      ends: this.ends,
+      uncertain: this.uncertain,
+      number: () => this.#numbers++,
+    };
+    const waiters = Array.from({ length: WAITERS }, (_, index) => new Waiter(world, `w${index}`));
+    const waiting = Promise.all(waiters.map((waiter) => waiter.run(() => isDone || this.isOver)));
+    await lanes;
+    isDone = true;
+    await waiting;
   }
 
   /** Reads each task again through each worker. */

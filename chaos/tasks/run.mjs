@@ -1,8 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { absence, engines, placeOf } from "../../scripts/lib/engines.mjs";
+import { conclusion } from "../floors.mjs";
 import { errorKinds } from "../history/errors.mjs";
 import { parseOptions } from "../options.mjs";
-import { errorTable, table } from "../report.mjs";
+import { errorTable, finish, leftTable, table, unrun } from "../report.mjs";
 import { judge } from "./check.mjs";
 import { sizeOf } from "./limits.mjs";
 import { play } from "./world.mjs";
@@ -22,12 +23,10 @@ export async function runTasks(args) {
   for (const engine of names) {
     const missing = findMissing(engine);
     if (missing === undefined) documents.push(await run({ engine, isShort, seed, file, json }));
-    else console.log(missing);
+    else documents.push(unrun({ engine, seed }, { doubts: [missing] }));
+    if (missing !== undefined && !json) console.log(missing);
   }
-  const failed = documents.filter(({ problems }) => problems.length > 0).length;
-  if (json) console.log(JSON.stringify(documents, undefined, 2));
-  else console.log(`${documents.length - failed} passed, ${failed} failed`);
-  process.exit(failed === 0 ? 0 : 1);
+  finish(documents, { json });
 }
 
 async function run({ engine, isShort, seed, file, json }) {
@@ -55,7 +54,7 @@ async function run({ engine, isShort, seed, file, json }) {
   return document;
 }
 
-function toText({ engine, seed, seconds, counts, floors, recovery, errors, rules, problems }) {
+function toText({ engine, seed, seconds, counts, floors, recovery, errors, left, rules, problems, doubts }) {
   return [
     `Chaos of tasks on ${engine}: ${seconds} s, seed ${seed}`,
     "",
@@ -77,14 +76,15 @@ function toText({ engine, seed, seconds, counts, floors, recovery, errors, rules
     "",
     ...errorTable("clients", errors.clients),
     "",
+    ...leftTable(left),
+    "",
     ...table(
       ["violations of", "number"],
       rules.map(({ rule, violations }) => [rule, violations.length]),
     ),
     "",
     ...rules.flatMap(({ rule, violations }) => violations.slice(0, SHOWN).map((text) => `${rule}: ${text}`)),
-    problems.length === 0 ? "PASSED" : `FAILED: ${problems.length} problems`,
-    ...problems.map((problem) => `  ${problem}`),
+    ...conclusion({ problems, doubts }),
   ].join("\n");
 }
 

@@ -4,9 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { at } from "../../scripts/lib/project.mjs";
 import { Random } from "../../scripts/oracle/corpus/random.mjs";
 import { stallsOf } from "../history/troubles.mjs";
+import { readLeft } from "../left.mjs";
 import { Nodes } from "../nodes.mjs";
 import { createFolder } from "../support.mjs";
 import { readTruth } from "../truth.mjs";
+import { nothingLeft } from "./left.mjs";
 import { KILL_MS, sizeOf } from "./limits.mjs";
 import { Load } from "./load.mjs";
 
@@ -17,18 +19,23 @@ export async function play({ engine: name, isShort, seed }) {
   const { openEngine } = await import(`../engines/${name}.mjs`);
   const engine = await openEngine();
   const file = join(folder, "truth");
-  const { address, program } = engine;
-  const nodes = new Nodes({ program, main: at("chaos/tasks/node.mjs"), engine: name, address, file, seed });
+  const { address, program, process } = engine;
+  const nodes = new Nodes({ program, process, main: at("chaos/tasks/node.mjs"), engine: name, address, file, seed });
   const random = new Random(seed);
   try {
     await nodes.start();
-    const load = new Load(nodes.ports, new Random(random.below(2 ** 31)));
+    const load = new Load(nodes, new Random(random.below(2 ** 31)));
+    const begunAt = Date.now();
     const kills = await runAll(nodes, load, { count: floors.tasks, limitMs, random });
-    const { tasks, uncertain, errors } = load;
+    const { tasks, uncertain, errors, waits, ends } = load;
     const { accidents, errors: nodeErrors } = nodes;
     const entries = readTruth(file);
-    const truth = entries.filter(({ kind }) => kind !== "stall").map(toTaskEntry);
-    return { tasks, uncertain, errors, kills, accidents, nodeErrors, floors, stalls: stallsOf(entries), truth };
+    const isOfMachine = ({ kind }) => kind === "stall" || kind === "ran";
+    const truth = entries.filter((entry) => !isOfMachine(entry)).map(toTaskEntry);
+    const machine = entries.filter(isOfMachine);
+    const seen = { tasks, uncertain, errors, waits, ends, kills, accidents, nodeErrors };
+    const { left } = await readLeft(engine, (list) => nothingLeft({ ...seen, left: list.left, stalls: [] }));
+    return { ...seen, left, floors, begunAt, endedAt: Date.now(), stalls: stallsOf(machine), machine, truth };
   } finally {
     await nodes.end();
     await engine.end();

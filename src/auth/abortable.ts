@@ -1,3 +1,12 @@
+/** Maximum delay of a JavaScript timer. A longer one fires at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Returns a signal that fires after a time. With `Infinity` it never fires. */
+export function timeoutSignal(ms: number): AbortSignal {
+  if (ms === Number.POSITIVE_INFINITY) return new AbortController().signal;
+  return AbortSignal.timeout(Math.min(Math.ceil(ms), MAX_TIMER_MS));
+}
+
 /**
  * Settles with `work`, or rejects with the signal's reason if the signal fires first. Works even if `work` ignores the
  * signal.

@@ -2,6 +2,7 @@ import type { Fetch } from "../http/client/send.js";
 import { AuthError, type AuthStep } from "../protocol/auth-error.js";
 import type { Known } from "../protocol/known-options.js";
 import { quoted } from "../protocol/text.js";
+import { timeoutSignal } from "./abortable.js";
 import { type AuthRun, type Document, OAuthHttp } from "./http.js";
 import { parseWebAddress } from "./web-address.js";
 
@@ -171,6 +172,6 @@ export class AuthorizationServerClient {
 
   /** Starts a run with its own timeout. Several callers may share the result, so no caller's signal ends it. */
   #run(): AuthRun {
-    return { signal: AbortSignal.timeout(this.#requestMs), tried: [], now: this.now };
+    return { signal: timeoutSignal(this.#requestMs), tried: [], now: this.now };
   }
 }

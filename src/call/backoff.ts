@@ -28,11 +28,12 @@ export function askedMs(error: unknown, { maxDelayMs }: Pick<Backoff, "maxDelayM
 
 /** Delays of a client before it tries again to reach its server. A response of the server shortens them. */
 export class RetryWaits {
-  readonly #waiting = new Set<() => void>();
+  /** Delays in progress. */
+  readonly pending = new Set<() => void>();
 
   /** Shortens all delays to their minimum, since the server has answered a call and can be reached. */
   end(): void {
-    if (this.#waiting.size > 0) for (const go of [...this.#waiting]) go();
+    for (const go of [...this.pending]) go();
   }
 
   /**
@@ -46,7 +47,7 @@ export class RetryWaits {
       const soonest = clock.now() + Math.min(ms, leastMs);
       const done = () => {
         clock.cancel(timer);
-        this.#waiting.delete(hurry);
+        this.pending.delete(hurry);
         unfollow();
         resolve(isHurried);
       };
@@ -59,7 +60,7 @@ export class RetryWaits {
       };
       let timer = clock.schedule(done, ms);
       let unfollow = () => {};
-      this.#waiting.add(hurry);
+      this.pending.add(hurry);
       unfollow = followSignal(signal, done);
     });
   }

@@ -15,6 +15,20 @@ export interface Clock {
   readonly timeOfDay?: (() => number) | undefined;
 }
 
+/**
+ * Maximum difference of the clocks of processes that share state. What one of them must not forget before it expires
+ * elsewhere is kept longer by it.
+ */
+export const MAX_SKEW_MS = 60_000;
+
+/**
+ * Returns the time of day in milliseconds since 1970.
+ * @internal
+ */
+export function timeOfDay(clock: Clock): number {
+  return clock.timeOfDay?.() ?? Date.now();
+}
+
 /** Maximum delay of a timer, about 24.8 days. The system clock shortens longer delays to it. */
 export const LONGEST_DELAY = 2_147_483_647;
 

@@ -12,7 +12,7 @@ import type { ClientCache } from "./cache/cache.js";
 import { capabilityRefusal, missingMethod } from "./capabilities.js";
 import type { ExtensionClient, Extensions } from "./extensions.js";
 import { answerInput } from "./input-rounds.js";
-import { assertCallOptions, type CallOptions, type ClientCall } from "./options.js";
+import { assertCallOptions, type CallOptions, type ClientCall, NO_OPTIONS } from "./options.js";
 
 /** Converts a result to the value that the caller gets. */
 export type ReadResult<T> = (result: ClientResult) => MaybePromise<T>;
@@ -115,7 +115,7 @@ export class ClientCalls {
       const request = this.#toRequest(call);
       return this.#exchange(request, connection, lifetime).then(
         (result) => {
-          this.#client.waits.end();
+          if (this.#client.waits.pending.size > 0) this.#client.waits.end();
           if (result.resultType === "input_required" && !this.#isManual(call)) {
             return this.#answerInput(request, result, connection, lifetime)
               .finally(() => this.#close(lifetime))
@@ -171,9 +171,9 @@ export class ClientCalls {
     return (onElicit ?? onElicitUrl ?? onSample ?? roots ?? options.capabilities) !== undefined;
   }
 
-  /** Sends a request, or takes a fresh result from the cache. */
+  /** Sends a request, or takes a fresh result from the cache, which keeps no results of tools. */
   #exchange(request: ConnectionCall, connection: Connection, lifetime: CallLifetime): Promise<ClientResult> {
-    return this.#cache === undefined
+    return this.#cache === undefined || request.method === "tools/call"
       ? connection.call(request, lifetime)
       : this.#cache.through(request, lifetime, connection);
   }
@@ -252,7 +252,7 @@ export class ClientCalls {
   }
 
   #open(label: string, limits: CallOptions): CallLifetime {
-    assertCallOptions(label, limits);
+    if (limits !== NO_OPTIONS) assertCallOptions(label, limits);
     const { options, clock } = this.#client;
     const timeoutMs = limits.timeoutMs ?? options.timeoutMs ?? CLIENT_TIMES.timeoutMs;
     // Limits a call even if the server keeps sending progress. An infinite `timeoutMs` disables this limit too.

@@ -29,8 +29,14 @@ import { expandUriTemplate } from "../protocol/uri-expand.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type { CacheStats } from "./cache/cache.js";
 import { capabilityRefusal } from "./capabilities.js";
-import { assertFirstIsString } from "./first-argument.js";
-import type { AnswerOptions, CallOptions, ToolCallOptions, TypedCallOptions } from "./options.js";
+import { firstArgumentError } from "./first-argument.js";
+import {
+  type AnswerOptions,
+  type CallOptions,
+  NO_OPTIONS,
+  type ToolCallOptions,
+  type TypedCallOptions,
+} from "./options.js";
 import { Pages, type ReadPage } from "./pages.js";
 import { completed, type MethodResults, type ToolOutcome, toParsedOutcome, toToolOutcome } from "./results.js";
 import type { ClientCore } from "./runtime.js";
@@ -148,10 +154,10 @@ export class Client<S extends AnyServer = AnyServer> {
   callTool(
     name: string,
     args?: unknown,
-    options: ToolCallOptions & { readonly output?: StandardSchema } = {},
+    options: ToolCallOptions & { readonly output?: StandardSchema } = NO_OPTIONS,
   ): Promise<ToolOutcome> {
     try {
-      assertFirstIsString("callTool(name, args, options)", name);
+      if (typeof name !== "string") throw firstArgumentError("callTool(name, args, options)", name);
       if (options.tool !== undefined) this.#core.learnTool({ ...options.tool, name });
     } catch (error) {
       return Promise.reject(error);
@@ -189,7 +195,7 @@ export class Client<S extends AnyServer = AnyServer> {
     name: Name,
     ...[args, options = {}]: CallArguments<ServerPromptArguments<S, Name>, CallOptions>
   ): Promise<GetPromptResult> {
-    assertFirstIsString("getPrompt(name, args, options)", name);
+    if (typeof name !== "string") throw firstArgumentError("getPrompt(name, args, options)", name);
     const params = args === undefined ? { name } : { name, arguments: args };
     return completed("prompts/get", await this.request("prompts/get", params, options));
   }
@@ -209,7 +215,7 @@ export class Client<S extends AnyServer = AnyServer> {
     uri: Uri | ResourceUri<S>,
     options: ReadOptions<ResourceVariables<S, Uri>> = {},
   ): Promise<ReadResourceResult> {
-    assertFirstIsString("readResource(uri, options)", uri);
+    if (typeof uri !== "string") throw firstArgumentError("readResource(uri, options)", uri);
     const { variables, ...rest } = options;
     const full = variables === undefined ? uri : expandUriTemplate(uri, variables as TemplateValues);
     return completed("resources/read", await this.request("resources/read", { uri: full }, rest));
@@ -321,10 +327,10 @@ export class Client<S extends AnyServer = AnyServer> {
   request(
     method: string,
     params?: Params,
-    options: CallOptions & { readonly result?: StandardSchema } = {},
+    options: CallOptions & { readonly result?: StandardSchema } = NO_OPTIONS,
   ): Promise<unknown> {
     try {
-      assertFirstIsString("request(method, params, options)", method);
+      if (typeof method !== "string") throw firstArgumentError("request(method, params, options)", method);
     } catch (error) {
       return Promise.reject(error);
     }

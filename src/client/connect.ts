@@ -216,5 +216,6 @@ function toUrl(target: string | URL): URL {
   if (/^https?:/i.test(String(target)) && URL.canParse(String(target))) return new URL(target);
   // Removes the query and credentials, which may be secret.
   const shown = JSON.stringify(String(target).replace(/\?.*|.*@/s, ""));
-  throw unknownTarget(`: ${shown} is not a URL with http:// or https://`);
+  const program = /\.[cm]?[jt]s"$/.test(shown) ? `; for a program: { command: "node", args: [${shown}] }` : "";
+  throw unknownTarget(`: ${shown} is not a URL with http:// or https://${program}`);
 }

@@ -498,6 +498,9 @@ export function assertClientOptions(owner: string, options: unknown, known: obje
   assertOptions(owner, options, known, OTHER_NAMES);
 }
 
+/** Options of a call without any, which need no check. */
+export const NO_OPTIONS: CallOptions = Object.freeze({});
+
 /** Throws for an option that calls do not have, or that is not in `known`. */
 export function assertCallOptions(method: string, options: object, known: object = CALL_OPTIONS): void {
   assertAtCall(method, options, known, OTHER_NAMES);

@@ -2,6 +2,7 @@ import { pause } from "../call/abortable.js";
 import { type Clock, systemClock } from "../call/clock.js";
 import type { ClientResult } from "../era/client-era.js";
 import { afterFirstAnswer, ConnectionError, RpcError, withDeadline } from "../protocol/errors.js";
+import { isObject } from "../protocol/json.js";
 import { PROCESS_GONE } from "../protocol/jsonrpc/errors.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import type { Tool } from "../protocol/types/index.js";
@@ -95,13 +96,13 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
 type Passing = ConnectionError | RpcError;
 
 /**
- * True if a server refused a call for now, and the call may be sent again. Without a status of HTTP, an error that names a
- * time says so.
+ * True if a server refused a call for now, and the call may be sent again. Without a status of HTTP, `data.refused` of error
+ * -32005 says so. The same error without it may be a handler's own.
  */
 export function isPostponed(error: unknown): boolean {
-  return isPassing(error)
-    ? error.retrySafe
-    : error instanceof RpcError && error.status === undefined && error.retryAfterMs !== undefined;
+  if (isPassing(error)) return error.retrySafe;
+  const { status, retryAfterMs, data } = error instanceof RpcError ? error : ({} as Partial<RpcError>);
+  return status === undefined && retryAfterMs !== undefined && isObject(data) && data.refused === true;
 }
 
 /**

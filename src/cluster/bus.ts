@@ -1,7 +1,7 @@
 import { ignoreErrors } from "../call/maybe-promise.js";
 import type { Bus } from "./cluster.js";
-import { ClusterError } from "./error.js";
-import { closedError, type Operations } from "./operations.js";
+import { ClusterError, closedError } from "./error.js";
+import type { Operations } from "./operations.js";
 
 type Listener = (text: string, from: string) => void;
 

@@ -148,6 +148,8 @@ export interface Writer {
    * skipped, and if the stream has ended.
    */
   append(seq: number, data: string, options?: { readonly last?: boolean }): Promise<string>;
+  /** True if the entry with this id was appended by this writer. */
+  wrote(id: string): boolean;
 }
 
 /**
@@ -252,4 +254,13 @@ export interface ChangingServer {
   readonly watched: ReadonlyMap<string, number>;
   report(error: unknown, where: { readonly where: string }): void;
   onClosing(listener: () => void): () => void;
+}
+
+/** Cluster whose state is in an engine, such as Redis. It starts when it is created. */
+export interface EngineCluster extends Cluster {
+  /**
+   * Settles after the first attempt to start. Rejects with a `ClusterError` if the engine cannot be reached or used.
+   * The start is tried again then, so that a process may continue without it.
+   */
+  readonly ready: Promise<void>;
 }

@@ -2,7 +2,7 @@ import { pause, runWithin } from "../call/abortable.js";
 import { backoffMs } from "../call/backoff.js";
 import type { Clock } from "../call/clock.js";
 import { type Deadline, DeadlineQueue } from "../call/deadline-queue.js";
-import { ClusterError } from "./error.js";
+import { type ClusterError, closedError, unavailable } from "./error.js";
 
 /** Delays between attempts to connect. */
 const RETRY = { delayMs: 50, maxDelayMs: 2_000 };
@@ -94,7 +94,9 @@ export class Link<C extends Closable> {
     }
     if (this.#waiting >= MAX_WAITING)
       return Promise.reject(
-        away(`${what}: ${MAX_WAITING} operations wait for ${this.#options.engine} already; limit concurrent calls`),
+        unavailable(
+          `${what}: ${MAX_WAITING} operations wait for ${this.#options.engine} already; limit concurrent calls`,
+        ),
       );
     const { failureOf, isAnswer } = this.#options;
     return new Promise((resolve, reject) => {
@@ -156,7 +158,7 @@ export class Link<C extends Closable> {
         resolve();
       };
     });
-    const late = () => away(`connect (${name}): ${engine} did not answer within ${timeoutMs} ms`);
+    const late = () => unavailable(`connect (${name}): ${engine} did not answer within ${timeoutMs} ms`);
     const connection = await runWithin({ clock, signal: this.#closing.signal, ms: timeoutMs, late }, async (signal) => {
       const opened = await open(onClose, signal);
       const end = () => opened.close();
@@ -186,13 +188,9 @@ export class Link<C extends Closable> {
   }
 
   #away(what: string, outlook = "; it is tried again"): ClusterError {
-    if (this.#closing.signal.aborted) return away(`${what}: the cluster is closed`);
+    if (this.#closing.signal.aborted) return closedError(what);
     const { failure, message } = this.#failure ?? { failure: "unavailable", message: "the connection was lost" };
     if (failure === "refused" && this.#failure !== undefined) return this.#failure;
-    return away(`${what}: ${this.#options.engine} cannot be reached${outlook}: ${message}`, this.#failure);
+    return unavailable(`${what}: ${this.#options.engine} cannot be reached${outlook}: ${message}`, this.#failure);
   }
-}
-
-function away(message: string, cause?: unknown): ClusterError {
-  return new ClusterError("unavailable", message, { cause });
 }

@@ -33,3 +33,15 @@ export class ClusterError extends McpError {
     super(`cluster_${failure}`, message, options);
   }
 }
+
+/**
+ * Error of an operation that was not carried out, and that may succeed later.
+ * @internal
+ */
+export function unavailable(message: string, cause?: unknown): ClusterError {
+  return new ClusterError("unavailable", message, { cause });
+}
+
+export function closedError(what: string): ClusterError {
+  return unavailable(`${what}: the cluster is closed`);
+}

@@ -1,8 +1,8 @@
 import type { LogEntry } from "./cluster.js";
-import { ClusterError } from "./error.js";
-import { entryOf, placeOf } from "./log-entries.js";
+import { ClusterError, closedError } from "./error.js";
 import { missedError, named } from "./log-errors.js";
-import { closedError, type Operations } from "./operations.js";
+import { entryOf, placeOf } from "./logs.js";
+import type { Operations } from "./operations.js";
 import type { LogPlace, StreamPage } from "./store.js";
 import { Wake } from "./wake.js";
 

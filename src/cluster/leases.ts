@@ -1,5 +1,6 @@
 import type { Lease, Leases } from "./cluster.js";
-import { closedError, type Operations } from "./operations.js";
+import { closedError } from "./error.js";
+import type { Operations } from "./operations.js";
 import { MAX_LIFE_MS, Renewal } from "./renewal.js";
 import { UnknownAcquisitions } from "./unknown-acquisitions.js";
 

@@ -1,7 +1,5 @@
 import type { LogEntry, LogOptions, Logs, Writer } from "./cluster.js";
 import type { ClusterError } from "./error.js";
-import type { Followers } from "./followers.js";
-import { entryOf, idOf, placeOf } from "./log-entries.js";
 import {
   buriedError,
   differentError,
@@ -15,7 +13,7 @@ import {
   skippedError,
 } from "./log-errors.js";
 import { hexDigits, type Operations } from "./operations.js";
-import { type ClaimedStream, OPEN_PAGE, type OpenStream } from "./store.js";
+import { type ClaimedStream, type LogPlace, OPEN_PAGE, type OpenStream, type StoredEntry } from "./store.js";
 
 /** Greatest limit that each engine can store. */
 const MAX_LIMIT = 1e13;
@@ -32,14 +30,33 @@ export const LOG_NOTICE = "l ";
 
 const noticeOf = (log: string) => LOG_NOTICE + log;
 
+/**
+ * Returns the id of an entry: the number of its log, its number there, and the claim by which it was written. An engine
+ * that has lost writes gives numbers twice, but a claim is random, so that an id never means another entry.
+ */
+export function idOf({ id, n, claim }: LogPlace): string {
+  return `${id}-${n}-${claim}`;
+}
+
+/** Returns the place that an id names, or undefined if it is not the id of an entry. */
+export function placeOf(text: string): LogPlace | undefined {
+  const [, id, n, claim] = /^([\dA-Za-z.]{1,64})-(\d{1,18})-([\da-f]{12})$/.exec(text) ?? [];
+  return id === undefined || n === undefined || claim === undefined ? undefined : { id, n, claim };
+}
+
+export function entryOf(id: string, { n, claim, data, last }: StoredEntry): LogEntry {
+  return { id: idOf({ id, n, claim }), data, last };
+}
+
 /** Logs of a store. */
 export class ClusterLogs implements Logs {
   readonly #operations: Operations;
-  readonly #followers: Followers;
+  readonly follow: Logs["follow"];
 
-  constructor(operations: Operations, followers: Followers) {
+  /** `follow` reads the entries of a stream, and those that come. */
+  constructor(operations: Operations, follow: Logs["follow"]) {
     this.#operations = operations;
-    this.#followers = followers;
+    this.follow = follow;
   }
 
   async create(log: string, options: LogOptions): Promise<void> {
@@ -85,10 +102,6 @@ export class ClusterLogs implements Logs {
     }
   }
 
-  follow(log: string, stream: string, after: string | undefined, signal: AbortSignal): AsyncIterable<LogEntry> {
-    return this.#followers.follow(log, stream, after, signal);
-  }
-
   async *openOf(node: string): AsyncIterable<{ readonly log: string; readonly stream: string }> {
     const what = `list the open streams of node ${node}`;
     for (let last: OpenStream | undefined; ; ) {
@@ -129,6 +142,10 @@ class StreamWriter implements Writer {
       this.#waiting.push({ seq, data, last, resolve, reject });
       if (!this.#isAppending) void this.#run();
     });
+  }
+
+  wrote(id: string): boolean {
+    return placeOf(id)?.claim === this.#claimed.claim;
   }
 
   async #run(): Promise<void> {

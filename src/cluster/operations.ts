@@ -1,5 +1,5 @@
 import type { Clock } from "../call/clock.js";
-import { ClusterError } from "./error.js";
+import { closedError } from "./error.js";
 import type { Store } from "./store.js";
 
 /** Time of an operation from which this process may have been stopped meanwhile. Leases end earlier here by more. */
@@ -43,10 +43,6 @@ export class Operations {
   version(): string {
     return `${this.#prefix}.${(++this.#versions).toString(36)}`;
   }
-}
-
-export function closedError(what: string): ClusterError {
-  return new ClusterError("unavailable", `${what}: the cluster is closed`);
 }
 
 /** Returns random hexadecimal digits. */

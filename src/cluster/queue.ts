@@ -1,7 +1,7 @@
+import { backoffMs } from "../call/backoff.js";
 import type { Job, Queue, TakeOptions } from "./cluster.js";
-import { ClusterError } from "./error.js";
-import { eachJob, JobsAtOnce } from "./jobs-at-once.js";
-import { closedError, type Operations } from "./operations.js";
+import { ClusterError, closedError } from "./error.js";
+import type { Operations } from "./operations.js";
 import { lostError, MAX_LIFE_MS, Renewal } from "./renewal.js";
 import { type DueRecord, takenBy } from "./store.js";
 import { UnknownAcquisitions } from "./unknown-acquisitions.js";
@@ -175,5 +175,60 @@ export class StoreQueue implements Queue {
     if (renewal.isHeld) this.#running.add(running);
     renewal.lost.addEventListener("abort", () => this.#running.delete(running), { once: true });
     return running;
+  }
+}
+
+/** Delays before a job comes again that could not be read. */
+const UNREAD = { delayMs: 1_000, maxDelayMs: 60_000 };
+
+/**
+ * Returns the delay before a job comes again that a process could not read: its key is missing here, or another release
+ * wrote it. Another process may be able to, so the job stays, and costs ever less. `takes` counts all processes.
+ */
+export function unreadMs(takes: number): number {
+  return backoffMs(takes - 1, UNREAD);
+}
+
+/** Maximum number of jobs that are taken at once, so that other processes get some too. */
+const MAX_AT_ONCE = 8;
+
+/** Number of jobs that a worker takes at once. It grows while the queue has as many as the worker asks for. */
+export class JobsAtOnce {
+  readonly #most: () => number;
+  #next = 1;
+  #asked = 1;
+
+  /** `most` returns the number of jobs that can be worked on now. */
+  constructor(most: () => number = () => 1) {
+    this.#most = most;
+  }
+
+  /** Returns the number of jobs to ask for. */
+  ask(): number {
+    this.#asked = Math.max(1, Math.min(this.#next, this.#most()));
+    return this.#asked;
+  }
+
+  /** Notes the number of jobs that were found. */
+  found(count: number): void {
+    this.#next = count < this.#asked ? 1 : Math.min(this.#asked * 2, MAX_AT_ONCE);
+  }
+}
+
+/** Yields jobs that were taken at once until `isEnded`. The others are returned to the queue. */
+export async function* eachJob<J extends { readonly job: Pick<Job, "lost"> }>(
+  taken: readonly J[],
+  isEnded: () => boolean,
+  giveBack: (taken: J) => Promise<unknown>,
+): AsyncGenerator<J["job"]> {
+  const left = new Set(taken);
+  try {
+    for (const one of taken) {
+      if (isEnded()) return;
+      left.delete(one);
+      if (!one.job.lost.aborted) yield one.job;
+    }
+  } finally {
+    await Promise.allSettled([...left].map(giveBack));
   }
 }

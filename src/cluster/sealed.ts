@@ -1,9 +1,9 @@
-import { backoffMs } from "../call/backoff.js";
 import { KeyRing, type RingKey } from "../protocol/key-ring.js";
 import { assertRing } from "../protocol/ring-keys.js";
 import type { Listed } from "./cluster.js";
 import { ClusterError } from "./error.js";
 import { named } from "./log-errors.js";
+import { unreadMs } from "./queue.js";
 import {
   type ClaimedStream,
   type DueRecord,
@@ -15,9 +15,6 @@ import {
   type StreamPage,
   takenBy,
 } from "./store.js";
-
-/** Delays before a due record comes again that this process cannot open. */
-const UNOPENED = { delayMs: 1_000, maxDelayMs: 60_000 };
 
 /** Maximum number of keys whose absence was told, and maximum length of their ids. */
 const MAX_TOLD = 100;
@@ -116,7 +113,7 @@ export class SealedStore implements Store {
         if (!indexes.includes(index)) throw new ClusterError("refused", `${placeOf(record.key)} was not put into it`);
         opened.push({ ...record, value });
       } catch (error) {
-        await this.#giveBack(index, record, backoffMs(record.takes - 1, UNOPENED));
+        await this.#giveBack(index, record, unreadMs(record.takes));
         if (error instanceof ClusterError && this.#isNew(record.value)) untold ??= error;
       }
     }

@@ -6,8 +6,7 @@ import { assertOptions, type Known } from "../protocol/known-options.js";
 import { StoreBuckets } from "./buckets.js";
 import { StoreBus } from "./bus.js";
 import { ClusterChanges } from "./changes.js";
-import type { ChangingServer, LocalChanges } from "./cluster.js";
-import type { EngineCluster } from "./engine-cluster.js";
+import type { ChangingServer, EngineCluster, LocalChanges } from "./cluster.js";
 import { Followers } from "./followers.js";
 import { StoreLeases } from "./leases.js";
 import { ClusterLogs, LOG_NOTICE } from "./logs.js";
@@ -26,7 +25,7 @@ export interface StoreClusterOptions {
   readonly node?: string | undefined;
   /**
    * Interval in which a process tells the others the number of its last message, in milliseconds. Others notice within it
-   * that they have missed one. With `Infinity` there are no heartbeats.
+   * that they have missed one.
    * @default 3_000
    */
   readonly heartbeatMs?: number | undefined;
@@ -85,7 +84,7 @@ export class StoreCluster implements EngineCluster {
     this.#heartbeatMs = heartbeatMs;
     this.#followers = new Followers(operations);
     this.records = new StoreRecords(operations);
-    this.logs = new ClusterLogs(operations, this.#followers);
+    this.logs = new ClusterLogs(operations, (...args) => this.#followers.follow(...args));
     this.bus = new StoreBus(operations, () => this.#wakeAll());
     this.leases = new StoreLeases(operations);
     this.queue = new StoreQueue(operations);
@@ -137,6 +136,7 @@ export class StoreCluster implements EngineCluster {
   }
 
   #plan(): void {
+    // Nodes of one process lose no message.
     if (this.#heartbeatMs === Number.POSITIVE_INFINITY) return;
     const { clock } = this.#operations;
     const due = clock.now() + this.#heartbeatMs;

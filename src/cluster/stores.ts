@@ -1,5 +1,5 @@
 import { pause } from "../call/abortable.js";
-import { type Clock, systemClock } from "../call/clock.js";
+import { type Clock, MAX_SKEW_MS, systemClock, timeOfDay } from "../call/clock.js";
 import { DefinitionError } from "../protocol/errors.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import { isWellFormed } from "../protocol/text.js";
@@ -24,8 +24,9 @@ export function issuerStore({ records }: Pick<Cluster, "records">, clock: Clock 
     put: async (key: string, value: unknown, expiresAt: number): Promise<void> => {
       await put(key, value, expiresAt);
     },
+    // What is added marks a single use, and must outlive what was used on a clock that is behind.
     add: async (key: string, value: unknown, expiresAt: number): Promise<boolean> =>
-      (await put(key, value, expiresAt, null)) !== undefined,
+      (await put(key, value, expiresAt + MAX_SKEW_MS, null)) !== undefined,
     delete: async (key: string): Promise<void> => {
       await records.delete(keyOf(key));
     },
@@ -126,15 +127,12 @@ export function acceptProof(cluster: Pick<Cluster, "records">, clock?: Clock) {
 
 function acceptOnce(records: Records, kind: string, clock: Clock = systemClock) {
   return async (id: string, untilMs: number): Promise<boolean> => {
-    const ttlMs = Math.max(1, Math.ceil(untilMs - timeOfDay(clock)));
+    // A process whose clock is behind accepts it for longer.
+    const ttlMs = Math.max(1, Math.ceil(untilMs + MAX_SKEW_MS - timeOfDay(clock)) + 1);
     return (await records.put(`${kind}/${id}`, "", { ttlMs, ifVersion: null })) !== undefined;
   };
 }
 
 function parse(stored: { readonly value: string } | undefined): unknown {
   return stored === undefined ? undefined : JSON.parse(stored.value);
-}
-
-function timeOfDay(clock: Clock): number {
-  return clock.timeOfDay?.() ?? Date.now();
 }

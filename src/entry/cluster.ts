@@ -5,6 +5,7 @@ export type {
   ChangingServer,
   Cluster,
   ClusterBuckets,
+  EngineCluster,
   IndexEntry,
   IndexPlace,
   Job,
@@ -23,7 +24,6 @@ export type {
   TakeOptions,
   Writer,
 } from "../cluster/cluster.js";
-export type { EngineCluster } from "../cluster/engine-cluster.js";
 export { ClusterError, type ClusterFailure } from "../cluster/error.js";
 export type { MemoryClusterLimits, MemoryClusterOptions } from "../cluster/memory/limits.js";
 export { memoryCluster } from "../cluster/memory/state.js";

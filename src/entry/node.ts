@@ -11,6 +11,7 @@ export {
   type ServerRequestEvent,
 } from "../node/diagnostics.js";
 export { defaultEnvironment, type Environment } from "../node/environment.js";
+export { type RecordingFileOptions, recordingFile } from "../node/files/recording.js";
 export { type FileResourceOptions, fileResource, resolveInside } from "../node/files/resource.js";
 export { readServers } from "../node/files/servers.js";
 export {
@@ -43,5 +44,6 @@ export { type ChannelServer, type ServeStdioOptions, serveStdio } from "../node/
 export { createStdioServerChannel, type StdioServerLimits, type StdioServerOptions } from "../node/stdio/server.js";
 export type { RunningHttpPrimary } from "../node/workers/primary.js";
 export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
+export type { RecordingSink } from "../recording/writer.js";
 export type { ServerOptions } from "../server/options.js";
 export type { SkillFiles, SkillProblem, SkillTree } from "../skills/server/source.js";

@@ -18,6 +18,8 @@ export class Busy extends Refusal {
     super(LIMIT_EXCEEDED, `${message} (${Object.hasOwn(SERVER_LIMITS, limit) ? "limits." : ""}${limit})`, {
       limit,
       retryAfterMs,
+      // Over a channel there is no status that says so. A handler's own error never has it.
+      refused: true,
     });
     this.status = status;
     this.headers = { ...JSON_HEADERS, "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) };

@@ -104,7 +104,7 @@ export class CheckedClientRequests implements ClientRequests {
       );
     this.#steps.add(name);
     try {
-      return copied(await this.strategy.step(name, async () => keptValue(name, await work())));
+      return copied(await this.strategy.run.step(name, async () => keptValue(name, await work())));
     } catch (error) {
       this.#steps.delete(name);
       throw error;

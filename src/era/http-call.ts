@@ -2,7 +2,7 @@ import { AbortSwitch } from "../call/abort-switch.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import { progressTokenOf, withProgressToken } from "../call/progress.js";
 import { fetchFailed } from "../http/client/failures.js";
-import type { StreamTrace } from "../http/client/read.js";
+import type { StreamTrace } from "../http/sse/reader.js";
 import { ConnectionError } from "../protocol/errors.js";
 import { idKey } from "../protocol/jsonrpc/inflight-table.js";
 import type { Params, RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";

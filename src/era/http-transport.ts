@@ -10,7 +10,7 @@ import {
   readErrorResponse,
   statusError,
 } from "../http/client/failures.js";
-import { readEvents, readText, type StreamTrace } from "../http/client/read.js";
+import { readText } from "../http/client/read.js";
 import {
   type ClientHeaders,
   createClientHeaders,
@@ -20,7 +20,8 @@ import {
   type Life,
   type Reply,
 } from "../http/client/send.js";
-import { isEventStream, isJson } from "../http/media-type.js";
+import { isEventStream, isJson } from "../http/headers.js";
+import { readEvents, type StreamTrace } from "../http/sse/reader.js";
 import { HTTP_ANSWER } from "../protocol/delivery.js";
 import { type ConnectionError, notConnected, ProtocolError, toError } from "../protocol/errors.js";
 import { InflightTable } from "../protocol/jsonrpc/inflight-table.js";

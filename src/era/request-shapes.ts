@@ -1,7 +1,7 @@
 import { ProtocolError } from "../protocol/errors.js";
 import type { Check, Problem } from "../protocol/json.js";
-import { INVALID_PARAMS, INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
-import type { Params, RequestId, RpcNotification, RpcRequest } from "../protocol/jsonrpc/message.js";
+import { invalidParams, methodNotFound } from "../protocol/jsonrpc/errors.js";
+import type { Params, RpcNotification } from "../protocol/jsonrpc/message.js";
 import { LOGGING_LEVELS } from "../protocol/logging.js";
 import { completionReference, params } from "../protocol/shapes/common.js";
 import {
@@ -19,7 +19,6 @@ import {
 import { withoutNulls } from "../protocol/shapes/nulls.js";
 import { mustBe, oneLine } from "../protocol/text.js";
 import type { Call, MethodShape, NotificationTable } from "./server-era.js";
-import type { ServerLimits } from "./server-limits.js";
 
 /** Shapes of the methods that are equal in every protocol version. Each era adds its own members. */
 
@@ -82,22 +81,6 @@ export function readAgain({ era, method, params }: Call, check: Check, problem: 
   const read = withoutNulls(check, params, problem);
   if (read === undefined) throw invalidParams(method, problem);
   return read;
-}
-
-/** Refuses a request whose id or progress token is too long to be kept and echoed. */
-export function longIdRefusal(
-  { id }: RpcRequest,
-  progressToken: RequestId | undefined,
-  { maxIdChars }: ServerLimits,
-): Refusal | undefined {
-  const isTooLong = isLong(id, maxIdChars);
-  if (!isTooLong && !isLong(progressToken, maxIdChars)) return undefined;
-  const [code, which] = isTooLong ? [INVALID_REQUEST, "an id"] : [INVALID_PARAMS, "a progressToken"];
-  return new Refusal(code, `Too many characters in ${which}: at most ${maxIdChars} are allowed (limits.maxIdChars)`);
-}
-
-function isLong(id: RequestId | undefined, most: number): boolean {
-  return typeof id === "string" && id.length > most;
 }
 
 /**

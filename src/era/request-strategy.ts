@@ -1,3 +1,4 @@
+import type { JournalRun } from "../journal/run.js";
 import { UrlElicitationRequiredError } from "../protocol/errors.js";
 import type { Problem } from "../protocol/json.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
@@ -44,30 +45,15 @@ export interface ClientRequestsOpener {
 }
 
 /**
- * Way in which an era sends requests to the client while a handler runs, and keeps the results of the handler's steps.
+ * Way in which requests are sent to the client while a handler runs: that of an era, or that of a task.
  */
 export interface RequestStrategy {
   /** Asks the client. Resolves with the unchanged answer after `options.check` has accepted it. */
   ask(request: InputRequest, options: AskOptions): Promise<unknown>;
   /** Sends a custom request to the client. Rejects in an era without requests from the server. */
   push(method: string, params: Params | undefined, options: AskOptions): Promise<{ readonly [key: string]: unknown }>;
-  /**
-   * Runs the work, and returns its result again if the handler runs several times for one call. Work that has failed
-   * runs again if the same run of the handler asks again.
-   */
-  step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
-  /** Progress of the call so far. Undefined if the handler runs again within the same request only. */
-  readonly recorded?: RecordedProgress | undefined;
-}
-
-/** Steps, questions and answers of a call whose handler runs again in later requests. */
-export interface RecordedProgress {
-  /** Results of completed steps by name. */
-  readonly steps: { readonly [name: string]: unknown };
-  /** Questions that were asked, as JSON text by key. */
-  readonly asked: { readonly [key: string]: string };
-  /** Answers to these questions that have the right shape. They are not checked otherwise. */
-  readonly answers: { readonly [key: string]: unknown };
+  /** This run of the handler, with the journal of its steps, questions and answers. */
+  readonly run: JournalRun;
 }
 
 /** Options of a request to the client. */

@@ -1,5 +1,6 @@
 import { AbortSwitch } from "../call/abort-switch.js";
-import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
+import { INVALID_PARAMS, INVALID_REQUEST, Refusal } from "../protocol/jsonrpc/errors.js";
+import type { Params, RequestId, RpcRequest } from "../protocol/jsonrpc/message.js";
 import type { InputResponses, LoggingLevel, ProgressToken } from "../protocol/types/index.js";
 import type {
   Call,
@@ -7,10 +8,12 @@ import type {
   CallOrigin,
   ClientDescription,
   EraSession,
+  HandlerRunner,
   ServerEra,
   ServerWire,
   Topics,
 } from "./server-era.js";
+import type { ServerLimits } from "./server-limits.js";
 
 /** Request that is being served. It is complete when constructed and ends once. */
 export class ServedCall implements Call {
@@ -39,6 +42,7 @@ export class ServedCall implements Call {
   /** Additions of extensions to a subscription. */
   declare topics?: Topics | undefined;
   declare key?: string | undefined;
+  declare readonly runner?: HandlerRunner | undefined;
   #open = true;
 
   constructor(facts: CallInit) {
@@ -53,6 +57,7 @@ export class ServedCall implements Call {
     this.origin = facts.origin;
     this.progressToken = facts.progressToken;
     this.logLevel = facts.logLevel;
+    if (facts.runner !== undefined) this.runner = facts.runner;
   }
 
   /** True while notifications may be sent for this call. */
@@ -74,4 +79,20 @@ export class ServedCall implements Call {
   notify(method: string, params: Params | undefined): void | Promise<void> {
     if (this.open) return this.wire.notify(this, method, params);
   }
+}
+
+/** Refuses a request whose id or progress token is too long to be kept and echoed. */
+export function longIdRefusal(
+  { id }: RpcRequest,
+  progressToken: RequestId | undefined,
+  { maxIdChars }: ServerLimits,
+): Refusal | undefined {
+  const isTooLong = isLong(id, maxIdChars);
+  if (!isTooLong && !isLong(progressToken, maxIdChars)) return undefined;
+  const [code, which] = isTooLong ? [INVALID_REQUEST, "an id"] : [INVALID_PARAMS, "a progressToken"];
+  return new Refusal(code, `Too many characters in ${which}: at most ${maxIdChars} are allowed (limits.maxIdChars)`);
+}
+
+function isLong(id: RequestId | undefined, most: number): boolean {
+  return typeof id === "string" && id.length > most;
 }

@@ -8,6 +8,7 @@ import type { AuthInfo } from "../http/auth-info.js";
 import type { GateAdmission, HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import type { RequestBodies } from "../http/request-bodies.js";
+import type { Steps } from "../journal/steps.js";
 import type { DeprecatedFeature, Deprecation } from "../protocol/deprecations.js";
 import type { RpcError } from "../protocol/errors.js";
 import type { Check } from "../protocol/json.js";
@@ -41,7 +42,7 @@ import type { Busy } from "./busy.js";
 import type { ClientRequestsOpener } from "./request-strategy.js";
 import type { ServerLimits } from "./server-limits.js";
 import type { SsePaths } from "./sse-paths.js";
-import type { Steps } from "./steps.js";
+
 import type { UrlElicitations } from "./url-elicitations.js";
 import type { EraName } from "./versions.js";
 
@@ -110,6 +111,8 @@ export interface CallInit {
   readonly progressToken: ProgressToken | undefined;
   /** Returns the minimum level of the log messages that the client wants, if any. Called for each message. */
   readonly logLevel: () => LoggingLevel | undefined;
+  /** Runs the handler in place of the era, such as for a task. */
+  readonly runner?: HandlerRunner | undefined;
 }
 
 /** Request that is being served. It ends once. */
@@ -157,6 +160,11 @@ export type HeaderReader = (name: string) => string | undefined;
 
 /** Handler that is ready to run. It may throw instead of rejecting. */
 export type RunHandler = (asking: ClientRequestsOpener) => MaybePromise<HandlerResult>;
+
+/** Runs handlers, which may send requests to the client. */
+export interface HandlerRunner {
+  runHandler(call: Call, runtime: ServerRuntime, run: RunHandler): MaybePromise<HandlerResult>;
+}
 
 export type Outcome =
   | { readonly kind: "result"; readonly result: JsonText }
@@ -282,8 +290,11 @@ export interface ServerRuntime {
   readonly subscriptions: OpenSubscriptions;
   /** All versions that this server supports, newest first. */
   readonly versions: readonly string[];
-  /** Runs a call until its outcome, in the same turn if nothing waits. Never rejects. `isAdmitted` skips the rate limit. */
-  readonly run: (call: Call, isAdmitted?: boolean) => MaybePromise<Outcome>;
+  /**
+   * Runs a call until its outcome, in the same turn if nothing waits. Never rejects. The limits of running calls apply
+   * to each call, the rate limit unless the call `skipsRateLimit`.
+   */
+  readonly run: (call: Call, skipsRateLimit?: boolean) => MaybePromise<Outcome>;
   /** True if the author defined this method. */
   knows(method: string): boolean;
   /** Returns the params member of a custom method that is mirrored in the Mcp-Name header. */
@@ -426,7 +437,7 @@ export interface OfferedEra {
 }
 
 /** Protocol era on the server. The object has no state and is shared. */
-export interface ServerEra extends OfferedEra {
+export interface ServerEra extends OfferedEra, HandlerRunner {
   /** Methods of this era. A method outside this table exists only if the author defined it. */
   readonly methods: MethodTable;
   /** True if results have a `resultType`. */
@@ -439,8 +450,6 @@ export interface ServerEra extends OfferedEra {
   encodeProgress(call: Call, token: ProgressToken, progress: Progress): Params;
   /** Returns why a handler's error code cannot be sent in this era, and the remedy. Returns undefined if it can. */
   misuse(rpcCode: number): string | undefined;
-  /** Runs a handler, which may send requests to the client in the way of this era. */
-  runHandler(call: Call, runtime: ServerRuntime, run: RunHandler): MaybePromise<HandlerResult>;
   /** Creates the HTTP side of this era for one server. */
   http(runtime: ServerRuntime, options: HttpBindingOptions): MaybePromise<HttpBinding>;
   /** Creates the state of this era for one channel. */

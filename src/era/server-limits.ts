@@ -47,7 +47,8 @@ export interface ServerLimits {
    */
   readonly maxSessions: number;
   /**
-   * Maximum number of open sessions of one principal, if a gate names principals.
+   * Maximum number of open sessions of one principal, if a gate names principals. Without a cluster, of the address of
+   * callers without one, the maximum of sessions beyond half of those that all such callers may have.
    * @default 1_000
    */
   readonly maxSessionsPerPrincipal: number;

@@ -3,6 +3,7 @@ import { isTextList } from "../protocol/json.js";
 import type { Known } from "../protocol/known-options.js";
 import { quoted } from "../protocol/text.js";
 import type { HttpExchange } from "./exchange.js";
+import { rememberLast } from "./headers.js";
 
 /** Refusal of a request. */
 export interface GuardRefusal {
@@ -125,13 +126,4 @@ function parseAddress(text: string): Address | undefined {
 function toShortIpv6(literal: string): string | undefined {
   const url = `http://${literal}`;
   return URL.canParse(url) ? new URL(url).hostname : undefined;
-}
-
-/** Caches the last value of a function of a header, since clients send the same header repeatedly. */
-export function rememberLast<H extends string | undefined, T>(read: (header: H) => T): (header: H) => T {
-  let last: { readonly header: H; readonly value: T } | undefined;
-  return (header) => {
-    if (last === undefined || last.header !== header) last = { header, value: read(header) };
-    return last.value;
-  };
 }

@@ -1,7 +1,7 @@
 import { RpcError } from "../protocol/errors.js";
 import { isObject, pointerTo } from "../protocol/json.js";
 import { eachSubschema } from "../schema/json-schema/document.js";
-import { decodeHeaderValue, encodeHeaderValue } from "./header-value.js";
+import { decodeHeaderValue, encodeHeaderValue } from "./headers.js";
 
 const KEYWORD = "x-mcp-header";
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;

@@ -6,11 +6,10 @@ interface ServerName {
   readonly version: string;
 }
 
-/** Writes a line to stderr for a person at the terminal, since a server waits in silence. `target` is what to try. */
-export function greet(server: ServerName | undefined, waits: string, target: readonly string[]): void {
+/** Writes a line to stderr for a person at the terminal, since a server waits in silence. `words` are a command to try. */
+export function greet(server: ServerName | undefined, waits: string, words: readonly string[]): void {
   const { name, version } = server ?? { name: "the server", version: "" };
-  const words = target.map(quoteForShell).join(" ");
-  const hint = words === "" ? "" : `; try: npx @modelcontextprotocol/inspector ${words}`;
+  const hint = words.length === 0 ? "" : `; try: ${words.map(quoteForShell).join(" ")}`;
   process.stderr.write(`${oneLine(`${name} ${version}`)} ${waits}${hint}\n`);
 }
 

@@ -4,7 +4,7 @@ import { isLoopback, isPrivate, PRIVATE_ADDRESS } from "../auth/addresses.js";
 import type { Fetch } from "../http/client/send.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import { requestBy } from "./outgoing/request.js";
-import { isUsual, nodesDispatcher, proxyFor } from "./undici/dispatcher.js";
+import { isReplaced, nodesDispatcher, proxyFor } from "./undici/dispatchers.js";
 
 type LookupAll = (
   hostname: string,
@@ -44,7 +44,7 @@ export const usualFetch: Fetch = (url, init) => {
  */
 export function createUsualGuardedFetch(options?: GuardedFetchOptions): Fetch {
   const strict = guardedFetch(options);
-  return (url, init) => (isUsual(nodesDispatcher()) ? strict(url, init) : globalThis.fetch(url, init));
+  return (url, init) => (isReplaced(nodesDispatcher()) ? globalThis.fetch(url, init) : strict(url, init));
 }
 
 export const usualGuardedFetch = createUsualGuardedFetch();

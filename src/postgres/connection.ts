@@ -1,5 +1,5 @@
 import type { Clock } from "../call/clock.js";
-import { ClusterError } from "../cluster/error.js";
+import { ClusterError, closedError } from "../cluster/error.js";
 import { failureOf, isLoss, isShort, NotSent } from "./failure.js";
 
 /** Row of a result. Each statement of this package names its columns by one lower-case word and casts them to text. */
@@ -87,7 +87,7 @@ export class Connection {
   /** Resolves if statements can be sent, after the first attempt to start. Rejects otherwise. */
   async usable(what: string): Promise<void> {
     await this.#first;
-    if (this.#isClosed) throw new ClusterError("unavailable", `${what}: the cluster is closed`);
+    if (this.#isClosed) throw closedError(what);
     const problem = this.#problem;
     if (problem?.failure === "refused" && !this.#hasStarted) throw problem;
     if (problem !== undefined)

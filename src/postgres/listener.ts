@@ -1,7 +1,7 @@
 import { pause, runWithin, untilAborted } from "../call/abortable.js";
 import { type Backoff, backoffMs } from "../call/backoff.js";
 import type { Clock } from "../call/clock.js";
-import { ClusterError } from "../cluster/error.js";
+import { ClusterError, unavailable } from "../cluster/error.js";
 import { hexDigits } from "../cluster/operations.js";
 import type { StoreEvents } from "../cluster/store.js";
 import { fromStored, toStored } from "../cluster/text.js";
@@ -267,8 +267,6 @@ function statementsOf({ of, channel }: Names) {
     },
   };
 }
-
-const unavailable = (message: string) => new ClusterError("unavailable", message);
 
 const wasLost = () => unavailable("the connection that listens to PostgreSQL was lost");
 

@@ -10,13 +10,13 @@ import {
   type TakenTokens,
   takenBy,
 } from "../cluster/store.js";
-import { Sweep } from "../cluster/sweep.js";
 import { fromStored, toStored } from "../cluster/text.js";
 import { Connection, type PostgresClient, type Row } from "./connection.js";
 import { Listener } from "./listener.js";
 import { PostgresLogs } from "./logs.js";
 import { ALIVE, type Names, namesOf } from "./schema.js";
 import { prepare } from "./start.js";
+import { Sweep } from "./sweep.js";
 
 export interface PostgresStoreOptions {
   readonly client: PostgresClient;

@@ -17,7 +17,8 @@ export function isInstance(this: object, value: unknown): boolean {
   return false;
 }
 
-const ordinary = Function.prototype[Symbol.hasInstance];
+/** What `instanceof` does for a class without a `Symbol.hasInstance` of its own. */
+export const ordinary = Function.prototype[Symbol.hasInstance];
 
 interface Branded {
   readonly bowline?: string;

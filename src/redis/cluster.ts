@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import { ignoreErrors } from "../call/maybe-promise.js";
-import type { EngineCluster } from "../cluster/engine-cluster.js";
+import type { EngineCluster } from "../cluster/cluster.js";
 import { StoreCluster } from "../cluster/store-cluster.js";
 import type { RingKey } from "../protocol/key-ring.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";

@@ -1,4 +1,4 @@
-import { ClusterError } from "../cluster/error.js";
+import { ClusterError, unavailable } from "../cluster/error.js";
 
 /**
  * Replies by which the engine says that it cannot serve now: it starts, is full, is a replica, or has too many clients. It
@@ -33,7 +33,7 @@ export function failureOf(error: unknown, what: string, isRead: boolean): Cluste
   if (error instanceof ClusterError) return error;
   if (isReply(error)) return refusalOf(error.message, what, error);
   const reason = error instanceof Error ? error.message : String(error);
-  if (isRead) return away(`${what}: the connection to Redis failed: ${reason}`, error);
+  if (isRead) return unavailable(`${what}: the connection to Redis failed: ${reason}`, error);
   return new ClusterError(
     "unknown_outcome",
     `${what}: the connection to Redis failed before the reply, so the operation may have been carried out: ${reason}`,
@@ -44,13 +44,9 @@ export function failureOf(error: unknown, what: string, isRead: boolean): Cluste
 /** Returns the error for the text of an error reply. */
 export function refusalOf(message: string, what: string, cause?: unknown): ClusterError {
   const room = FULL.test(message) ? "; raise maxmemory of the Redis server" : "";
-  if (AWAY.test(message)) return away(`${what}: Redis cannot serve it now: ${message}${room}`, cause);
+  if (AWAY.test(message)) return unavailable(`${what}: Redis cannot serve it now: ${message}${room}`, cause);
   const remedy = FORBIDDEN.test(message)
     ? "; give the user of the connection the commands, keys and channels that docs/cluster.md lists"
     : "";
   return new ClusterError("refused", `${what}: Redis refused it: ${message}${remedy}`, { cause });
-}
-
-export function away(message: string, cause?: unknown): ClusterError {
-  return new ClusterError("unavailable", message, { cause });
 }

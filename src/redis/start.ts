@@ -1,6 +1,6 @@
-import { ClusterError } from "../cluster/error.js";
+import { ClusterError, unavailable } from "../cluster/error.js";
 import type { RedisConnection } from "./connection.js";
-import { away, refusalOf } from "./failure.js";
+import { refusalOf } from "./failure.js";
 import { namesOf } from "./scripts.js";
 
 const LEAST_VERSION = [6, 2] as const;
@@ -57,14 +57,13 @@ export async function examine(
 ): Promise<void> {
   const info = fieldsOf(String(await command(["INFO"])));
   const version = info.get("redis_version") ?? "";
-  if (!isRecent(version))
-    throw new ClusterError("refused", `the Redis server has version ${version}; version 6.2 or newer is required`);
-  if (info.get("loading") === "1") throw away("the Redis server loads its data");
+  if (!isRecent(version)) throw refused(`the server has version ${version}; use Redis version 6.2 or newer`);
+  if (info.get("loading") === "1") throw unavailable("redisCluster: the server loads its data; it is tried again");
   if (info.get("role") === "slave")
-    throw away("the Redis server is a replica, which cannot be written; connect to the primary");
+    throw unavailable("redisCluster: the server is a replica, which cannot be written; connect to the primary");
   if (info.get("cluster_enabled") === "1") await examineCluster(command);
   const problem = String(await command(["EVAL", RIGHTS, "1", namesOf(prefix).keys]));
-  if (problem !== "") throw refusalOf(problem, "examine the Redis server");
+  if (problem !== "") throw refusalOf(problem, "redisCluster: examine the server");
   await examineFormat(command, prefix);
   for (const warning of warningsOf(info)) warn(warning);
 }
@@ -76,8 +75,7 @@ async function examineFormat(command: RedisConnection["command"], prefix: string
   if ((await command(["GET", key])) === null) await command(["SET", key, FORMAT, "NX"]);
   const found = String(await command(["GET", key]));
   if (found !== FORMAT)
-    throw new ClusterError(
-      "refused",
+    throw refused(
       `the state with the prefix ${JSON.stringify(prefix)} has the format ${found}, and this release reads the format ` +
         `${FORMAT}; set another prefix, or update all processes`,
     );
@@ -87,10 +85,7 @@ async function examineFormat(command: RedisConnection["command"], prefix: string
 async function examineCluster(command: RedisConnection["command"]): Promise<void> {
   const size = fieldsOf(String(await command(["CLUSTER", "INFO"]))).get("cluster_size");
   if (Number(size) > 1)
-    throw new ClusterError(
-      "refused",
-      `the Redis server is one of ${size} shards of a Redis Cluster; use a Redis server, or a cluster of one shard`,
-    );
+    throw refused(`the server is one of ${size} shards of a Redis Cluster; use a server, or a cluster of one shard`);
 }
 
 function warningsOf(info: ReadonlyMap<string, string>): readonly string[] {
@@ -98,15 +93,19 @@ function warningsOf(info: ReadonlyMap<string, string>): readonly string[] {
   const policy = info.get("maxmemory_policy") ?? "noeviction";
   if (policy !== "noeviction" && info.get("maxmemory") !== "0")
     warnings.push(
-      `the Redis server evicts keys when its memory is full (maxmemory-policy ${policy}), and so loses sessions and ` +
+      `redisCluster: the server evicts keys when its memory is full (maxmemory-policy ${policy}), and so loses sessions and ` +
         "leases of the cluster; set maxmemory-policy to noeviction, or use a server of its own",
     );
   if (info.get("aof_enabled") === "0")
     warnings.push(
-      "the Redis server writes no append-only file, so a restart loses what changed since its last snapshot; " +
+      "redisCluster: the server writes no append-only file, so a restart loses what changed since its last snapshot; " +
         "set appendonly to yes",
     );
   return warnings;
+}
+
+function refused(problem: string): ClusterError {
+  return new ClusterError("refused", `redisCluster: ${problem}`);
 }
 
 function isRecent(version: string): boolean {

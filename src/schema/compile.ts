@@ -74,7 +74,7 @@ export function compileSchema(
   return {
     jsonSchema,
     parse(value) {
-      const issues = check(value);
+      const issues = (check.compiled ?? check)(value);
       return issues instanceof Promise ? issues.then((found) => outcomeOf(value, found)) : outcomeOf(value, issues);
     },
   };

@@ -1,5 +1,6 @@
 import { Busy } from "../era/busy.js";
-import { addressOf, anonymousPart } from "../era/caller.js";
+import { anonymousPart } from "../era/caller.js";
+import { CROWD, Crowd } from "../era/crowd.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
 import { SmallMap } from "../protocol/jsonrpc/small-map.js";
 
@@ -10,8 +11,6 @@ export type CountedCall = Pick<Call, "method" | "session" | "origin">;
 const LISTEN = "subscriptions/listen";
 const WARN_MS = 60_000;
 const UNNAMED = "callers without a name";
-/** Part of the calls that callers without a principal may run. Beyond it, calls are counted for their addresses too. */
-const CROWD = 0.5;
 
 type AdmissionRuntime = Pick<ServerRuntime, "limits" | "clock" | "options" | "warn" | "report">;
 
@@ -39,15 +38,14 @@ export class Admission {
   #hasNames: boolean;
   #anonymous = 0;
   #anonymousNotifications = 0;
-  /** Calls of callers without a principal that are counted for their addresses. */
-  readonly #crowd = new Map<CountedCall, string>();
-  readonly #crowdOf = new Map<string, number>();
+  readonly #crowd: Crowd<CountedCall>;
   #warnedAt = Number.NEGATIVE_INFINITY;
 
   /** `hasNames` is true if the server has a gate, which may name callers. */
   constructor(runtime: AdmissionRuntime, hasNames = false) {
     this.#runtime = runtime;
     this.#hasNames = hasNames;
+    this.#crowd = new Crowd(runtime);
     this.#anonymousPart = anonymousPart(runtime.limits, runtime.limits.maxCalls);
   }
 
@@ -77,7 +75,7 @@ export class Admission {
     if (session !== undefined) session.running--;
     if (origin.principal !== undefined) return this.#leaveAs(origin.principal);
     this.#anonymous--;
-    if (this.#crowd.size > 0) this.#leaveCrowd(call);
+    if (this.#crowd.size > 0) this.#crowd.remove(call);
   }
 
   /**
@@ -133,37 +131,17 @@ export class Admission {
     return undefined;
   }
 
-  #mostAnonymous(): number {
-    return this.#hasNames ? this.#anonymousPart : this.#runtime.limits.maxCalls;
-  }
-
   /** Counts a call for the address of its caller, if that is known. Returns false if the caller runs too many. */
   #enterCrowd(call: CountedCall): boolean {
-    const address = this.#addressOf(call);
+    const address = this.#crowd.addressFor(call.origin);
     if (address === undefined) return true;
-    const own = this.#crowdOf.get(address) ?? 0;
-    if (own >= this.#runtime.limits.maxCallsPerPrincipal) return false;
-    this.#crowdOf.set(address, own + 1);
-    this.#crowd.set(call, address);
+    if (this.#crowd.countOf(address) >= this.#runtime.limits.maxCallsPerPrincipal) return false;
+    this.#crowd.add(call, address);
     return true;
   }
 
-  #leaveCrowd(call: CountedCall): void {
-    const address = this.#crowd.get(call);
-    if (address === undefined) return;
-    this.#crowd.delete(call);
-    const left = (this.#crowdOf.get(address) ?? 0) - 1;
-    if (left > 0) this.#crowdOf.set(address, left);
-    else this.#crowdOf.delete(address);
-  }
-
-  #addressOf({ method, origin }: CountedCall): string | undefined {
-    try {
-      return addressOf(this.#runtime, origin);
-    } catch (error) {
-      this.#runtime.report(error, { where: "remoteOf", method });
-      return undefined;
-    }
+  #mostAnonymous(): number {
+    return this.#hasNames ? this.#anonymousPart : this.#runtime.limits.maxCalls;
   }
 
   #enterAs(principal: string, max: number): boolean {

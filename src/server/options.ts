@@ -263,8 +263,8 @@ export interface ServerSettings {
    */
   readonly stateAudience?: string | undefined;
   /**
-   * Decides whether a sealed state is accepted, by its id and expiry time (Unix time in milliseconds), so that no round
-   * starts twice. Without it, a repeated request gets the outcome of the first one, also with a `cluster`, and a round that
+   * Decides whether a sealed state is accepted, by its id and the time until which this process accepts it (Unix time in
+   * milliseconds; others may accept it for a minute longer), so that no round starts twice. Without it, a repeated request gets the outcome of the first one, also with a `cluster`, and a round that
    * has failed may run again. Replaces the record of used states.
    */
   readonly acceptState?: ((id: string, untilMs: number) => boolean | Promise<boolean>) | undefined;

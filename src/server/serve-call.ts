@@ -4,7 +4,8 @@ import { Busy } from "../era/busy.js";
 import { readAgain } from "../era/request-shapes.js";
 import { type Call, type HandlerResult, type Outcome, PreparedResult, type ServerRuntime } from "../era/server-era.js";
 import { RpcError } from "../protocol/errors.js";
-import { INTERNAL_ERROR, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
+import { isObject } from "../protocol/json.js";
+import { INTERNAL_ERROR, LIMIT_EXCEEDED, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
 import { isWritable } from "../protocol/jsonrpc/format.js";
 import { params } from "../protocol/shapes/common.js";
 import { oneLine } from "../protocol/text.js";
@@ -52,15 +53,15 @@ export interface MethodTables extends ServerRuntime {
  * get a promise from `next`. Without interceptors no promise is created for them.
  */
 export function createServe(server: MethodTables, interceptors: readonly ServerInterceptor[]): ServerRuntime["run"] {
-  const dispatchAdmitted = withInterceptors(server, interceptors);
-  const dispatchCall = withinRate(server.checkRate, dispatchAdmitted);
+  const start = withInterceptors(server, interceptors);
+  const startWithinRate = withinRate(server.checkRate, start);
   const isWrapped = interceptors.length > 0;
-  return (call, isAdmitted) => {
+  return (call, skipsRateLimit) => {
     const busy = server.admission.enter(call);
     if (busy !== undefined) return refuse(server, call, busy);
     let result: MaybePromise<HandlerResult>;
     try {
-      result = (isAdmitted ? dispatchAdmitted : dispatchCall)(server, call);
+      result = (skipsRateLimit ? start : startWithinRate)(server, call);
     } catch (error) {
       return fail(server, call, error);
     }
@@ -113,7 +114,7 @@ function dispatch(server: MethodTables, call: Call): MaybePromise<HandlerResult>
 
   const route = shape && server.routes.get(method);
   if (route === undefined) throw methodNotFound(method);
-  return era.runHandler(call, server, (requests) => route(call, new Context(call, requests, server)));
+  return (call.runner ?? era).runHandler(call, server, (requests) => route(call, new Context(call, requests, server)));
 }
 
 function succeed(server: MethodTables, call: Call, result: HandlerResult): Outcome {
@@ -157,11 +158,22 @@ export function toOutcome(runtime: ServerRuntime, call: Call, error: unknown): O
   }
   const misuse = call.era.misuse(error.rpcCode);
   if (misuse !== undefined) runtime.report(new Error(misuse, { cause: error }), context);
-  const encoded = call.era.encodeError(error, call);
+  const encoded = call.era.encodeError(error instanceof Refusal ? error : withoutProof(error), call);
   if (error instanceof Busy) return { kind: "error", error: encoded, refused: true, busy: error };
   if (isWritable(encoded.data)) return { kind: "error", error: encoded, refused: error instanceof Refusal };
   runtime.report(new Error(`The data of error ${error.rpcCode} is not JSON`, { cause: error }), context);
   return { kind: "error", error: INTERNAL, refused: false };
+}
+
+/**
+ * Returns an error of a handler without the member that proves that no handler ran. A handler may throw the error of another
+ * server, which refused a call of its own.
+ */
+function withoutProof(error: RpcError): RpcError {
+  const { rpcCode, message, data } = error;
+  if (rpcCode !== LIMIT_EXCEEDED || !isObject(data) || data.refused !== true) return error;
+  const { refused: _refused, ...rest } = data;
+  return new RpcError(rpcCode, message, rest);
 }
 
 /** Returns the name or URI in the params of a call, for a report. */

@@ -56,6 +56,8 @@ export class Server {
   readonly #channels: ChannelEndpoints;
   readonly #closing = new AbortController();
   #http: HttpEndpoint | undefined;
+  /** The endpoint, once the definitions were checked. */
+  #serving: HttpEndpoint | undefined;
   #closed: Promise<void> | undefined;
 
   /**
@@ -282,9 +284,15 @@ export class Server {
 
   /** Serves an HTTP exchange. */
   handle(exchange: HttpExchange): void {
+    this.#serving ??= this.#openEndpoint();
+    this.#serving.serve(exchange);
+  }
+
+  /** Checks the definitions, and returns the endpoint for this exchange and all later ones. */
+  #openEndpoint(): HttpEndpoint {
     this.core.registry.assertServable();
     this.#http ??= this.#createEndpoint();
-    this.#http.serve(exchange);
+    return this.#http;
   }
 
   #createEndpoint(): HttpEndpoint {

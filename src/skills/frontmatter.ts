@@ -1,7 +1,6 @@
 import { isObject } from "../protocol/json.js";
 import { messageOf } from "../protocol/text.js";
 import { SkillError } from "./error.js";
-import { descriptionProblem, nameProblem } from "./name.js";
 import type { SkillFrontmatter } from "./types.js";
 
 /** Parses YAML 1.2 with the core schema. Throws for invalid text. */
@@ -14,6 +13,9 @@ export interface SkillText {
   readonly body: string;
 }
 
+const MAX_NAME = 64;
+const MAX_DESCRIPTION = 1024;
+const NAME = /^[\p{L}\p{N}]+(?:-[\p{L}\p{N}]+)*$/u;
 /** Maximum length of a frontmatter. */
 const MAX_CHARS = 16_384;
 const MAX_DEPTH = 64;
@@ -158,4 +160,20 @@ function sameMembers(one: object, other: object): boolean {
     keys.length === Object.keys(other).length &&
     keys.every((key) => Object.hasOwn(other, key) && isEqual(own(one, key), own(other, key)))
   );
+}
+
+/** Returns the problem of a skill's name by the rules of Agent Skills, or undefined. */
+function nameProblem(name: unknown): string | undefined {
+  if (typeof name !== "string" || name === "") return "name is missing";
+  if (name.length > MAX_NAME) return `name has ${name.length} characters; at most ${MAX_NAME} are allowed`;
+  if (NAME.test(name) && name === name.toLowerCase()) return undefined;
+  return `name ${JSON.stringify(name)} must consist of lowercase letters, digits and single hyphens between them`;
+}
+
+/** Returns the problem of a skill's description by the rules of Agent Skills, or undefined. */
+function descriptionProblem(description: unknown): string | undefined {
+  if (typeof description !== "string" || description.trim() === "") return "description is missing";
+  // Agent Skills counts characters, of which some have two units in a string.
+  const { length } = [...description.slice(0, 2 * MAX_DESCRIPTION + 2)];
+  return length <= MAX_DESCRIPTION ? undefined : `description has more than ${MAX_DESCRIPTION} characters`;
 }

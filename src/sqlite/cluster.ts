@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "../call/clock.js";
-import type { EngineCluster } from "../cluster/engine-cluster.js";
+import type { EngineCluster } from "../cluster/cluster.js";
 import { StoreCluster } from "../cluster/store-cluster.js";
 import { DefinitionError } from "../protocol/errors.js";
 import type { RingKey } from "../protocol/key-ring.js";

@@ -47,7 +47,7 @@ function prepareTables(session: Session): void {
   const { journal_mode: mode } = session.prepare("pragma journal_mode = wal").get() ?? {};
   if (mode !== "wal") {
     const problem = `the file has the journal mode ${mode}, and WAL is not possible`;
-    throw new ClusterError("refused", `SQLite: ${problem}; use a file on a disk of this machine`);
+    throw refused(`${problem}; use a file on a disk of this machine`);
   }
   session.exec("begin immediate");
   session.exec("create table if not exists {meta} (version integer not null, offset real, swept real)");
@@ -60,5 +60,9 @@ function prepareTables(session: Session): void {
 function versionError(prefix: string, version: number): ClusterError {
   const problem = `the tables "${prefix}*" have version ${version}, and this release uses version ${VERSION}`;
   const remedy = version > VERSION ? "upgrade bowline, or use another file or prefix" : "use another file or prefix";
-  return new ClusterError("refused", `SQLite: ${problem}; ${remedy}`);
+  return refused(`${problem}; ${remedy}`);
+}
+
+function refused(problem: string): ClusterError {
+  return new ClusterError("refused", `sqliteCluster: ${problem}`);
 }

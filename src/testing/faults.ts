@@ -37,12 +37,14 @@ export interface FaultOptions {
   readonly send?: Faults | undefined;
   /** Faults of the frames that the owner of the channel receives. */
   readonly receive?: Faults | undefined;
+  /** Called with each fault and its direction, for `recording.add({ k: "fault", what })`. A cut has no direction. */
+  readonly onFault?: ((what: string, direction: Direction | undefined) => void) | undefined;
   /** Clock for `delayMs`. */
   readonly clock?: Clock | undefined;
 }
 
 const FAULTS: Known<Faults> = { cutAt: "limit", fate: "function" };
-const OPTIONS: Known<FaultOptions> = { send: FAULTS, receive: FAULTS, clock: "object" };
+const OPTIONS: Known<FaultOptions> = { send: FAULTS, receive: FAULTS, onFault: "function", clock: "object" };
 
 /** Wraps a channel with faults, to test how a client or a server handles them. */
 export function withFaults(channel: Channel, options: FaultOptions): FaultyChannel {
@@ -53,16 +55,24 @@ export function withFaults(channel: Channel, options: FaultOptions): FaultyChann
 class FaultyChannelImpl implements FaultyChannel {
   readonly #inner: Channel;
   readonly #lanes: Readonly<Record<Direction, Lane>>;
+  readonly #onFault: FaultOptions["onFault"];
   #events: ChannelEvents | undefined;
   #cut: Error | undefined;
 
   constructor(inner: Channel, options: FaultOptions) {
-    const clock = options.clock ?? systemClock;
-    const cut = () => this.cut();
+    const { clock = systemClock, onFault } = options;
+    const laneOf = (direction: Direction, deliver: (frame: string) => void) =>
+      new Lane(options[direction] ?? {}, {
+        clock,
+        deliver,
+        cut: () => this.cut(),
+        tell: (what) => onFault?.(what, direction),
+      });
     this.#inner = inner;
+    this.#onFault = onFault;
     this.#lanes = {
-      send: new Lane(options.send ?? {}, clock, (frame) => void this.#forward(frame), cut),
-      receive: new Lane(options.receive ?? {}, clock, (frame) => this.#events?.onFrame(frame), cut),
+      send: laneOf("send", (frame) => void this.#forward(frame)),
+      receive: laneOf("receive", (frame) => this.#events?.onFrame(frame)),
     };
   }
 
@@ -91,6 +101,7 @@ class FaultyChannelImpl implements FaultyChannel {
   cut(reason: Error = new ConnectionError("The channel was cut", { delivery: "sent" })): void {
     if (this.#cut !== undefined) return;
     this.#cut = reason;
+    this.#onFault?.("cut", undefined);
     // Lets the `send` of the last frame return before the close is reported.
     queueMicrotask(() => {
       this.#tellClosed(reason);
@@ -123,12 +134,18 @@ class FaultyChannelImpl implements FaultyChannel {
   }
 }
 
+/** What a lane does with frames and faults. */
+interface LaneEnds {
+  readonly clock: Clock;
+  readonly deliver: (frame: string) => void;
+  readonly cut: () => void;
+  readonly tell: (what: string) => void;
+}
+
 /** One direction of the channel. */
 class Lane {
   readonly #faults: Faults;
-  readonly #clock: Clock;
-  readonly #deliver: (frame: string) => void;
-  readonly #cut: () => void;
+  readonly #ends: LaneEnds;
   readonly #timers = new Set<unknown>();
   #waiting: string[] | undefined;
   #held: string | undefined;
@@ -136,11 +153,9 @@ class Lane {
   #bytes = 0;
   #open = true;
 
-  constructor(faults: Faults, clock: Clock, deliver: (frame: string) => void, cut: () => void) {
+  constructor(faults: Faults, ends: LaneEnds) {
     this.#faults = faults;
-    this.#clock = clock;
-    this.#deliver = deliver;
-    this.#cut = cut;
+    this.#ends = ends;
   }
 
   take(frame: string): void {
@@ -150,7 +165,9 @@ class Lane {
   }
 
   stall(): void {
-    this.#waiting ??= [];
+    if (this.#waiting !== undefined) return;
+    this.#waiting = [];
+    this.#ends.tell("stall");
   }
 
   flow(): void {
@@ -164,11 +181,12 @@ class Lane {
     this.#open = false;
     this.#waiting = undefined;
     this.#held = undefined;
-    for (const timer of this.#timers) this.#clock.cancel(timer);
+    for (const timer of this.#timers) this.#ends.clock.cancel(timer);
     this.#timers.clear();
   }
 
   #meetFate(frame: string, fate: Fate): void {
+    if (fate !== "pass") this.#ends.tell(typeof fate === "object" ? "delay" : fate);
     if (fate === "drop") return;
     if (fate === "hold") {
       this.#releaseHeld();
@@ -188,7 +206,7 @@ class Lane {
   }
 
   #delay(frame: string, ms: number): void {
-    const timer = this.#clock.schedule(() => {
+    const timer = this.#ends.clock.schedule(() => {
       this.#timers.delete(timer);
       this.#pass(frame);
     }, ms);
@@ -199,9 +217,9 @@ class Lane {
     if (!this.#open) return;
     const { cutAt = Number.POSITIVE_INFINITY } = this.#faults;
     this.#bytes += new TextEncoder().encode(frame).length + 1;
-    if (this.#bytes <= cutAt) this.#deliver(frame);
+    if (this.#bytes <= cutAt) this.#ends.deliver(frame);
     if (this.#bytes < cutAt) return;
     this.#open = false;
-    this.#cut();
+    this.#ends.cut();
   }
 }

@@ -81,6 +81,24 @@ test("a call over HTTP in a session", async () => {
   assertWithin(work, { promises: 6, handles: 0, bytes: 8_000 });
 });
 
+test("a call over HTTP of an older client without a session", async () => {
+  const http = { sessions: false, responseMode: "prefer-json" } as const;
+  const server = new McpServer(me, { http }).tool(
+    "echo0",
+    { input: z.object({ text: z.string() }) },
+    ({ text }) => text,
+  );
+  const headers = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    "mcp-protocol-version": "2025-11-25",
+  };
+  const work = await measureWork(
+    postOverHttp(server, headers, { jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+  );
+  assertWithin(work, { promises: 6, handles: 0, bytes: 11_500 });
+});
+
 for (const era of ["modern", "legacy"] as const) {
   test(`a call from a client in the same process, ${era}`, async () => {
     await using client = await connect(createServer(), { era });

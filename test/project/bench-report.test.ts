@@ -137,6 +137,17 @@ test("the report lists what an engine keeps of a session and carries on a core",
     redis: {
       bytes: { plain: 1270, resumable: 3550 },
       speed: { handshake: { perSecond: spread(900), engineUs: spread(200) } },
+      many: {
+        sessions: 10_000,
+        megabytes: 36.1,
+        openedPerSecond: 1_100,
+        handshakeMs: spread(3),
+        idleCommandsPerSecond: 4,
+        idleEngineMsPerSecond: 2,
+        listOpenMs: spread(120),
+        sweepMs: spread(0.5),
+        endMs: spread(4),
+      },
     },
     sqlite: {
       bytes: { plain: 668, resumable: 1590 },
@@ -147,6 +158,9 @@ test("the report lists what an engine keeps of a session and carries on a core",
   match(text, /\| redis \| 1,270 \| 3,550 \|/);
   match(text, /\| redis: handshake \| 900 \| 200 \| 5,000 \|/);
   match(text, /\| sqlite: handshake \| 800 \| 900 \| 1,100 \|/);
+  match(text, /With 10,000 sessions that can be resumed/);
+  match(text, /\| listing the open streams of the node, ms \| 120 /);
+  doesNotMatch(text, /undefined|NaN/);
   doesNotMatch(toMarkdown({ run, targets: [], sizing: {} }), /Sizing|undefined|NaN/);
 });
 

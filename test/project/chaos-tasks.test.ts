@@ -53,7 +53,11 @@ const history = (details: Fields = {}): Fields => ({
   truth: RUN,
   kills: [],
   uncertain: [],
+  waits: [],
   stalls: [],
+  machine: [],
+  begunAt: 0,
+  endedAt: 100_000,
   accidents: [],
   floors: {},
   ...details,
@@ -66,6 +70,26 @@ const brokenBy = (details: Fields) =>
 
 const fragile = (seen: unknown, details: Fields = {}) => ({ tasks: [task({ tool: "fragile", seen })], ...details });
 
+/** Request for the result of task 0, which its process does not answer unless it is given. */
+const attempt = (details: Fields = {}) => ({ node: "n0.1", at: 100, until: 200, how: "error", ...details });
+const waits = (text: string | undefined, ...attempts: readonly Fields[]) => ({
+  waits: [{ number: 0, steps: 1, id: "t", text, attempts }],
+});
+const GONE = { code: -32006 };
+const record = (name: string, details: Fields = {}) => ({ kind: "record", name, leftMs: 9, ...details });
+const indexed = (of: string, name: string) => ({ kind: "index entry", name, of });
+/** Contents of an engine of which a part should not be there. */
+const LEFT: readonly (readonly [name: string, ...left: readonly Fields[]])[] = [
+  ["the job of a task that has ended is left", record("job/task:t:1")],
+  ["the lease of a task that has ended is left", record("lease/task:t")],
+  ["a task that has ended counts as live", record("task:t"), indexed("task:t", "tasks:live:named")],
+  ["a task is left for ever", record("task:t", { leftMs: undefined })],
+  ["an entry of a task is left without its record", indexed("task:t", "tasks:ended of p")],
+  ["a task runs that no call can have begun", record("task:u"), indexed("task:u", "tasks:live:named")],
+  ["a session that was ended is left", record("session:x")],
+  ["a question is left", record("question:n0:1")],
+];
+
 /** Histories that break one rule each. */
 const VIOLATIONS: readonly (readonly [rule: string, name: string, details: Fields])[] = [
   [
@@ -73,6 +97,26 @@ const VIOLATIONS: readonly (readonly [rule: string, name: string, details: Field
     "a task goes on for ever",
     { tasks: [task({ seen: [sees("working", 90)] })], truth: LOST },
   ],
+  ...(
+    [
+      ["a request ends with an error that does not pass", attempt({ code: -32603 })],
+      ["a request ends with a status that does not pass", attempt({ status: 404 })],
+      ["a request is told that its process is gone, which nobody killed", attempt(GONE)],
+      ["a request ends without a response, and nobody killed its process", attempt({ how: "broken" })],
+      ["a request hangs", attempt({ how: "hangs" })],
+    ] as const
+  ).map(([name, first]): readonly [string, string, Fields] => [
+    "requests for results end with the result, or pass",
+    name,
+    waits("v", first, attempt({ how: "result", node: "n1.2" })),
+  ]),
+  ["each request for a result gets it at last", "a result never comes", waits(undefined, attempt({ how: "refused" }))],
+  ["each request for a result gets it at last", "another result comes", waits("w", attempt({ how: "result" }))],
+  ...LEFT.map(([name, ...left]): readonly [string, string, Fields] => [
+    "nothing is left in the engine",
+    name,
+    { tasks: [task({ id: "t" })], ends: [{ session: "x", status: 204, at: 1 }], left },
+  ]),
   [
     "each task has one outcome",
     "a worker does not know a task",
@@ -239,6 +283,33 @@ describe("judge of the chaos of tasks", () => {
     );
     deepEqual(problems, []);
     deepEqual([counts.questions, counts.takeovers], [1, 0]);
+  });
+
+  test("accepts a request for a result that its killed process ends, and counts the result of another one", () => {
+    const ends = [attempt({ ...GONE, isResumed: true }), attempt({ how: "broken" }), attempt({ how: "refused" })];
+    for (const end of ends) {
+      const details = waits("v", end, attempt({ status: 503 }), attempt({ how: "result", node: "n1.2" }));
+      const { counts, problems } = judge(history({ ...details, kills: [KILL], truth: [...LOST, ...TAKEN] }));
+      deepEqual(problems, []);
+      deepEqual([counts.waits, counts.resultsElsewhere], [1, end.how === "refused" ? 0 : 1]);
+    }
+    const late = waits("v", attempt({ how: "broken", at: 160, until: 170 }), attempt({ how: "result" }));
+    deepEqual(brokenBy({ ...late, kills: [KILL], truth: [...LOST, ...TAKEN] }), []);
+    deepEqual(brokenBy({ ...late, kills: [{ ...KILL, at: 171 }], truth: [...LOST, ...TAKEN] }), [
+      "requests for results end with the result, or pass",
+    ]);
+    const details = waits("v", attempt({ how: "broken", isResumed: true }), attempt({ how: "result" }));
+    deepEqual(brokenBy({ ...details, kills: [KILL], truth: [...LOST, ...TAKEN] }), [
+      "requests for results end with the result, or pass",
+    ]);
+  });
+
+  test("accepts outcomes that are kept, and tasks of calls with an unknown outcome", () => {
+    const outcome = [record("task:t"), indexed("task:t", "tasks:ended of p"), indexed("task:t", "tasks:listed for p")];
+    const open = [record("task:u"), indexed("task:u", "tasks:live:named"), record("job/task:u:1")];
+    const details = { tasks: [task({ id: "t" })], left: [...outcome, ...open, indexed("job/task:u:1", "jobs")] };
+    deepEqual(brokenBy({ ...details, uncertain: [{ number: 1 }] }), []);
+    deepEqual(brokenBy(details), ["nothing is left in the engine"]);
   });
 
   test("does not count the kill of an idle worker", () => {

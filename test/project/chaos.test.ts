@@ -12,18 +12,26 @@ interface Judgement {
   readonly errors: { readonly nodes: readonly (readonly [string, number])[] };
   readonly rules: readonly { readonly rule: string; readonly violations: readonly string[] }[];
   readonly problems: readonly string[];
+  readonly doubts: readonly string[];
+  readonly outcome: string;
 }
 
 const { judge } = await loadScript<{ judge(history: Fields): Judgement }>("chaos/judge.mjs");
 const { Wire } = await loadScript<{ Wire: new (record: object) => { end(): void; sessionOf(client: string): string } }>(
   "chaos/load/wire.mjs",
 );
+const { EventReader } = await loadScript<{
+  EventReader: new (onEvent: (id: string, digest: string) => void) => { read(chunk: string | Uint8Array): void };
+}>("chaos/node/events.mjs");
 const { planFaults, lengthOf } = await loadScript<{
   planFaults(floors: Fields, random: object): readonly { readonly kind: string; readonly count: number }[];
   lengthOf(plan: readonly object[]): number;
 }>("chaos/schedule.mjs");
 const { sizeOf } = await loadScript<{
-  sizeOf(isShort: boolean): { readonly floors: Readonly<Record<string, number>>; readonly limitMs: number };
+  sizeOf(
+    isShort: boolean,
+    engine?: Fields,
+  ): { readonly floors: Readonly<Record<string, number>>; readonly limitMs: number };
 }>("chaos/limits.mjs");
 const { Random } = await loadScript<{ Random: new (seed: number) => object }>("scripts/oracle/corpus/random.mjs");
 
@@ -70,6 +78,7 @@ function history(details: Fields = {}): Fields {
     accidents: [],
     floors: {},
     truth: OPENED,
+    begunAt: 0,
     endedAt: 100_000,
     ...details,
   };
@@ -123,6 +132,56 @@ const UNCAUSED: readonly { name: string; end: Fields; call?: Fields; history?: F
     call: { attempts: [request({ node: "n1" })] },
     history: { faults: [KILL] },
   },
+];
+
+const CANCELLED = { at: 200, how: "cancelled" };
+const FULL = { kind: "full", nodes: [], at: 50, until: 300 };
+/** Ends of calls that a full engine does not explain. */
+const REFUSALS: readonly { name: string; end: Fields; history?: Fields }[] = [
+  { name: "the outcome of a call is unknown while the engine is full", end: LOST },
+  {
+    name: "a call is refused by a full engine, and not safe to repeat",
+    end: { delivery: "refused", retrySafe: false },
+  },
+  { name: "a call hangs while the engine is full", end: { name: "TimeoutError", at: 9_000 } },
+  { name: "a call of the official SDK ends with another status than 503", end: { name: "McpError", status: 500 } },
+  {
+    name: "the outcome of a call is unknown after the kill of a node that did not serve it",
+    end: LOST,
+    history: { faults: [FULL, { ...KILL, nodes: ["n1"] }] },
+  },
+];
+
+const ENDED = { truth: [...OPENED, entry("close", "x", 20_000)] };
+const SESSION = { kind: "record", name: "session:x", leftMs: 300_000 };
+const IN_ENDED = { kind: "index entry", name: "ended sessions", of: "session:x" };
+/** Contents of an engine of which a part should not be there. */
+const LEFT: readonly ({ name: string; left: readonly Fields[] } & Fields)[] = [
+  { name: "the record of a session that has ended is left", left: [SESSION], ...ENDED },
+  { name: "the log of a session that has ended is left", left: [{ kind: "log", name: "session:x" }], ...ENDED },
+  { name: "an open stream is left", left: [{ kind: "open stream", name: "session:x" }], ...ENDED },
+  {
+    name: "a session is left that a node was not kept from removing",
+    left: [SESSION, IN_ENDED],
+    ...ENDED,
+    faults: [KILL],
+  },
+  {
+    name: "a session is left although its end was acknowledged",
+    left: [SESSION],
+    ends: [{ session: "x", status: 204, at: 20_000 }],
+  },
+  { name: "a session is left for ever", left: [{ kind: "record", name: "session:x" }] },
+  { name: "a question is left", left: [{ kind: "record", name: "question:n0:1", leftMs: 9 }] },
+  { name: "a lease is left", left: [{ kind: "record", name: "lease/l", leftMs: 9 }] },
+  { name: "a node that has died is left", left: [{ kind: "record", name: "nodes/n0" }] },
+  { name: "a job is left", left: [{ kind: "record", name: "job/j" }] },
+  {
+    name: "an index entry is left without its record",
+    left: [{ kind: "index entry", name: "sessions", of: "session:x" }],
+  },
+  { name: "a record of an unknown kind is left", left: [{ kind: "record", name: "new:1", leftMs: 9 }] },
+  { name: "a key of an unknown kind is left", left: [{ kind: "key", name: "chaos:{chaos}:new", leftMs: 9 }] },
 ];
 
 /** Histories that break one rule each. */
@@ -332,6 +391,78 @@ const VIOLATIONS: readonly (readonly [rule: string, name: string, details: Field
       faults,
     },
   ]),
+  ...REFUSALS.map(({ name, end, history: details = {} }): readonly [string, string, Fields] => [
+    "a full engine refuses for sure",
+    name,
+    { calls: [call({ attempts: [request()], settlements: [{ ...ERROR, ...end }] })], faults: [FULL], ...details },
+  ]),
+  ...[
+    { name: "a handler of a cancelled call runs on", truth: [entry("begin", 0, 120)] },
+    { name: "a handler of a cancelled call ends late", truth: [entry("begin", 0, 120), entry("fail", 0, 3_300)] },
+    {
+      name: "a handler of a cancelled call runs on after the cut of another client",
+      truth: [entry("begin", 0, 120), cut(150, { subject: "b" })],
+    },
+  ].map(({ name, truth }): readonly [string, string, Fields] => [
+    "cancelled calls end in their handlers",
+    name,
+    { calls: [call({ settlements: [CANCELLED] })], truth: [...OPENED, ...truth] },
+  ]),
+  [
+    "messages of sessions: none missing",
+    "a client that has cancelled a call no longer hears messages",
+    {
+      calls: [call({ settlements: [CANCELLED] })],
+      truth: [...OPENED, entry("hold", "x", 100, GET), entry("begin", 0), entry("fail", 0), entry("tell", 1, 10_000)],
+    },
+  ],
+  [
+    "messages of sessions: at most once, in order",
+    "a client that has cancelled a call hears a message twice",
+    {
+      calls: [call({ settlements: [CANCELLED] })],
+      truth: [...OPENED, entry("begin", 0), entry("fail", 0)],
+      messages: [1, 1].map((number) => ({ client: "a", session: "x", from: "n0", number, at: 5_000 })),
+    },
+  ],
+  ...[
+    { name: "without a fault", faults: [] },
+    { name: "long after a fault", faults: [{ ...KILL, until: 3_000 }] },
+  ].map(({ name, faults }): readonly [string, string, Fields] => [
+    "official clients stop to listen only for a cause",
+    `a client of the official SDK gives up ${name}`,
+    { deaf: [{ client: "a", session: "x", at: 9_000 }], faults },
+  ]),
+  [
+    "no event id is given twice",
+    "an id names two messages",
+    {
+      truth: [...OPENED, ...["one", "other"].map((session) => entry("event", "x", 60, { principal: "g1", session }))],
+      faults: [{ ...OUTAGE, kind: "rollback" }],
+    },
+  ],
+  [
+    "sessions stay until their end",
+    "a session is unknown that the engine has not lost",
+    {
+      lostSessions: [{ session: "x", client: "a", at: 6_000 }],
+      faults: [{ kind: "rollback", nodes: [], at: 4_000, until: 5_000, lostFrom: 60, lostAt: 5_000 }],
+    },
+  ],
+  [
+    "calls run once",
+    "a call of 2026-07-28 runs twice, and the engine has lost nothing of it",
+    {
+      calls: [call({ era: "modern" })],
+      truth: [...OPENED, ...RAN, entry("begin", 0, 140, { node: "n1" })],
+      faults: [{ kind: "rollback", nodes: [], at: 4_000, until: 5_000, lostFrom: 3_000 }],
+    },
+  ],
+  ...LEFT.map(({ name, left, ...details }): readonly [string, string, Fields] => [
+    "nothing is left in the engine",
+    name,
+    { left, ...details },
+  ]),
   [
     "no errors of defects",
     "a node reports an error of its program",
@@ -402,6 +533,90 @@ describe("chaos excuses", () => {
     deepEqual(ends(LOST, {}, { truth: [...OPENED, cut(150, { session: "-" })] }), []);
   });
 
+  test("a call that a full engine refuses, and one that another fault has broken meanwhile", () => {
+    const faults = [FULL];
+    deepEqual(ends({ delivery: "refused", retrySafe: true }, { attempts: [request()] }, { faults }), []);
+    deepEqual(ends({ name: "Error", status: 503 }, { attempts: [request()], isOfficial: true }, { faults }), []);
+    const gone = [request({ node: undefined, status: 504 })];
+    deepEqual(ends({ ...LOST, status: 504 }, { attempts: gone }, { faults }), []);
+    const ran = { faults, truth: [...OPENED, entry("begin", 0, 120)] };
+    deepEqual(ends({ ...LOST, status: 504 }, { attempts: gone }, ran), ["a full engine refuses for sure"]);
+    deepEqual(ends(LOST, { attempts: [request()] }, { faults: [FULL, KILL] }), []);
+    deepEqual(ends(LOST, { attempts: [request()] }, { faults, truth: [...OPENED, cut(150)] }), []);
+  });
+
+  test("a cancelled call that ends in time, has not begun, or whose cancellation a fault or a cut has lost", () => {
+    const cancelled = (truth: readonly Fields[], details: Fields = {}) =>
+      broken({ calls: [call({ settlements: [CANCELLED] })], truth: [...OPENED, ...truth], ...details });
+    deepEqual(cancelled([entry("begin", 0, 120), entry("fail", 0, 3_100)]), []);
+    deepEqual(cancelled([]), []);
+    deepEqual(cancelled([entry("begin", 0, 120)], { faults: [{ ...KILL, nodes: ["n1"] }] }), []);
+    deepEqual(cancelled([entry("begin", 0, 120), cut(150, { session: "-" })]), []);
+    deepEqual(cancelled([entry("begin", 0, 120)], { endedAt: 3_000 }), []);
+  });
+
+  test("a client of the official SDK that gives up soon after a fault", () => {
+    const deaf = [{ client: "a", session: "x", at: 9_000 }];
+    deepEqual(broken({ deaf, faults: [{ ...KILL, until: 5_000 }] }), []);
+  });
+
+  test("what an engine has lost: later sessions and answers to rounds of 2026-07-28", () => {
+    const rollback = { kind: "rollback", nodes: [], at: 4_000, until: 5_000, lostFrom: 20, lostAt: 5_000 };
+    deepEqual(broken({ lostSessions: [{ session: "x", client: "a", at: 6_000 }], faults: [rollback] }), []);
+    const calls = [call({ era: "modern" })];
+    const truth = [...OPENED, ...RAN, entry("begin", 0, 4_200, { node: "n1" })];
+    deepEqual(broken({ calls, truth, faults: [rollback] }), []);
+    deepEqual(broken({ calls: [call()], truth, faults: [rollback] }), ["calls run once"]);
+  });
+
+  test("messages that come once more after the engine has lost the position of the client", () => {
+    const rollback = { kind: "rollback", nodes: [], at: 4_000, until: 5_000, lostFrom: 3_000, lostAt: 5_000 };
+    const truth = [...OPENED, entry("tell", 1, 2_000), entry("tell", 2, 2_500), entry("tell", 3, 4_500)];
+    const gets = (...seen: readonly (readonly [number, number])[]) => ({
+      messages: seen.map(([number, at]) => ({ client: "a", session: "x", from: "n0", number, at })),
+      truth,
+      faults: [rollback],
+    });
+    const once = ["messages of sessions: at most once, in order"];
+    deepEqual(broken(gets([1, 2_100], [2, 2_600], [1, 5_100], [2, 5_100])), []);
+    deepEqual(broken(gets([1, 2_100], [1, 5_100], [1, 5_200])), once);
+    deepEqual(broken(gets([1, 2_100], [1, 3_900])), once);
+    deepEqual(broken(gets([3, 4_600], [3, 5_200])), once);
+  });
+
+  test("a change of what the engine has forgotten to watch", () => {
+    const watch = { client: "a", uris: ["u"], events: [], openedAt: 3_500 };
+    const truth = [...OPENED, entry("change", "u", 30_000)];
+    const rollback = { kind: "rollback", nodes: [], at: 4_000, until: 5_000, lostFrom: 3_000, lostAt: 5_000 };
+    deepEqual(broken({ truth, watches: [watch], faults: [rollback] }), []);
+    for (const openedAt of [2_900, 5_100])
+      deepEqual(broken({ truth, watches: [{ ...watch, openedAt }], faults: [rollback] }), ["changes reach watches"]);
+  });
+
+  test("what is left for a time of its own, of sessions that nobody ended, and of one that a rollback brought back", () => {
+    const lasting = ["nodes/n0", "lease/nodes/n0", "round/r", "outcome/r"].map((name) => ({
+      kind: "record",
+      name,
+      leftMs: 9,
+    }));
+    const dropped = { kind: "dropped log", name: "session:x", leftMs: 9 };
+    deepEqual(broken({ left: [...lasting, dropped, { kind: "bucket", name: "b", leftMs: 9 }], ...ENDED }), []);
+    const entries = [SESSION, { kind: "index entry", name: "sessions", of: "session:x" }];
+    deepEqual(broken({ left: [...entries, { kind: "log", name: "session:x" }] }), []);
+    const back = { kind: "rollback", nodes: [], at: 21_000, until: 22_000, lostFrom: 19_000, lostAt: 22_000 };
+    deepEqual(broken({ left: entries, ...ENDED, faults: [back] }), []);
+    const during = { ...back, at: 10_000, until: 14_000, lostFrom: 9_000 };
+    const left = [{ kind: "log", name: "session:x" }];
+    deepEqual(broken({ left, ...ENDED, faults: [during] }), []);
+    deepEqual(broken({ left, ...ENDED, faults: [{ ...during, until: 13_999 }] }), ["nothing is left in the engine"]);
+    const question = { kind: "record", name: "question:n0:1", leftMs: 86_390_000 };
+    const copied = { faults: [{ ...back, copiedAt: 20_000 }], left: [question] };
+    deepEqual(broken({ ...copied, leftAt: 30_000 }), []);
+    deepEqual(broken({ ...copied, leftAt: 30_001 }), ["nothing is left in the engine"]);
+    const killed = { ...KILL, at: 19_000, until: 19_500 };
+    deepEqual(broken({ left: [SESSION, IN_ENDED], ...ENDED, faults: [killed] }), []);
+  });
+
   test("a process that counts as dead after it was killed, or stopped for about a lease", () => {
     const calls = [call({ settlements: [DIED] })];
     const truth = [...OPENED, entry("begin", 0, 120)];
@@ -455,6 +670,7 @@ test("chaos accepts true verdicts of calls that ended in different ways", () => 
   deepEqual(verdicts, {
     result: 1,
     "failed in its handler": 1,
+    cancelled: 0,
     "unknown outcome": 2,
     "not delivered": 1,
     "timed out": 0,
@@ -536,6 +752,12 @@ test("chaos excuses a change that a node could not tell before it was killed, an
   deepEqual(broken({ truth, watches: [{ ...watch, endedAt: 6_000 }] }), []);
   const late = { ...watch, events: [{ kind: "resource", uri: "u", at: 18_000 }] };
   deepEqual(broken({ truth, watches: [late], faults: [{ ...killed, nodes: ["n1"], until: 9_000 }] }), []);
+  const stall = entry("stall", 4_000, 10_000, { node: "n1" });
+  const ended = (endedAt: number, ...stalls: readonly Fields[]) =>
+    broken({ truth: [...truth, ...stalls], watches: [{ ...watch, endedAt }] });
+  deepEqual(ended(18_000, stall), []);
+  deepEqual(ended(18_000), ["changes reach watches"]);
+  deepEqual(ended(20_000, stall), ["changes reach watches"]);
 });
 
 test("chaos counts kills of nodes with calls, questions and streams that moved, and measures the recovery", () => {
@@ -566,12 +788,16 @@ test("chaos counts kills of nodes with calls, questions and streams that moved, 
   deepEqual(counts, {
     calls: 2,
     results: 1,
+    official: 0,
+    cancelled: 0,
     questions: 1,
     takeovers: 1,
     resumed: 1,
     kills: 1,
     stops: 1,
     engineKills: 0,
+    fulls: 0,
+    rollbacks: 0,
     cuts: 1,
     stalls: 1,
     recoveries: 4,
@@ -651,6 +877,17 @@ test("chaos reports errors of nodes by kind", () => {
   deepEqual(judge(history({ nodeErrors })).errors.nodes, [[text("…"), 3]]);
 });
 
+test("chaos does not know whether a call hung while the machine was stalled", () => {
+  const slow = call({ settlements: [{ ...ERROR, name: "TimeoutError", at: 20_100 }] });
+  const outcome = (ms: number) => {
+    const truth = [...OPENED, entry("begin", 0, 120), entry("stall", ms, 15_000, { node: "n1" })];
+    const { problems, doubts } = judge(history({ calls: [slow], truth }));
+    return [problems.some((text) => /hung/.test(text)), doubts.some((text) => /stalled/.test(text))];
+  };
+  deepEqual(outcome(10_000), [false, true]);
+  deepEqual(outcome(9_999), [true, false]);
+});
+
 test("chaos fails below a minimum, after a slow recovery, a hanging call or the death of a node", () => {
   const slow = call({ settlements: [{ ...ERROR, name: "TimeoutError", at: 9_000 }] });
   const { problems } = judge(
@@ -669,6 +906,53 @@ test("chaos fails below a minimum, after a slow recovery, a hanging call or the 
     "1 calls time out, as if they hung",
     "a node died by itself: n1 ended with 1: why",
   ]);
+});
+
+test("chaos knows nothing of a recovery that the end of the load cuts off, and sees a client that never recovers", () => {
+  const lost = call({ beganAt: 900, settlements: [{ ...ERROR, at: 2_000 }] });
+  const faults = [{ kind: "stop", nodes: ["n2"], at: 1_000, until: 1_500 }];
+  const others = (details: Fields) =>
+    judge(history({ calls: [lost], faults, ...details })).recovery.find(({ group }) => group === "other clients");
+  equal(others({})?.p99, Number.POSITIVE_INFINITY);
+  equal(others({ loadEndedAt: 6_000 })?.p99, Number.POSITIVE_INFINITY);
+  equal(others({ loadEndedAt: 5_999 })?.count, 0);
+  const connecting = { calls: [call({ beganAt: 100 })], loadEndedAt: 20_000 };
+  equal(others({ ...connecting, handshakes: [{ client: "a", at: 900 }] })?.p99, Number.POSITIVE_INFINITY);
+  equal(others({ ...connecting, handshakes: [{ client: "a", at: 900, until: 950 }] })?.count, 0);
+});
+
+test("chaos judges a recovery without the stalls of the machine, but with the stops of nodes", () => {
+  const lost = call({ settlements: [{ ...ERROR, at: 6_500, delivery: "sent", retrySafe: false }] });
+  const after = call({ number: 1, beganAt: 6_600, settlements: [{ ...RESULT, at: 6_700, text: "1 s" }] });
+  const truth = [...OPENED, entry("begin", 0, 120), entry("begin", 1, 6_610), entry("end", 1, 6_620)];
+  const recoveries = (...stalls: readonly Fields[]) =>
+    judge(history({ calls: [lost, after], truth: [...truth, ...stalls], faults: [{ ...KILL, at: 200, until: 300 }] }))
+      .recovery.slice(0, 2)
+      .map(({ p99 }) => p99);
+  deepEqual(recoveries(), [6_300, 6_500]);
+  deepEqual(recoveries(entry("stall", 2_000, 3_000, { node: "n1" })), [4_300, 4_500]);
+  deepEqual(recoveries(entry("stall", 2_000, 3_000), entry("stall", 1_500, 3_500, { node: "n1" })), [3_800, 4_000]);
+  const stopped = { kind: "stop", nodes: ["n0"], at: 200, until: 4_000 };
+  const stall = entry("stall", 3_800, 4_000);
+  const { recovery } = judge(history({ calls: [lost, after], truth: [...truth, stall], faults: [stopped] }));
+  equal(recovery[0]?.p99, 6_300);
+});
+
+test("chaos calls a slow recovery inconclusive only if the machine gave too little time for it", () => {
+  const calls = (at: number) => [
+    call({ settlements: [{ ...ERROR, at, delivery: "sent", retrySafe: false }] }),
+    call({ number: 1, beganAt: at, settlements: [{ ...RESULT, at, text: "1 s" }] }),
+  ];
+  const ran = (ranMs: number, waitedMs: number) => entry("ran", ranMs, 500, { principal: `${waitedMs}` });
+  const outcome = (at: number, ...machine: readonly Fields[]) => {
+    const truth = [...OPENED, entry("begin", 0, 120), entry("begin", 1, at), entry("end", 1, at), ...machine];
+    return judge(history({ calls: calls(at), truth, faults: [{ ...KILL, at: 200, until: 300 }] })).outcome;
+  };
+  equal(outcome(5_200), "passed");
+  equal(outcome(7_000), "failed");
+  equal(outcome(7_000, ran(100, 100)), "inconclusive");
+  equal(outcome(7_300, ran(100, 100)), "failed");
+  equal(outcome(7_000, ran(100, 10)), "failed");
 });
 
 test("chaos observes which node a call, an answer and a handshake reached, and which had no response", () => {
@@ -711,13 +995,41 @@ test("chaos fails if it observes no request", () => {
 
 for (const isShort of [false, true]) {
   test(`the plan of a ${isShort ? "short" : "long"} run has the minimum of faults within its limit, and follows its seed`, () => {
-    const { floors, limitMs } = sizeOf(isShort);
+    const { floors, limitMs } = sizeOf(isShort, { fill: () => {}, rollBack: () => {} });
     const plan = planFaults(floors, new Random(7));
     const count = (kind: string) => plan.filter((fault) => fault.kind === kind).length;
     const kills = plan.filter(({ kind }) => kind === "kill").reduce((sum, { count }) => sum + count, 0);
     ok(kills >= (floors.kills ?? 0) && count("stop") >= (floors.stops ?? 0));
     ok(count("engine") >= (floors.engineKills ?? 0));
+    ok(count("full") === floors.fulls && count("rollback") === floors.rollbacks);
     ok(lengthOf(plan) < limitMs * 0.8, `${lengthOf(plan)}`);
     deepEqual(planFaults(floors, new Random(7)), plan);
   });
 }
+
+test("chaos reads the ids of events with their messages from what a node writes, in any parts", () => {
+  const seen: string[] = [];
+  const reader = new EventReader((id, digest) => seen.push(`${id} ${digest}`));
+  const parts = [
+    "id: 1\ndata:\n\n: comment\n\nid: 2\nda",
+    'ta: {"a":1}\n\nid: 3\ndata: {"b":1}\n',
+    '\ndata: {"c":1}\n\n',
+  ];
+  for (const [at, part] of parts.entries()) reader.read(at % 2 === 0 ? part : new TextEncoder().encode(part));
+  reader.read('id: 2\ndata: {"a":1}\n\nid: 3\ndata: {"c":1}\n\n');
+  deepEqual(
+    seen.map((text) => text.split(" ")[0]),
+    ["2", "3", "2", "3"],
+  );
+  deepEqual([seen[0] === seen[2], seen[1] === seen[3]], [true, false]);
+});
+
+test("a plan fills and rolls back only an engine that can be", () => {
+  const plan = (engine: Fields) => {
+    const { floors } = sizeOf(true, engine);
+    const kinds = planFaults(floors, new Random(7)).map(({ kind }) => kind);
+    return [floors.fulls, floors.rollbacks, kinds.includes("full"), kinds.includes("rollback")];
+  };
+  deepEqual(plan({}), [undefined, undefined, false, false]);
+  deepEqual(plan({ fill: () => {}, rollBack: () => {} }), [1, 1, true, true]);
+});

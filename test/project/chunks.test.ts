@@ -11,15 +11,23 @@ interface Module {
   readonly size?: number;
 }
 
-const { chunksOf } = await loadScript<{
-  chunksOf(graph: ReadonlyMap<string, Required<Module>>): ReadonlyMap<string, string>;
+interface Reason {
+  readonly chunk: string;
+  readonly needs: readonly string[];
+  readonly joined: readonly string[] | undefined;
+}
+
+const { reasonsOf } = await loadScript<{
+  reasonsOf(graph: ReadonlyMap<string, Required<Module>>): ReadonlyMap<string, Reason>;
 }>("scripts/lib/chunks.mjs");
 
-function divide(modules: Readonly<Record<string, Module>>): Record<string, string> {
+function reasonsIn(modules: Readonly<Record<string, Module>>): ReadonlyMap<string, Reason> {
   const whole = { imports: [], late: [], outside: [], isEntry: false, isApart: false, size: 1 };
-  return Object.fromEntries(
-    chunksOf(new Map(Object.entries(modules).map(([id, module]) => [id, { ...whole, ...module }]))),
-  );
+  return reasonsOf(new Map(Object.entries(modules).map(([id, module]) => [id, { ...whole, ...module }])));
+}
+
+function divide(modules: Readonly<Record<string, Module>>): Record<string, string> {
+  return Object.fromEntries([...reasonsIn(modules)].map(([id, { chunk }]) => [id, chunk]));
 }
 
 const HEAVY = 1_000_000;
@@ -87,4 +95,18 @@ test("what one entry starts with and another loads late is in neither's chunk", 
     session: {},
   });
   equal(chunks.session, "shared-1");
+});
+
+test("each module tells which roots need it, and which larger set it joined", () => {
+  const reasons = reasonsIn({
+    server: { isEntry: true, imports: ["all", "few"] },
+    client: { isEntry: true, imports: ["all", "few"] },
+    node: { isEntry: true, imports: ["all"] },
+    all: { size: HEAVY },
+    few: {},
+  });
+  const everyone = ["server", "client", "node"];
+  deepEqual(reasons.get("server"), { chunk: "server", needs: ["server"], joined: undefined });
+  deepEqual(reasons.get("all"), { chunk: "shared-1", needs: everyone, joined: undefined });
+  deepEqual(reasons.get("few"), { chunk: "shared-1", needs: ["server", "client"], joined: everyone });
 });

@@ -24,23 +24,35 @@ function runCi(t: TestContext, changed: Partial<typeof parts>) {
   writeFileSync(join(folder, "npm"), `#!/bin/sh\ncase " $* " in ${npm.join("\n")} esac\n`, { mode: 0o755 });
   const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
   const { status, stdout } = spawnSync("bash", [join(folder, ".ci/run")], { env, encoding: "utf8" });
-  return { status, lines: stdout.split("\n").filter((line) => line !== "") };
+  const told = stdout.matchAll(/^=== (\S+) \(\d+ s, \d+ s of CPU\)$/gm);
+  const headings = Array.from(told, ([, name]) => name);
+  return { status, headings, lines: stdout.split("\n").filter((line) => line !== "" && !line.startsWith("=== ")) };
 }
 
 test("CI adds up the tests, the checks, and the suites of engines, runtimes and simulation", (t) => {
   const said = 'echo "$*"; echo 3 passed, 0 failed';
   deepEqual(runCi(t, { install: 'echo "$*"', engines: said, runtimes: said, simulate: said }), {
     status: 0,
+    headings: ["test", "check", "runtimes", "engines", "simulate", "simulate-broken"],
     lines: [
       "install",
       "works",
-      "run --silent engines -- --install",
       "run --silent runtimes -- --install chromium",
+      "run --silent engines -- --install",
       "run --silent simulate",
       "run --silent simulate -- --break all",
       "18 passed, 0 failed",
     ],
   });
+});
+
+test("CI tells each part with its time, those that run side by side in one order", (t) => {
+  // The first lane waits for the second one, which ends last nevertheless.
+  const check = "while [ ! -e simulated ]; do sleep 0.01; done; echo 1 passed, 0 failed";
+  const simulate = `touch simulated; ${one}`;
+  const { status, headings } = runCi(t, { check, simulate });
+  equal(status, 0);
+  deepEqual(headings, ["test", "check", "runtimes", "engines", "simulate", "simulate-broken"]);
 });
 
 test("CI runs the test command of the README as it is written there", () => {
@@ -88,7 +100,11 @@ test("CI fails if a part ends without its totals, or with an exit code that they
   ok(unexplained.lines.includes("check: end: exit code 2, which the totals do not explain"));
   equal(unexplained.lines.at(-1), "10 passed, 1 failed");
   equal(runCi(t, { install: "exit 1" }).lines.at(-1), "5 passed, 1 failed");
-  deepEqual(runCi(t, { ci: "exit 1" }), { status: 1, lines: ["npm ci failed", "0 passed, 1 failed"] });
+  deepEqual(runCi(t, { ci: "exit 1" }), {
+    status: 1,
+    headings: [],
+    lines: ["npm ci failed", "0 passed, 1 failed"],
+  });
 });
 
 test("each failure of a log is told once, with its message", async () => {

@@ -12,24 +12,30 @@ interface Engine {
   readonly debian: string;
 }
 
-const { absence, engines, enginesOf, install, needsSqlite, placeOf, postgresFolders, sqliteNodes } = await loadScript<{
-  absence(name: string, engine: Engine): string;
-  engines: Readonly<Record<"redis" | "postgres" | "nginx", Engine>>;
-  enginesOf(path: string): readonly string[];
-  install(
-    packages: readonly string[],
-    options: {
-      readonly isRoot: boolean;
-      readonly run?: (program: string, args: readonly string[]) => Promise<{ code: number; output: string }>;
-    },
-  ): Promise<string | undefined>;
-  needsSqlite(path: string): boolean;
-  sqliteNodes(options: {
-    readonly fetch: (version: string) => Promise<string>;
-  }): Promise<{ readonly version: string; readonly program?: string; readonly problem?: string }[]>;
-  placeOf(engine: Engine, env: Readonly<Record<string, string>>): string | undefined;
-  postgresFolders(base: string): readonly string[];
-}>("scripts/lib/engines.mjs");
+const { absence, engines, enginesOf, install, needsNewerNodes, newerNodes, placeOf, postgresFolders, runsOf } =
+  await loadScript<{
+    absence(name: string, engine: Engine): string;
+    engines: Readonly<Record<"redis" | "postgres" | "nginx", Engine>>;
+    enginesOf(path: string): readonly string[];
+    install(
+      packages: readonly string[],
+      options: {
+        readonly isRoot: boolean;
+        readonly run?: (program: string, args: readonly string[]) => Promise<{ code: number; output: string }>;
+      },
+    ): Promise<string | undefined>;
+    needsNewerNodes(path: string): boolean;
+    runsOf(
+      path: string,
+      nodes: readonly { readonly version: string; readonly program?: string }[],
+      here?: string,
+    ): readonly { readonly program?: string; readonly where?: string }[];
+    newerNodes(options: {
+      readonly fetch: (version: string) => Promise<string>;
+    }): Promise<{ readonly version: string; readonly program?: string; readonly problem?: string }[]>;
+    placeOf(engine: Engine, env: Readonly<Record<string, string>>): string | undefined;
+    postgresFolders(base: string): readonly string[];
+  }>("scripts/lib/engines.mjs");
 
 function folderWith(t: TestContext, ...paths: readonly string[]): string {
   const folder = mkdtempSync(join(tmpdir(), "bowline-engines-"));
@@ -83,25 +89,24 @@ test("missing packages are installed by apt-get, and its problem is told in one 
   match(problem ?? "", /^apt-get install .*nginx postgresql failed: E: no network$/);
 });
 
-test("tests of SQLite run on each Node that can be fetched, and the others are told", async () => {
-  deepEqual(
-    ["build/test/engines/sqlite/start.test.js", "build\\test\\engines\\sqlite\\start.test.js"].map(needsSqlite),
-    [true, true],
-  );
-  equal(needsSqlite("build/test/engines/redis/sqlite.test.js"), false);
-  const nodes = await sqliteNodes({
+test("tests of SQLite and of private parts of Node run on newer versions, and those that cannot be fetched are told", async () => {
+  const [sqlite, own] = [
+    "build/test/engines/sqlite/start.test.js",
+    "build\\test\\engines\\node\\http.test.js",
+  ] as const;
+  deepEqual([sqlite, own].map(needsNewerNodes), [true, true]);
+  equal(needsNewerNodes("build/test/engines/redis/sqlite.test.js"), false);
+  const nodes = await newerNodes({
     fetch: async (version) => {
       if (version.startsWith("24.")) throw new Error("cannot fetch it: no network");
       return `/nodes/${version}`;
     },
   });
-  deepEqual(
-    nodes.map(({ version }) => version.split(".")[0]),
-    ["22", "24", "26"],
-  );
-  deepEqual(
-    nodes.map(({ program }) => program !== undefined),
-    [true, false, true],
-  );
-  match(nodes[1]?.problem ?? "", /^sqlite: not tested on Node 24.*, cannot fetch it: no network$/);
+  match(nodes[1]?.problem ?? "", /^node: not tested on Node 24.*, cannot fetch it: no network$/);
+  const majors = (path: string, here: string) =>
+    runsOf(path, nodes, here).map(({ where = "", program }) => `${where.slice(7, 9)} ${program === undefined}`);
+  deepEqual(majors(sqlite, "20.19.0"), ["22 false", "26 false"]);
+  deepEqual(majors(own, "20.19.0"), ["20 true", "22 false", "26 false"]);
+  deepEqual(majors(own, "26.0.0"), ["22 false", "26 false"]);
+  deepEqual(runsOf("build/test/engines/redis/a.test.js", nodes), [{ path: "build/test/engines/redis/a.test.js" }]);
 });

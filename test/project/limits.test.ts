@@ -13,6 +13,7 @@ import { SKILL_CACHE_LIMITS } from "#src/node/files/skill-cache.js";
 import { SKILL_FOLDER_LIMITS } from "#src/node/files/skill-folder.js";
 import { SERVE_HTTP_LIMITS, STDIO_TIMES } from "#src/node/limits.js";
 import { STDIO_SERVER_LIMITS } from "#src/node/stdio/server.js";
+import { RECORDING_LIMITS } from "#src/recording/limits.js";
 import { SCHEMA_LIMITS } from "#src/schema/json-schema/limits.js";
 import { SKILL_CATALOGUE_LIMITS } from "#src/skills/client/catalogue.js";
 import { SKILLS_LIMITS } from "#src/skills/server/options.js";
@@ -48,6 +49,7 @@ const TABLES = [
   ["Skills", SKILLS, SKILL_FILES],
   ["Tasks of a client", TASKS_CLIENT_LIMITS, ["tasks/client/options"]],
   ["Tasks", TASKS_LIMITS, ["tasks/server/options"]],
+  ["Recording", RECORDING_LIMITS, ["recording/limits"]],
   ["Cluster in memory", MEMORY_CLUSTER_LIMITS, ["cluster/memory/limits"]],
 ] as const;
 

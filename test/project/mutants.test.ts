@@ -22,16 +22,16 @@ interface Verdict {
 }
 
 const { findMutants } = await loadScript<{ findMutants(file: string, code: string): Mutant[] }>(
-  "scripts/mutants/find.mjs",
+  "tools/mutants/find.mjs",
 );
 const { chooseMutants } = await loadScript<{
   chooseMutants(all: readonly object[], options: { seed: string; count: number }): (Mutant & { layer: string })[];
-}>("scripts/mutants/choose.mjs");
+}>("tools/mutants/choose.mjs");
 const { instrument, switchFile, switchModule } = await loadScript<{
   instrument(code: string, mutants: readonly Mutant[], depth: number): string;
   switchFile: string;
   switchModule: string;
-}>("scripts/mutants/instrument.mjs");
+}>("tools/mutants/instrument.mjs");
 const { judged, ledgerOf } = await loadScript<{
   judged(results: readonly object[], ledger: object): Verdict;
   ledgerOf(
@@ -39,7 +39,7 @@ const { judged, ledgerOf } = await loadScript<{
     ledger: object,
     chosen: readonly object[],
   ): { survivors: { id: string; reason?: string }[] };
-}>("scripts/mutants/report.mjs");
+}>("tools/mutants/report.mjs");
 
 const changes = (code: string) =>
   findMutants("a.js", code).map(

@@ -17,6 +17,7 @@ import {
   fileResource,
   guardedFetch,
   openLoopback,
+  recordingFile,
   serveHttp,
   serveNodeRequest,
   serveStdio,
@@ -38,8 +39,12 @@ import {
   createChannelPair,
   createMemoryState,
   engineContract,
+  Recording,
+  replayClient,
+  replayServer,
   storeContract,
   withFaults,
+  withFetchFaults,
 } from "bowline/testing";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
@@ -49,9 +54,16 @@ type Declarations = ReadonlyMap<string, string>;
 
 const ENTRIES = readdirSync(join(root, "api")).map((file) => file.replace(/\.md$/, ""));
 
-/** Returns the declarations of a part of an entry. */
-const declared = (part = ""): Declarations =>
-  new Map([...part.matchAll(/^### (\S+)\n\n```ts\n(.*?)\n```/gms)].map(([, name = "", body = ""]) => [name, body]));
+/** Returns the declarations of a part of an entry, by the names under which it exports them. */
+function declared(part = ""): Declarations {
+  const [, block = ""] = /^```ts\n(.*?)\n```/ms.exec(part) ?? [];
+  return new Map(
+    block.split(/\n\n/).map((text) => {
+      const [, alias, body = ""] = /^(?:\/\/ exported as (\S+)\n)?(.*)$/s.exec(text) ?? [];
+      return [alias ?? /^(?:abstract )?\w+ ([\w$]+)/.exec(body)?.[1] ?? "", body];
+    }),
+  );
+}
 
 const partsOf = (entry: string) => readFileSync(join(root, "api", `${entry}.md`), "utf8").split("## Used by");
 
@@ -240,6 +252,7 @@ const CHECKED: { readonly [where: string]: Attempt } = {
   "node fileResource": (options) => fileResource("folder", options),
   "node guardedFetch": (options) => guardedFetch(options),
   "node openLoopback": (options) => openLoopback(options),
+  "node recordingFile": (options) => recordingFile("a.rec.ndjson", options),
   "node serveHttp": (options) => serveHttp(server(), options),
   "node serveNodeRequest": (options) => serveNodeRequest(server(), nothing(), nothing(), options),
   "node serveStdio": (options) => serveStdio(server(), options),
@@ -268,10 +281,15 @@ const CHECKED: { readonly [where: string]: Attempt } = {
   "state defineState": (options) => defineState("a", options),
   "tasks-client tasksClient": (options) => tasksClient(options),
   "tasks-server tasks": (options) => tasks(options),
+  "testing Recording.client": (options) => new Recording().client(server(), options),
+  "testing Recording": (options) => new Recording(options),
   "testing createArrayExchange": (options) => createArrayExchange(options),
   "testing createMemoryState": (options) => createMemoryState(options),
   "testing engineContract": (options) => engineContract(options),
+  "testing replayClient": (options) => replayClient(new Recording(), server(), options),
+  "testing replayServer": (options) => replayServer(new Recording(), options),
   "testing storeContract": (options) => storeContract(options),
+  "testing withFetchFaults": (options) => withFetchFaults(nothing, options),
   "testing withFaults": (options) => withFaults(channel(), options),
 };
 

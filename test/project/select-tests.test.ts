@@ -21,10 +21,6 @@ interface Choice {
 const { selectTests } = await loadScript<{ selectTests(all: readonly string[], choice: Choice): Selection }>(
   "scripts/lib/select-tests.mjs",
 );
-const { affectedBy } = await loadScript<{
-  affectedBy(changed: readonly string[], files: readonly string[]): readonly string[];
-}>("scripts/lib/watch-tests.mjs");
-
 const built = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const cancel = built("build/test/scenarios/cancel/calls.test.js");
 const sse = built("build/test/unit/http/sse/sse.test.js");
@@ -84,14 +80,4 @@ test("node runs the chosen test on the chosen wire alone, and titles of proofs h
   const { stdout } = spawnSync(process.execPath, [...options, file], { env, encoding: "utf8" });
   deepEqual(stdout.match(/ran \w+.*/g), ["ran first modern-memory", "ran proof"]);
   match(stdout, /c:d: proof first \[modern-memory\]/);
-});
-
-test("a change affects the tests that import it, at any depth", () => {
-  const own = fileURLToPath(import.meta.url);
-  const loads = built("build/test/project/load-script.js");
-  const other = built("build/test/project/verifies.test.js");
-  deepEqual(affectedBy([loads], [own, other]), [own]);
-  deepEqual(affectedBy([built("build/test/support/verifies.js")], [own, other]), [other]);
-  const uses = built("build/test/unit/http/sse/sse.test.js");
-  deepEqual(affectedBy([built("dist/http/sse/reader.js")], [own, uses]), [uses]);
 });

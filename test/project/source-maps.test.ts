@@ -3,7 +3,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { loadScript } from "./load-script.js";
 
 interface Outcome {
@@ -11,21 +10,20 @@ interface Outcome {
 }
 
 const { runTestFile } = await loadScript<{
-  runTestFile(path: string, options: { number: number; patterns: readonly string[] }): Promise<Outcome>;
-}>("scripts/lib/test-file.mjs");
+  runTestFile(path: string, options: { patterns: readonly string[] }): Promise<Outcome>;
+}>("scripts/lib/test-files.mjs");
 
 /** Runs a file whose only line comes from the third line of `source.ts`. */
 async function failure(t: TestContext, folder: string): Promise<string> {
   const root = mkdtempSync(join(tmpdir(), "bowline-maps-"));
   t.after(() => rmSync(root, { recursive: true }));
-  mkdirSync(fileURLToPath(new URL("../../../build/test-events/", import.meta.url)), { recursive: true });
   mkdirSync(join(root, folder), { recursive: true });
   const file = join(root, folder, "built.mjs");
   const map = { version: 3, sources: ["source.ts"], names: [], mappings: "AAEA" };
   const url = `data:application/json;base64,${Buffer.from(JSON.stringify(map)).toString("base64")}`;
   const code = 'import { test } from "node:test"; test("fails", () => { throw new Error("no"); });';
   writeFileSync(file, `${code}\n//# sourceMappingURL=${url}\n`);
-  const { tests } = await runTestFile(file, { number: 100_000 + process.pid, patterns: [] });
+  const { tests } = await runTestFile(file, { patterns: [] });
   equal(tests[0]?.title, "fails");
   return tests[0]?.error ?? "";
 }

@@ -1,3 +1,4 @@
+import type { LogEntry } from "#src/cluster/cluster.js";
 import type { SimEngine } from "./engine/engine.js";
 import { SESSION_CACHE_MS } from "./node.js";
 import type { World } from "./world.js";
@@ -6,7 +7,7 @@ import type { World } from "./world.js";
 const ARRIVAL_MS = 5_000;
 
 /** Checks what must hold some time after the last fault. */
-export function checkSettled(world: World, isCalm: boolean): void {
+export function checkSettled(world: World, engine: SimEngine, isCalm: boolean): void {
   const { history } = world;
   for (const call of history.calls) {
     if (call.settled === undefined)
@@ -18,7 +19,19 @@ export function checkSettled(world: World, isCalm: boolean): void {
       history.violate("cancels", `call ${call.number} runs on after its cancellation`);
   }
   checkWatches(world);
+  if (world.isResumable) checkEvents(world, engine);
   if (isCalm) checkBroadcasts(world);
+}
+
+/** Between the first and the last event that a client got on its stream, it got each one that is stored. */
+function checkEvents({ history }: World, engine: SimEngine): void {
+  for (const { id, events } of history.sessions.values()) {
+    const stored = engine.entriesOf(`session:${id}`, "get").filter(({ data }) => data !== "");
+    const isHeard = (entry: LogEntry | undefined) => entry !== undefined && events.has(`g${entry.id}`);
+    const missed = stored.slice(stored.findIndex(isHeard), stored.findLastIndex(isHeard) + 1);
+    for (const entry of missed)
+      if (!isHeard(entry)) history.violate("none missing", `${id} does not get event ${entry.id}: ${entry.data}`);
+  }
 }
 
 /** Each change after the client has begun to watch must be followed by a message about it. */

@@ -51,7 +51,7 @@ export class SessionRun extends Run<History> {
     await this.until(ACTIVE_MS + SETTLE_MS / 2, () => {});
     const isSettled = () => this.history.calls.every(({ settled, isRead }) => settled !== undefined && isRead);
     await this.passUntil(ACTIVE_MS + SETTLE_MS, isSettled, () => {
-      checkSettled(world, this.faults.kinds.length === 0);
+      checkSettled(world, this.engine, this.faults.kinds.length === 0);
       this.#close();
     });
     const isEmpty = () => findLeftovers(world, this.engine).length === 0;

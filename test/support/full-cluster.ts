@@ -33,6 +33,7 @@ export function withoutRoom(
             check(data);
             return writer.append(seq, data, options);
           },
+          wrote: (id) => writer.wrote(id),
         };
       },
     }),

@@ -1,4 +1,4 @@
-import { encodeHeaderValue } from "#src/http/header-value.js";
+import { encodeHeaderValue } from "#src/http/headers.js";
 
 export const VERSION = "2026-07-28";
 

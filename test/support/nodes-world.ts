@@ -1,6 +1,8 @@
 import type { TestContext } from "node:test";
 import type { Cluster } from "bowline/cluster";
-import { createMemoryState, type MemoryState } from "bowline/testing";
+import type { MemoryState } from "bowline/testing";
+import { MemoryEngine, MemoryStore } from "#src/cluster/memory/store.js";
+import { StoreCluster } from "#src/cluster/store-cluster.js";
 import type { HttpServerOptions, ServerSettings } from "#src/server/options.js";
 import { FakeClock } from "./fake-clock.js";
 import { LegacyClient, LegacyEndpoint, type Sender } from "./legacy-endpoint.js";
@@ -16,7 +18,8 @@ export interface Node {
 /** Processes that share one state in memory, on one clock. */
 export class NodesWorld {
   readonly clock = new FakeClock();
-  readonly state: MemoryState = createMemoryState({ clock: this.clock });
+  readonly engine = new MemoryEngine({ clock: this.clock });
+  readonly state: MemoryState = stateOf(this.engine, this.clock);
   readonly #t: TestContext;
   readonly #http: HttpServerOptions;
   readonly #options: Omit<ServerSettings, "stateKeys">;
@@ -39,6 +42,21 @@ export class NodesWorld {
     });
     return { endpoint, cluster: node };
   }
+}
+
+/** State in an engine whose contents a test can look at. */
+function stateOf(engine: MemoryEngine, clock: FakeClock): MemoryState {
+  const stores = new WeakMap<Cluster, MemoryStore>();
+  return {
+    node: () => {
+      const store = new MemoryStore(engine);
+      const node = new StoreCluster(store, { clock, heartbeatMs: Number.POSITIVE_INFINITY });
+      stores.set(node, store);
+      return node;
+    },
+    cut: (node) => stores.get(node)?.cut(),
+    mend: (node) => stores.get(node)?.mend(),
+  };
 }
 
 /** An object, such as a cluster or its records, with other parts. */

@@ -64,6 +64,7 @@ function notingNode(cluster: Cluster, rows: Row[], ms: number): Cluster {
             rows.push({ stream, data });
             return writer.append(seq, data, options);
           },
+          wrote: (id) => writer.wrote(id),
         };
       },
     }),

@@ -16,6 +16,8 @@ export interface WorkersOptions {
   readonly hold?: number;
   /** Number of the first worker whose release sends other messages. */
   readonly upgraded?: number;
+  /** True for a `node:cluster` without its messages about connections. */
+  readonly hidden?: boolean;
   /** True for a listener on whose clock no time passes. */
   readonly stopped?: boolean;
   /** Maximum number of files that a process can open. */

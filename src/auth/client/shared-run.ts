@@ -1,11 +1,8 @@
 import { AuthError } from "../../protocol/auth-error.js";
 import { TimeoutError } from "../../protocol/errors.js";
-import { orAborted } from "../abortable.js";
+import { MAX_TIMER_MS, orAborted } from "../abortable.js";
 import type { AuthRun } from "../http.js";
 import { includesScopes, joinScopes } from "../scopes.js";
-
-/** Maximum delay of a JavaScript timer. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Work that several callers wait for. It is aborted at its deadline, or when the last caller has given up. A caller

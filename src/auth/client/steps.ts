@@ -1,3 +1,4 @@
+import { timeoutSignal } from "../abortable.js";
 import type { AuthRun } from "../http.js";
 import { selectScope } from "../scopes.js";
 import { NO_CHALLENGE, tokenChallengeOf } from "./challenge.js";
@@ -42,7 +43,7 @@ export function createStepsWith(server: URL, settings: Settings): AuthSteps {
   const redirectUrl = settings.redirectUrl ?? "";
   const onIssuer = async () => {};
   const begin = ({ signal }: StepOptions = {}): AuthRun => ({
-    signal: AbortSignal.any([AbortSignal.timeout(settings.deadlineMs), ...(signal === undefined ? [] : [signal])]),
+    signal: AbortSignal.any([timeoutSignal(settings.deadlineMs), ...(signal === undefined ? [] : [signal])]),
     tried: [],
     now: settings.now,
   });

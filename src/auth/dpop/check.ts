@@ -32,7 +32,8 @@ export interface DpopOptions {
   readonly nonce?: true | { readonly key?: NonceKey | undefined; readonly ttlMs?: number | undefined } | undefined;
   /**
    * Called with the id of a proof and its expiry in milliseconds since 1970. Returns true for the first use. Servers
-   * that share a load use it to detect replays together; by default each server remembers the proofs in memory.
+   * that share a load use it to detect replays together, and remember a proof for longer than that if their clocks differ;
+   * by default each server remembers the proofs in memory.
    */
   readonly acceptProof?: ((name: string, untilMs: number) => boolean | Promise<boolean>) | undefined;
   /**

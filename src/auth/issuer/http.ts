@@ -1,10 +1,9 @@
 import { BodyTooLarge } from "../../http/body-failure.js";
 import { readText } from "../../http/client/read.js";
+import { timeoutSignal } from "../abortable.js";
 import type { IssuerLimits } from "./limits.js";
 import { invalidRequest, OAuthProblem } from "./problem.js";
 
-/** Longest time that a timer can measure. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 const MANY = new Set(["resource"]);
 
 /** Parameters of a request. Only `resource` may be repeated. */
@@ -79,7 +78,7 @@ export function mediaType(message: Request | Response): string {
 }
 
 async function readBody(request: Request, maxBytes: number, ms: number): Promise<string> {
-  const late = AbortSignal.timeout(Math.min(ms, MAX_TIMER_MS));
+  const late = timeoutSignal(ms);
   const signal = AbortSignal.any([request.signal, late]);
   try {
     return await readText(new Response(request.body), maxBytes, { signal });

@@ -1,5 +1,5 @@
 import type { GateAdmission, GateRefusal, Operation } from "../../http/exchange.js";
-import { trimHeader } from "../../http/header-value.js";
+import { trimHeader } from "../../http/headers.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import { isStateAway } from "../../protocol/errors.js";
 import type { BoundToken, DpopCheck, GatedRequest, ProofOutcome } from "../dpop/check.js";

@@ -2,6 +2,7 @@ import { atCaller } from "../../protocol/at-caller.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
+import { timeoutSignal } from "../abortable.js";
 import {
   AUTHORIZATION_SERVER_OPTIONS,
   AuthorizationServerClient,
@@ -126,7 +127,7 @@ class IntrospectionClient {
     const listed = metadata.introspection_endpoint_auth_methods_supported;
     const method = client.method ?? (hasKey ? "private_key_jwt" : chooseMethod(secret !== undefined, listed));
     const authentication = { clientId: client.id, secret, method, signer: client };
-    const authenticate = await toClientAuth(authentication, metadata, AbortSignal.timeout(this.#requestMs));
+    const authenticate = await toClientAuth(authentication, metadata, timeoutSignal(this.#requestMs));
     const body = new URLSearchParams({ token, token_type_hint: "access_token" });
     const headers = new Headers({ accept: "application/json" });
     await authenticate(metadata, { client_id: client.id }, body, headers);

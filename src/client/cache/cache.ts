@@ -131,8 +131,8 @@ export class ClientCache {
 
   /** Returns a fresh cached result, or sends the request. Does not wait for the store after the lifetime has ended. */
   through(call: ConnectionCall, lifetime: CallLifetime, connection: Pick<Connection, "call">): Promise<ClientResult> {
-    const { method, cache: mode = "use" } = call;
-    const slot = method === "tools/call" || mode === "bypass" ? undefined : this.#slotOf(call);
+    const { cache: mode = "use" } = call;
+    const slot = mode === "bypass" ? undefined : this.#slotOf(call);
     if (slot === undefined) return connection.call(call, lifetime);
     return this.#lookUp(slot, mode, lifetime, () => connection.call(call, lifetime));
   }

@@ -13,7 +13,7 @@ import type {
   Tool,
 } from "../../protocol/types/index.js";
 import type { Client } from "../client.js";
-import { assertFirstIsString } from "../first-argument.js";
+import { firstArgumentError } from "../first-argument.js";
 import {
   assertClientOptions,
   type CallOptions,
@@ -152,7 +152,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
     name: GroupToolNameOr<M, Name>,
     ...[args, options = {}]: CallArguments<GroupToolOf<M, Name>["input"], ToolCallOptions>
   ): Promise<ToolOutcome<GroupToolOf<M, Name>["output"]>> {
-    assertFirstIsString("callTool(name, args, options)", name);
+    if (typeof name !== "string") throw firstArgumentError("callTool(name, args, options)", name);
     const { member, original } = this.#find("tools", name);
     const outcome = await this.#call(member, options, (client, rest) => client.callTool(original, args ?? {}, rest));
     return outcome as ToolOutcome<GroupToolOf<M, Name>["output"]>;
@@ -180,7 +180,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
     args?: Readonly<Record<string, string>>,
     options: CallOptions = {},
   ): Promise<GetPromptResult> {
-    assertFirstIsString("getPrompt(name, args, options)", name);
+    if (typeof name !== "string") throw firstArgumentError("getPrompt(name, args, options)", name);
     const { member, original } = this.#find("prompts", name);
     return this.#call(member, options, (client, rest) => client.getPrompt(original, args, rest));
   }
@@ -199,7 +199,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
 
   /** Reads a resource of a server. */
   async readResource(server: GroupServerName<M>, uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
-    assertFirstIsString("readResource(server, uri, options)", server);
+    if (typeof server !== "string") throw firstArgumentError("readResource(server, uri, options)", server);
     return this.#call(this.#member(server), options, (client, rest) => client.readResource(uri, rest));
   }
 

@@ -55,11 +55,10 @@ export class Expiries {
     if (item.place >= 0) this.#take(item);
   }
 
-  /** Ends the items whose time has come. An operation calls it first, so that it never finds such an item. */
-  catchUp(): void {
-    let first = this.#heap[0];
-    if (first === undefined) return;
+  /** Ends the items whose time has come, and returns the time. An operation calls it first, so that it finds none of them. */
+  catchUp(): number {
     const now = this.#clock.now();
+    let first = this.#heap[0];
     for (; first !== undefined && first.dueAt <= now; first = this.#heap[0]) {
       if (first.expiresAt > now) {
         first.dueAt = first.expiresAt;
@@ -69,6 +68,7 @@ export class Expiries {
         first.expire();
       }
     }
+    return now;
   }
 
   /** Cancels the timer. The next `set` starts it again. */

@@ -69,8 +69,7 @@ export class RecordTable {
   }
 
   list(index: string, after: IndexPlace | undefined, limit: number): readonly Listed[] {
-    this.#expiries.catchUp();
-    return this.#indexes.list(index, after, limit, this.#expiries.now());
+    return this.#indexes.list(index, after, limit, this.#expiries.catchUp());
   }
 
   count(index: string): number {
@@ -79,8 +78,8 @@ export class RecordTable {
   }
 
   takeDue(index: string, { most, leaseMs, token }: TakeDue): readonly DueRecord[] | number | undefined {
-    const now = this.#expiries.now();
-    const first = this.list(index, undefined, most);
+    const now = this.#expiries.catchUp();
+    const first = this.#indexes.list(index, undefined, most, now);
     const due = first.filter(({ score }) => score <= now);
     if (due.length === 0) return first[0] && first[0].score - now;
     return due.map(({ key, value }) => {

@@ -1,4 +1,4 @@
-import type { Clock } from "../../call/clock.js";
+import { type Clock, timeOfDay } from "../../call/clock.js";
 import { deliveryByStatus, type HttpAnswer } from "../../protocol/delivery.js";
 import { ConnectionError, McpError } from "../../protocol/errors.js";
 import type { RpcErrorObject } from "../../protocol/jsonrpc/message.js";
@@ -99,7 +99,7 @@ function parseRetryAfter(value: string | null, clock: Clock): number | undefined
   if (value === null) return undefined;
   if (/^\d+$/.test(value)) return Number(value) * 1000;
   const at = value.endsWith(" GMT") ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(at) ? undefined : Math.max(0, at - (clock.timeOfDay?.() ?? Date.now()));
+  return Number.isNaN(at) ? undefined : Math.max(0, at - timeOfDay(clock));
 }
 
 /** Creates the error for a response with an error status. */

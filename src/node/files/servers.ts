@@ -1,12 +1,13 @@
 import { readFile } from "node:fs/promises";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { planServers, type ServersConfig } from "../../client/group/config.js";
 import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 
 /**
- * Reads the configuration of a group from a JSON file, which may contain comments. Variables are not expanded; the
- * group does that.
+ * Reads the configuration of a group from a JSON file, which may contain comments. A relative `cwd` becomes a path from
+ * the folder of the file. Variables are not expanded; the group does that.
  * @throws DefinitionError that names the file and, if applicable, the server and the field.
  */
 export async function readServers(path: string): Promise<ServersConfig> {
@@ -14,13 +15,23 @@ export async function readServers(path: string): Promise<ServersConfig> {
 }
 
 async function readConfig(path: string): Promise<ServersConfig> {
-  const config = parse(await read(path), path);
+  const config = parseConfiguration(await read(path), path);
   if (!isObject(config)) {
     throw new DefinitionError(`${path}: must be an object with mcpServers`);
   }
   const servers = { ...config, source: path } as ServersConfig;
   planServers(servers);
-  return servers;
+  const member = config.mcpServers === undefined ? "servers" : "mcpServers";
+  const folder = dirname(resolve(path));
+  const entries = Object.entries(config[member] as object).map(([name, entry]) => [name, placed(entry, folder)]);
+  return { ...servers, [member]: Object.fromEntries(entries) };
+}
+
+/** Returns a valid entry with its `cwd` as a path from a folder. One that begins with a variable keeps it. */
+function placed(entry: Readonly<Record<string, unknown>>, folder: string): object {
+  const { cwd } = entry;
+  if (typeof cwd !== "string" || isAbsolute(cwd) || cwd.startsWith("${")) return entry;
+  return { ...entry, cwd: join(folder, cwd) };
 }
 
 async function read(path: string): Promise<string> {
@@ -32,8 +43,8 @@ async function read(path: string): Promise<string> {
   }
 }
 
-/** Parses the file. Errors do not contain its text, which may contain secrets. */
-function parse(text: string, path: string): unknown {
+/** Parses JSON with comments and trailing commas. Errors do not contain the text, which may contain secrets. */
+export function parseConfiguration(text: string, path: string): unknown {
   const json = withoutComments(text.replace(/^\uFEFF/, ""));
   try {
     return JSON.parse(json);

@@ -102,7 +102,8 @@ export interface RunningHttpServer {
   readonly ready: boolean;
   /**
    * Takes the server out of service. For `lameDuckMs` it continues to serve, and each response closes its connection.
-   * Then it stops listening and waits up to `graceMs` for running calls. Finally it closes everything.
+   * Then it stops listening, and waits up to `graceMs` for running calls. Within that, and for `lameDuckMs` at most, it
+   * serves a last request on each open connection. Finally it closes everything.
    */
   drain(graceMs: number): Promise<void>;
   /** Ends calls, streams and sessions, then stops listening. Idempotent. */
@@ -140,7 +141,7 @@ const OPTIONS: Known<ServeHttpOptions> = {
 const FLUSH_MS = 1_000;
 const SWEEP_MS = 10;
 /** Maximum time to wait for an idle turn of the event loop, and maximum duration of such a turn. */
-const QUIET_MS = 100;
+const QUIET_MS = 1_000;
 const IDLE_TURN_MS = 0.05;
 
 const REMEDIES: ReadonlyMap<string, string> = new Map([
@@ -220,7 +221,7 @@ export async function serveHttp(
 /** Says at the terminal where the server listens. A worker of `node:cluster` leaves that to its primary. */
 async function greetTerminal({ info }: HttpServerLike, url: string): Promise<void> {
   const { default: cluster } = await import("node:cluster");
-  if (cluster.isPrimary) greet(info, `listens on ${url}`, ["--cli", url, "--method", "tools/list"]);
+  if (cluster.isPrimary) greet(info, `listens on ${url}`, ["npx", "bowline", "list", url]);
 }
 
 async function serve(
@@ -257,6 +258,7 @@ async function serveHere(server: HttpServerLike, options: ServeHttpOptions): Pro
   const probe = toProbe(options.health, readiness, path);
   const http = createServer({ keepAliveTimeout: connectionIdleMs }, (request, response) => {
     const { url = "" } = request;
+    begin(request, response);
     if (!ready || isStream(request)) response.setHeader("connection", "close");
     if (paths.has(url) || paths.has(url.split("?", 1)[0] as string)) listener(request, response);
     else probe(url, response);
@@ -280,8 +282,12 @@ async function serveHere(server: HttpServerLike, options: ServeHttpOptions): Pro
     const isSeen = readiness.isProbed || !isLoopback(host);
     const { lameDuckMs = isSeen ? SERVE_HTTP_LIMITS.lameDuckMs : 0 } = options;
     if (lameDuckMs > 0) await pause(clock, lameDuckMs, closing.signal);
-    await stopListening(http, sockets);
-    await server.drain?.(graceMs);
+    await stopListening(http);
+    const stoppedAt = clock.now();
+    const isOver = () => closing.signal.aborted || clock.now() - stoppedAt >= Math.min(lameDuckMs, graceMs);
+    if (!isOver()) await lastRequests(sockets, isOver);
+    await closeIdle(http, sockets);
+    await server.drain?.(Math.max(0, graceMs - (clock.now() - stoppedAt)));
     await close();
   };
   return {
@@ -318,10 +324,31 @@ function isStream({ method, headers }: IncomingMessage): boolean {
 
 /** Lets the responses that have not begun close their connections, as those to later requests do. */
 function closeAfterResponses(sockets: ReadonlySet<Socket>): void {
-  for (const socket of sockets) {
-    const { _httpMessage: response } = socket as { readonly _httpMessage?: ServerResponse | null };
-    if (response?.headersSent === false) response.setHeader("connection", "close");
-  }
+  for (const socket of sockets)
+    for (const response of responsesOf(socket)) if (!response.headersSent) response.setHeader("connection", "close");
+}
+
+/** Running responses, by their connection, that are not in Node's private member. */
+const tracked = new WeakMap<Socket, Set<ServerResponse>>();
+
+/**
+ * Called for each request. Node keeps the running response of a connection in a private member. A response that is not
+ * there is tracked until it ends: it waits for an earlier one, or this Node has no such member.
+ */
+function begin({ socket }: IncomingMessage, response: ServerResponse): void {
+  if (runningOn(socket) === response) return;
+  const responses = tracked.get(socket) ?? new Set();
+  tracked.set(socket, responses.add(response));
+  response.once("close", () => responses.delete(response));
+}
+
+/** Returns the responses of a connection that have not ended. */
+function responsesOf(socket: Socket): readonly ServerResponse[] {
+  return [runningOn(socket) ?? [], ...(tracked.get(socket) ?? [])].flat();
+}
+
+function runningOn(socket: Socket): ServerResponse | null | undefined {
+  return (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage;
 }
 
 /** Adds the remedy to an error of the platform. */
@@ -383,16 +410,30 @@ function toProbe(health: ServeHttpOptions["health"] = {}, readiness: Readiness, 
 }
 
 /**
- * Stops listening without losing connections that clients have already opened. The system resets connections in its
- * queue when the listener is closed, and those with unread requests when they are closed. So the listener and idle
- * connections are closed in an idle turn of the event loop, whose poll has just found nothing. Each new connection then
- * has a moment to send its first request.
+ * Stops listening. The system resets connections in its queue when the listener is closed. So it is closed in an idle turn
+ * of the event loop, whose poll has just found nothing.
  */
-async function stopListening(http: Server, sockets: ReadonlySet<Socket>): Promise<void> {
+async function stopListening(http: Server): Promise<void> {
   const { Server: Listener } = await import("node:net");
   await quietTurn();
-  if (!http.listening) return;
-  Listener.prototype.close.call(http);
+  if (http.listening) Listener.prototype.close.call(http);
+}
+
+/**
+ * Waits until each connection carries a request whose response closes it, or is closed by its client. A client that keeps a
+ * connection may send a request at the moment at which the server closes it, and then loses it. No new connections come,
+ * so that a busy client uses up those that it keeps.
+ */
+async function lastRequests(sockets: ReadonlySet<Socket>, isOver: () => boolean): Promise<void> {
+  while (!isOver() && [...sockets].some((socket) => responsesOf(socket).length === 0)) await delay(SWEEP_MS);
+  await quietTurn();
+}
+
+/**
+ * Closes idle connections. It is called in an idle turn, since the system resets a connection with an unread request when it
+ * is closed. Then each connection without a request has a moment to send its first one.
+ */
+async function closeIdle(http: Server, sockets: ReadonlySet<Socket>): Promise<void> {
   // From now on requests are refused. No client has sent one on these connections.
   http.closeIdleConnections();
   const until = performance.now() + FLUSH_MS;

@@ -13,6 +13,10 @@ const KNOWN_MESSAGES: readonly (readonly [RegExp, string])[] = [
     /ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX/,
     "its TypeScript has a construct that Node does not compile (enum, namespace or parameter property): write it otherwise (tsc --erasableSyntaxOnly finds it), or use `node --import tsx`",
   ],
+  [
+    /Cannot use import statement outside a module|"type": "module" in the nearest package\.json|Top-level await is currently not supported with the "cjs" output format/,
+    'its package.json says "type": "commonjs", or no type, and the program is an ES module: run `npm pkg set type=module` there',
+  ],
   [/ERR_INVALID_TYPESCRIPT_SYNTAX/, "its TypeScript has a syntax error"],
   [
     /Cannot find (module|package) ["']?tsx\b/,
@@ -62,12 +66,14 @@ export function likelyCauseOf({ exitCode, exitSignal, stderr, spoke }: ProcessEn
 
 /**
  * Returns the most informative line: the last one that names an error, since stack traces and versions follow it,
- * otherwise the last one.
+ * otherwise the last one. A line that ends with a colon announces the next, which is returned with it.
  */
 export function lastWordsOf(stderr: readonly string[]): string | undefined {
-  return (
-    stderr.findLast((line) => /^(Uncaught )?\S*(Error|Exception)\b.*:|^error:/i.test(line)) ?? stderr.findLast(isSaid)
-  );
+  const named = stderr.findLastIndex((line) => /^(Uncaught )?\S*(Error|Exception)\b.*:|^error:/i.test(line));
+  if (named === -1) return stderr.findLast(isSaid);
+  const words = stderr[named]!.trimEnd();
+  const next = words.endsWith(":") ? stderr.slice(named + 1).find(isSaid) : undefined;
+  return next === undefined ? words : `${words} ${next.trim()}`;
 }
 
 function isSaid(line: string): boolean {

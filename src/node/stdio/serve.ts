@@ -71,7 +71,7 @@ export async function serveStdio(server: ChannelServer, options: ServeStdioOptio
     guard === undefined ? channelOptions : { ...channelOptions, write: guard.write },
   );
   const stopListening: (() => void)[] = [];
-  if (process.stdin.isTTY) greet(server.info, "waits for an MCP client on stdin", launch());
+  if (process.stdin.isTTY) greet(server.info, "waits for an MCP client on stdin", listing());
   try {
     const connection = await atCaller(serveStdio, () => server.accept(channel));
     const end = () => void (server.close?.() ?? connection.close());
@@ -85,12 +85,18 @@ export async function serveStdio(server: ChannelServer, options: ServeStdioOptio
   }
 }
 
-/** Returns the words that start this program. */
-function launch(): readonly string[] {
+/** Returns the command that lists what this program serves. */
+function listing(): readonly string[] {
   const [, script] = process.argv;
-  if (script === undefined) return [];
+  return script === undefined ? [] : ["npx", "bowline", "list", ...serverOf(script)];
+}
+
+/** Returns a script as the command names it: by its file if Node runs it, else by the words that start it. */
+function serverOf(script: string): readonly string[] {
+  const isNode = process.versions.deno === undefined && process.versions.bun === undefined;
+  if (isNode && /\.[cm]?[jt]s$/.test(script)) return [relative("", script)];
   const flags = process.versions.deno === undefined ? process.execArgv : ["run", "--allow-all"];
-  return [basename(process.execPath), ...flags, relative("", script)];
+  return ["--", basename(process.execPath), ...flags, relative("", script)];
 }
 
 /**

@@ -9,8 +9,7 @@ import {
 } from "../../http/client/send.js";
 import { ProxyAgents } from "../outgoing/proxy-agents.js";
 import { requestBy } from "../outgoing/request.js";
-import { Connections } from "./connections.js";
-import { type Dispatcher, nodesDispatcher, proxyFor } from "./dispatcher.js";
+import { Connections, type Dispatcher, nodesDispatcher, proxyFor } from "./dispatchers.js";
 import { inflate } from "./inflate.js";
 import { DirectReply } from "./reply.js";
 import { fetchBy } from "./web-fetch.js";
@@ -45,9 +44,11 @@ export function createDirectSend(maxIdleConnections: number, fetch?: Fetch): Sen
 function wayTo(url: URL, proxied: ProxyAgents): Dispatcher | Fetch {
   const dispatcher = nodesDispatcher();
   // A URL with credentials is left to `fetch`, which reports an error for it.
-  if (dispatcher === undefined || url.username !== "" || url.password !== "") return globalFetch;
+  if (url.username !== "" || url.password !== "") return globalFetch;
   const proxy = proxyFor(url, dispatcher);
-  return proxy === undefined ? dispatcher : (at, init) => requestBy(at, init, { proxy, agents: proxied });
+  return proxy === undefined
+    ? (dispatcher ?? globalFetch)
+    : (at, init) => requestBy(at, init, { proxy, agents: proxied });
 }
 
 function dispatch(connections: Connections, dispatcher: Dispatcher, url: URL, sending: Sending): Promise<DirectReply> {

@@ -1,7 +1,7 @@
-import type { ChildProcess } from "node:child_process";
 import type { Worker } from "node:cluster";
 import { settlesWithin } from "../../call/abortable.js";
 import type { HostedNode, StateHost } from "../../cluster/messages/host.js";
+import { followConnections } from "./hand-over.js";
 import { type FromPrimary, type FromWorker, PROTOCOL, received, send } from "./messages.js";
 
 /** Maximum number of characters of the errors of a worker that are kept until it serves. */
@@ -168,37 +168,4 @@ export class Member {
     const worker = this.#worker;
     send({ connected: worker.isConnected(), send: worker.send.bind(worker) }, message, sent);
   }
-}
-
-/** Message by which node:cluster hands a connection to a worker, and the reply of the worker. */
-interface HandOver {
-  readonly act?: string;
-  readonly key?: string;
-  readonly seq?: number;
-  readonly ack?: number;
-}
-
-/**
- * Follows the connections that node:cluster hands to a worker. Returns a function that closes those that the worker has not
- * taken: node:cluster leaves them open when the worker is gone, and their clients would wait.
- */
-function followConnections(child: ChildProcess): () => void {
-  // The next connection of a listener is handed over when the worker has taken the last one.
-  const untaken = new Map<
-    string | undefined,
-    { readonly seq: number | undefined; readonly handle: { close(): void } }
-  >();
-  // A process that could not be started may have no channel.
-  if (child.send === undefined) return () => {};
-  const send = child.send.bind(child) as (message: HandOver, handle: never, ...rest: never[]) => boolean;
-  child.send = (message: HandOver, handle: never, ...rest: never[]) => {
-    if (message.act === "newconn") untaken.set(message.key, { seq: message.seq, handle });
-    return send(message, handle, ...rest);
-  };
-  child.on("internalMessage", ({ ack }: HandOver) => {
-    for (const [key, { seq }] of untaken) if (seq === ack) untaken.delete(key);
-  });
-  return () => {
-    for (const { handle } of untaken.values()) handle.close();
-  };
 }

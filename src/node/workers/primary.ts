@@ -3,6 +3,7 @@ import { pause } from "../../call/abortable.js";
 import { type Backoff, backoffMs } from "../../call/backoff.js";
 import { systemClock } from "../../call/clock.js";
 import { StateHost } from "../../cluster/messages/host.js";
+import { canFollow } from "./hand-over.js";
 import { type Address, Member } from "./member.js";
 
 /** Processes that serve together, as their primary sees them. */
@@ -96,6 +97,7 @@ class WorkerPool {
     this.#options = options;
     this.#port = options.port;
     this.#key = Buffer.from(crypto.getRandomValues(new Uint8Array(KEY_BYTES))).toString("base64");
+    if (!canFollow(cluster)) cluster.schedulingPolicy = cluster.SCHED_NONE;
     // The errors of a worker are passed on, and explain why it could not start.
     cluster.setupPrimary({ stdio: ["inherit", "inherit", "pipe", "ipc"] });
   }

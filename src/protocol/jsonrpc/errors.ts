@@ -1,3 +1,4 @@
+import { ordinary } from "../brand.js";
 import { HTTP_ANSWER } from "../delivery.js";
 import {
   type RequiredUrl,
@@ -29,7 +30,10 @@ export const PROCESS_GONE = -32006;
 export const NO_BATCHES = "batches are not supported in this protocol version";
 
 /** Error response of the SDK itself, before any handler ran. A transport may map it to an HTTP status. */
-export class Refusal extends RpcError {}
+export class Refusal extends RpcError {
+  /** Accepts no instances of another copy of the package, since none arrive. Each request is tested. */
+  static override readonly [Symbol.hasInstance]: (value: unknown) => boolean = ordinary;
+}
 
 /** Maximum length of a peer's error message. Longer messages are truncated. */
 const MAX_MESSAGE_CHARS = 4000;

@@ -11,7 +11,7 @@ export type JsonText = string;
  * promises and serialized envelopes once. Not measured alone.
  */
 export function formatRequest(id: RequestId, method: string, params: Params | undefined, written?: JsonText): string {
-  const head = `{"jsonrpc":"2.0","id":${idText(id)},"method":${JSON.stringify(method)}`;
+  const head = `{"jsonrpc":"2.0","id":${idText(id)},"method":${methodText(method)}`;
   const text = written ?? (params === undefined ? undefined : JSON.stringify(params));
   return text === undefined ? `${head}}` : `${head},"params":${text}}`;
 }
@@ -39,6 +39,18 @@ export function isWritable(value: unknown): boolean {
   } catch {
     return false;
   }
+}
+
+let lastMethod = "";
+let lastMethodText = '""';
+
+/** Serializes a method. A client sends the same few methods, so the last text is kept. */
+function methodText(method: string): JsonText {
+  if (method !== lastMethod) {
+    lastMethodText = JSON.stringify(method);
+    lastMethod = method;
+  }
+  return lastMethodText;
 }
 
 function idText(id: RequestId | bigint): string {

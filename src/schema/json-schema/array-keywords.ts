@@ -28,6 +28,7 @@ function eachItem(prefix: readonly Node[], items: Node | undefined): Node {
     const end = items === undefined ? Math.min(prefix.length, value.length) : value.length;
     let ok = true;
     for (let index = 0; index < end; index += 1) {
+      spend(run, 1);
       if (checkMember(prefix[index] ?? items!, index, value[index], run)) continue;
       if (run.quiet > 0) return false;
       ok = false;
@@ -65,7 +66,9 @@ function unseenItems(node: Node): Node {
     spend(run, value.length);
     let ok = true;
     for (let index = seen.items; index < value.length; index += 1) {
-      if (!seen.indexes.has(index) && !checkMember(node, index, value[index], run)) ok = false;
+      if (seen.indexes.has(index)) continue;
+      spend(run, 1);
+      if (!checkMember(node, index, value[index], run)) ok = false;
     }
     seen.items = value.length;
     return ok;

@@ -147,14 +147,14 @@ function objectSize(value: unknown, _limit: number, run: Run): number | undefine
 function requireKeys(keys: readonly string[]): Node {
   return (value, run) => {
     if (!isObject(value)) return true;
-    spend(run, keys.length);
+    run.left -= keys.length;
     let missing = 0;
     for (const key of keys) {
       if (hasKey(value, key)) continue;
       missing += 1;
       issue(run, "is required", key);
     }
-    spend(run, missing * MISS);
+    run.left -= missing * MISS;
     return missing === 0;
   };
 }

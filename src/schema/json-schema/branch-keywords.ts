@@ -1,6 +1,7 @@
 import { isObject } from "../../protocol/json.js";
 import { hasKey, issue } from "./assertions.js";
 import { all, fits, fitsBranch, pass } from "./combine.js";
+import { spend } from "./limits.js";
 import type { Site } from "./site.js";
 import type { Node } from "./types.js";
 
@@ -13,7 +14,7 @@ export function branchNodes(site: Site): Node[] {
   const not = site.one("not");
   const test = site.one("if");
   const dependent = site.map("dependentSchemas");
-  if (allOf !== undefined) nodes.push(all(allOf));
+  if (allOf !== undefined) nodes.push(allNode(allOf));
   if (anyOf !== undefined) nodes.push(anyNode(anyOf));
   if (oneOf !== undefined) nodes.push(oneNode(oneOf));
   if (not !== undefined) nodes.push(notNode(not));
@@ -22,6 +23,14 @@ export function branchNodes(site: Site): Node[] {
     nodes.push((value, run, seen) => !isObject(value) || !hasKey(value, key) || node(value, run, seen));
   }
   return nodes;
+}
+
+function allNode(nodes: readonly Node[]): Node {
+  const node = all(nodes);
+  return (value, run, seen) => {
+    spend(run, 1);
+    return node(value, run, seen);
+  };
 }
 
 function anyNode(nodes: readonly Node[]): Node {

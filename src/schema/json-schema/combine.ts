@@ -12,7 +12,7 @@ export function all(nodes: readonly Node[]): Node {
   if (first === undefined) return pass;
   if (second === undefined) return first;
   return (value, run, seen) => {
-    spend(run, nodes.length);
+    run.left -= nodes.length;
     let ok = true;
     for (const node of nodes) {
       if (node(value, run, seen)) continue;
@@ -41,9 +41,8 @@ export function fitsBranch(node: Node, value: unknown, run: Run, seen: Seen | un
   return ok;
 }
 
-/** Checks a member of the value. Prefixes its issues with the place of the member. */
+/** Checks a member of the value, whose step the caller takes. Prefixes its issues with the place of the member. */
 export function checkMember(node: Node, key: string | number, member: unknown, run: Run): boolean {
-  spend(run, 1);
   const mark = run.issues.length;
   if (node(member, run, undefined)) return true;
   for (const found of run.issues.slice(mark)) found.path = pointerTo(key) + found.path;

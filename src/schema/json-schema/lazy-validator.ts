@@ -1,7 +1,7 @@
 import { lazyModule } from "../../call/lazy.js";
 import { checkSchema } from "./check-schema.js";
 import { SCHEMA_LIMITS } from "./limits.js";
-import { type CompiledSchema, rememberSchemas, type SchemaCompiler } from "./types.js";
+import { rememberSchemas, type SchemaCheck, type SchemaCompiler } from "./types.js";
 import type * as validatorModule from "./validator.js";
 
 type Validator = typeof validatorModule;
@@ -15,16 +15,15 @@ export const lazyValidator: SchemaCompiler = {
   compile: rememberSchemas((schema) => {
     const checked = checkSchema(schema, SCHEMA_LIMITS);
     used = true;
-    let compiled: CompiledSchema | undefined;
-    const check = ({ compileChecked }: Validator, value: unknown) => {
-      compiled ??= compileChecked(checked);
-      return compiled(value);
+    const checkBy = ({ compileChecked }: Validator, value: unknown) => {
+      check.compiled ??= compileChecked(checked);
+      return check.compiled(value);
     };
-    return (value) => {
-      if (compiled !== undefined) return compiled(value);
+    const check: SchemaCheck = (value) => {
       const part = validator();
-      return part instanceof Promise ? part.then((loaded) => check(loaded, value)) : check(part, value);
+      return part instanceof Promise ? part.then((loaded) => checkBy(loaded, value)) : checkBy(part, value);
     };
+    return check;
   }),
   prepare: () => (used ? validator() : undefined),
 };

@@ -43,7 +43,11 @@ export const SCHEMA_LIMITS: SchemaLimits = {
   maxIssues: 32,
 };
 
-/** Remaining steps of a check. */
+/**
+ * Remaining steps of a check. Work that the value or a reference can repeat takes them by `spend`. Work that the schema
+ * alone bounds, such as the keywords of one schema, is only subtracted, so that most checks never call `spend`. The next
+ * call of it, or the end of the check, finds what was subtracted.
+ */
 export interface StepBudget {
   left: number;
 }

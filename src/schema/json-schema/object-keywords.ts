@@ -48,7 +48,7 @@ function namedKeys(named: Named): Node {
       if (run.quiet > 0) return false;
       ok = false;
     }
-    spend(run, missing * MISS);
+    run.left -= named.length + missing * MISS;
     return ok;
   };
 }
@@ -61,7 +61,7 @@ function eachKey(named: Named, patterns: ByPattern, rest: Node | undefined): Nod
     for (const key in value) {
       const member = value[key];
       if (member === undefined || !Object.hasOwn(value, key)) continue;
-      spend(run, 2 + patterns.length);
+      spend(run, 3 + patterns.length);
       const own = byName.get(key);
       let known = own !== undefined;
       if (own !== undefined && !checkMember(own, key, member, run)) ok = false;
@@ -84,7 +84,10 @@ function keyNames(node: Node): Node {
   return (value, run) => {
     if (!isObject(value)) return true;
     let ok = true;
-    for (const key of keysOf(value)) if (!checkMember(node, key, key, run)) ok = false;
+    for (const key of keysOf(value)) {
+      spend(run, 1);
+      if (!checkMember(node, key, key, run)) ok = false;
+    }
     return ok;
   };
 }
@@ -96,7 +99,9 @@ function unseenKeys(node: Node): Node {
     const keys = keysOf(value);
     spend(run, keys.length);
     for (const key of keys) {
-      if (!seen.keys.has(key) && !checkMember(node, key, value[key], run)) ok = false;
+      if (seen.keys.has(key)) continue;
+      spend(run, 1);
+      if (!checkMember(node, key, value[key], run)) ok = false;
     }
     seen.allKeys = true;
     return ok;

@@ -25,9 +25,16 @@ export interface JsonSchemaValidator {
   compile(schema: JsonSchema | boolean, onSkip?: (problem: string) => void): CompiledSchema;
 }
 
+/** Check of a schema. It may be asynchronous until the code that checks values is loaded. */
+export interface SchemaCheck {
+  (value: unknown): readonly SchemaIssue[] | Promise<readonly SchemaIssue[]>;
+  /** The same check without that step, once the code is loaded. */
+  compiled?: CompiledSchema;
+}
+
 /** A {@link JsonSchemaValidator}, or a validator whose checks may be asynchronous. */
 export interface SchemaCompiler {
-  compile(schema: JsonSchema | boolean): (value: unknown) => readonly SchemaIssue[] | Promise<readonly SchemaIssue[]>;
+  compile(schema: JsonSchema | boolean): SchemaCheck;
   /** Loads the code that the checks of the schemas compiled so far need. */
   prepare?(): unknown;
 }

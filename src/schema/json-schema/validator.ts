@@ -52,7 +52,9 @@ export function compileChecked(schema: CheckedSchema): CompiledSchema {
   return (value) => {
     const run: Run = { limits, left: limits.maxSteps, issues: [], quiet: 0, depth: 0, doubts: 0, scope: [] };
     try {
-      return node(value, run, undefined) ? NONE : run.issues;
+      const fits = node(value, run, undefined);
+      if (run.left < 0) return [{ path: "", message: problemOf(run) }];
+      return fits ? NONE : run.issues;
     } catch (error) {
       // Limits are enforced by throwing, since `not` would turn a plain failure into a pass.
       if (!(error instanceof RangeError)) throw error;

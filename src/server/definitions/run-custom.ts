@@ -15,7 +15,7 @@ export async function runCustom(runtime: ServerRuntime, custom: CustomMethod, ca
   if (missing !== undefined) throw missingCapability(missing);
   const parsed = await parseParams(custom, call.params);
   call.sealsState = custom.sealState;
-  return call.era.runHandler(call, runtime, async (asker) => {
+  return (call.runner ?? call.era).runHandler(call, runtime, async (asker) => {
     const value = await custom.handler(parsed as never, new Context(call, asker, runtime));
     if (value instanceof PreparedResult) return value;
     if (custom.name !== "completion/complete" || !isCompletion(value)) return toResult(value, custom.name);

@@ -47,6 +47,24 @@ export function failed(message: string): CallToolResult {
   return { content: [text(message)], isError: true };
 }
 
+/** Beginning of the codes of failures of the state that processes share. */
+const STATE = "cluster_";
+
+/**
+ * Returns what the model is told of an error that a handler threw. The message of a failure of the state that processes
+ * share names hosts, statements and keys, so it is for the author only. A handler may have had effects before it failed, so
+ * no such failure says that the call can be repeated safely.
+ */
+export function toldOf(error: unknown): string {
+  const { code } = Object(error) as { readonly code?: unknown };
+  if (typeof code !== "string" || !code.startsWith(STATE)) return toError(error, "the tool").message;
+  if (code === `${STATE}unavailable`)
+    return "The tool failed: the state of the server is not available. Try again later";
+  if (code === `${STATE}unknown_outcome`)
+    return "The tool failed: the state of the server is not available, and a change of it may have been made";
+  return "The tool failed: the server could not read or change its state";
+}
+
 export function isInputRequired(value: unknown): value is InputRequiredResult {
   return (
     typeof value === "object" && value !== null && (value as { resultType?: unknown }).resultType === "input_required"

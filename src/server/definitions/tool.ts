@@ -1,7 +1,7 @@
 import type { Clock } from "../../call/clock.js";
 import { andThen, isThenable, type MaybePromise } from "../../call/maybe-promise.js";
 import { findParamHeaders, type ParamHeader } from "../../http/param-headers.js";
-import { DefinitionError, HandlerSuspended, RpcError, ToolError, toError } from "../../protocol/errors.js";
+import { DefinitionError, HandlerSuspended, RpcError, ToolError } from "../../protocol/errors.js";
 import { defined } from "../../protocol/json.js";
 import { assertOpen, type Known } from "../../protocol/known-options.js";
 import { describeIssues } from "../../protocol/text.js";
@@ -42,6 +42,7 @@ import {
   structured,
   type ToolResult,
   toContent,
+  toldOf,
   unwritable,
 } from "./tool-result.js";
 
@@ -364,7 +365,7 @@ export class RegisteredTool {
     if (error instanceof ToolError) return failed(error.message);
     this.#running.report(error, this.listing.name);
     if (this.#running.maskErrors) return failed("The tool failed");
-    return failed(toError(error, "the tool").message);
+    return failed(toldOf(error));
   }
 }
 

@@ -238,7 +238,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     const declared = this.options.serverOnly === true || this.settingsOf(call) !== undefined;
     if (owned && !declared) throw this.#missing();
     if (method === "subscriptions/listen") await this.#addTopics(call, info, declared);
-    if (!declared || this.#interceptors.length === 0) return next(info);
+    if (!declared || (this.#interceptors.length === 0 && this.options.results === undefined)) return next(info);
     return expectOwnType(server.registry, this.id, method, await composeInterceptors(this.#interceptors, next)(info));
   }
 

@@ -1,6 +1,6 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
 import { pause } from "../../call/abortable.js";
-import { type Clock, unref } from "../../call/clock.js";
+import { type Clock, MAX_SKEW_MS, timeOfDay, unref } from "../../call/clock.js";
 import type { MaybePromise } from "../../call/maybe-promise.js";
 import type { Cluster } from "../../cluster/cluster.js";
 import type { ClusterError, ClusterFailure } from "../../cluster/error.js";
@@ -62,8 +62,6 @@ type Runtime = Pick<ServerRuntime, "clock" | "limits" | "report" | "onClosing">;
 const TOPIC = "states";
 /** Number of times that a record is read during the life of a lease if no message arrives. */
 const LOOKS = 2;
-/** Maximum clock difference between processes. A record outlives its state by it. */
-const MAX_SKEW_MS = 60_000;
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 5_000;
 
@@ -206,10 +204,9 @@ export class RoundRecords {
     return this.#cluster.records.put(stateKey(state.id), JSON.stringify(mark), { ttlMs, ifVersion });
   }
 
-  /** Milliseconds for which the record of a state is kept. */
+  /** Milliseconds for which the record of a state is kept: longer than it is accepted on a clock that is behind this one. */
   #lifeOf({ untilMs }: PresentedState): number {
-    const now = this.#runtime.clock.timeOfDay?.() ?? Date.now();
-    return Math.max(1, Math.ceil(untilMs + MAX_SKEW_MS - now));
+    return Math.max(1, Math.ceil(untilMs + MAX_SKEW_MS - timeOfDay(this.#runtime.clock)) + 1);
   }
 
   /** Leaves the bus. A failure leaves a listener without an effect. */

@@ -1,3 +1,4 @@
+import { MAX_SKEW_MS, timeOfDay } from "../../call/clock.js";
 import { Busy } from "../../era/busy.js";
 import type { OpenedState, ServerRuntime, StateSeal } from "../../era/server-era.js";
 import { toBase64Url } from "../../protocol/base64.js";
@@ -62,36 +63,37 @@ interface Payload {
   readonly state: unknown;
 }
 
-/** Maximum clock difference between processes that share keys. */
-const MAX_SKEW_MS = 60_000;
 /** Maximum length of a sealed text. */
 const MAX_TEXT = 256 * 1024;
 
 /**
  * Creates a seal from valid options. The binding (caller, method and arguments) and the audience are authenticated, and
- * the expiry is sealed with the state. So a state is valid for one request of one caller and for a short time.
+ * the expiry is sealed with the state. So a state is valid for one request of one caller and for a short time. The clocks
+ * of processes that share keys may differ a little, so that a state is also accepted for as long after its expiry.
  */
 export function createStateSeal(options: SealOptions): StateSeal {
   const { ttlMs, clock } = options;
   const cipher = createCipher(options.keys, options.codec);
-  const now = () => clock.timeOfDay?.() ?? Date.now();
+  // Without keys of the author, no other process seals a state for this one.
+  const skewMs = options.keys === undefined && options.codec === undefined ? 0 : MAX_SKEW_MS;
   const audience = `${JSON.stringify(options.audience)} `;
 
   const read = async (text: string, binding: string): Promise<OpenedState> => {
     if (text.length > MAX_TEXT) throw new Error(`it is longer than ${MAX_TEXT} characters`);
     const { id, plain } = await cipher.open(text, audience + binding);
     const payload = JSON.parse(plain) as Payload;
-    const left = payload.until - now();
-    if (!(left >= 0)) throw new Error("expired (limits.stateTtlMs)");
-    if (left > ttlMs + MAX_SKEW_MS)
+    const left = payload.until - timeOfDay(clock);
+    if (!(left >= -skewMs)) throw new Error("expired (limits.stateTtlMs)");
+    if (left > ttlMs + skewMs)
       throw new Error("expires too late: clocks or limits.stateTtlMs differ between processes");
-    if ((await options.accept?.(id, payload.until)) === false) throw new Error("acceptState returned false");
-    return { state: payload.state, use: options.used?.use(id, payload.until) };
+    const until = payload.until + skewMs;
+    if ((await options.accept?.(id, until)) === false) throw new Error("acceptState returned false");
+    return { state: payload.state, use: options.used?.use(id, until) };
   };
 
   return {
     async seal(state, binding) {
-      const plain = JSON.stringify({ until: now() + ttlMs, state } satisfies Payload);
+      const plain = JSON.stringify({ until: timeOfDay(clock) + ttlMs, state } satisfies Payload);
       const text = await cipher.close(plain, audience + binding).catch((cause: unknown) => {
         throw new Error("The requestState could not be sealed", { cause });
       });
@@ -120,7 +122,7 @@ export function createServerSeal(runtime: ServerRuntime, options: ServerOptions)
   const onRefused = (reason: unknown) =>
     runtime.report(toRefused(reason), { where: "requestState" }, reason instanceof McpError ? undefined : "warn");
   const createUsed = () => {
-    if (cluster === undefined) return new UsedStates(runtime.clock, runtime.limits);
+    if (cluster === undefined) return new UsedStates(runtime.clock, runtime.limits, MAX_SKEW_MS);
     const refuse = (reason: unknown) => {
       onRefused(reason);
       return refusal();

@@ -6,7 +6,7 @@ import {
   type ServerRuntime,
   type StateUse,
 } from "../../era/server-era.js";
-import type { Steps } from "../../era/steps.js";
+import type { Steps } from "../../journal/steps.js";
 import { McpError, RpcError } from "../../protocol/errors.js";
 import { INTERNAL_ERROR, type Refusal } from "../../protocol/jsonrpc/errors.js";
 import type { StateCipher } from "./options.js";

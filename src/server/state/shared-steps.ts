@@ -1,4 +1,4 @@
-import { Steps } from "../../era/steps.js";
+import { Steps } from "../../journal/steps.js";
 
 /**
  * Steps of a round that may have begun in another process. When the round ends here, its results are complete, so that it

@@ -2,7 +2,7 @@ import type { Clock } from "../../call/clock.js";
 import { type Deadline, DeadlineQueue } from "../../call/deadline-queue.js";
 import type { Call, HandlerResult, StateUse } from "../../era/server-era.js";
 import type { ServerLimits } from "../../era/server-limits.js";
-import { Steps } from "../../era/steps.js";
+import { Steps } from "../../journal/steps.js";
 import { McpError } from "../../protocol/errors.js";
 
 type Limits = Pick<ServerLimits, "maxUsedStates" | "maxOutcomeChars" | "stateOutcomeMs" | "stateTtlMs">;
@@ -19,9 +19,11 @@ export class UsedStates {
   /** Total length of the kept outcomes. */
   #chars = 0;
 
-  constructor(clock: Clock, limits: Limits) {
+  /** `skewMs` is the maximum difference to the clocks of processes that seal states for this one. */
+  constructor(clock: Clock, limits: Limits, skewMs: number) {
     this.#limits = limits;
-    this.#marks = new DeadlineQueue(clock, limits.stateTtlMs, (round) => this.#remove(round));
+    // A process that is ahead seals a state for so much longer, and it is accepted for as long after its expiry.
+    this.#marks = new DeadlineQueue(clock, limits.stateTtlMs + 2 * skewMs, (round) => this.#remove(round));
     this.#outcomes = new DeadlineQueue(clock, limits.stateOutcomeMs, (round) => this.#forget(round));
   }
 

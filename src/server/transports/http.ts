@@ -4,8 +4,8 @@ import type { AcceptChannel, HttpBinding, HttpBindingOptions, OfferedEra } from 
 import { BodiesFull, BodyFailure } from "../../http/body-failure.js";
 import { allowOrigin } from "../../http/cors.js";
 import type { HttpExchange } from "../../http/exchange.js";
-import { createGuard, rememberLast } from "../../http/guard.js";
-import { isJson } from "../../http/media-type.js";
+import { createGuard } from "../../http/guard.js";
+import { isJson } from "../../http/headers.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../../protocol/jsonrpc/errors.js";
 import { answerableId, type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
 import { isWellFormed, messageOf } from "../../protocol/text.js";
@@ -35,7 +35,6 @@ export class HttpEndpoint {
   readonly #authorizer: RequestAuthorizer | undefined;
   /** Eras with their own HTTP paths. */
   readonly #pathOwners: readonly OfferedEra[];
-  readonly #isJson = rememberLast(isJson);
   readonly #cors: boolean;
   readonly #maxBodyBytes: number;
   /** Value of the `Allow` header. */
@@ -89,7 +88,7 @@ export class HttpEndpoint {
     const owner = this.#pathOwners.find((era) => era.ownsPath?.(exchange.url, this.#options));
     if (owner !== undefined) return this.#serveBy(owner, exchange, undefined, (binding) => binding.route?.(exchange));
     if (exchange.method !== "POST") return this.#onBodiless(exchange);
-    if (!this.#isJson(exchange.header("content-type"))) return this.#refuse(exchange, NOT_JSON);
+    if (!isJson(exchange.header("content-type"))) return this.#refuse(exchange, NOT_JSON);
     const onText = (text: string) => this.#onBody(exchange, text, late);
     const onFailure = (error: unknown) => this.#onBodyFailure(exchange, error);
     const { bodies } = this.#runtime;

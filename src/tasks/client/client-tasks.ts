@@ -7,12 +7,18 @@ import type {
   GroupToolNameOr,
   ServerTypes,
 } from "../../client/group/group.js";
-import type { CallOptions, ToolCallOptions, TypedCallOptions } from "../../client/options.js";
+import {
+  assertCallOptions,
+  type CallOptions,
+  type ToolCallOptions,
+  type TypedCallOptions,
+} from "../../client/options.js";
 import { Pages } from "../../client/pages.js";
 import { type ToolOutcome, toParsedOutcome } from "../../client/results.js";
 import type { AnyServer, CallArguments, ServerTools } from "../../client/server-types.js";
 import { CLIENT_LIMITS } from "../../era/client-limits.js";
 import { isObject } from "../../protocol/json.js";
+import type { Known } from "../../protocol/known-options.js";
 import type { CallToolResult } from "../../protocol/types/index.js";
 import type { OutputOf, StandardSchema } from "../../schema/standard-schema.js";
 import { TaskError } from "../error.js";
@@ -27,6 +33,15 @@ export interface TaskOptions<Output extends StandardSchema = StandardSchema>
   /** Schema of the structured result. */
   readonly output?: Output | undefined;
 }
+
+const TASK_OPTIONS: Known<TaskOptions> = {
+  signal: "object",
+  timeoutMs: "ms",
+  deadlineMs: "ms",
+  input: "any",
+  capabilities: "any",
+  output: "any",
+};
 
 /**
  * Tasks of one server: `new ClientTasks(client)`. The client must have been connected with `extensions: [tasksClient()]`. Nothing
@@ -75,6 +90,7 @@ export class ClientTasks<S extends AnyServer = AnyServer> {
     id: string,
     options: TaskOptions<Output> = {},
   ): Promise<TaskHandle<OutputOf<Output>>> {
+    assertCallOptions(GET_TASK, options, TASK_OPTIONS);
     options.signal?.throwIfAborted();
     if (this.supported === false) throw unsupported("the server announced no tasks");
     const { output, ...limits } = options;

@@ -11,11 +11,11 @@ import type { Params } from "../../protocol/jsonrpc/message.js";
 import type { ServerCapabilities, Tool } from "../../protocol/types/index.js";
 import { TaskError } from "../error.js";
 import { CANCEL_TASK, GET_TASK, TASKS_EXTENSION, type Task, UPDATE_TASK } from "../types.js";
+import { FollowedTask } from "./followed-task.js";
 import { TakenKeys } from "./input.js";
 import { TaskListener } from "./listener.js";
 import { type ResolvedOptions, resolveOptions, type TasksClientOptions } from "./options.js";
 import { taskReceiver } from "./receiver.js";
-import { TaskRun } from "./run.js";
 import { toTask } from "./shape.js";
 import { TaskWire } from "./wire.js";
 
@@ -42,7 +42,7 @@ export const FOLLOWER = Symbol("bowline.task.follower");
 export interface TaskFollower {
   /** Id of a task that exists already. Nothing is sent for the call then. */
   readonly taskId?: string;
-  onRun(run: TaskRun): void;
+  onRun(run: FollowedTask): void;
   onTask(task: Task): void;
 }
 
@@ -106,7 +106,7 @@ class TaskCalls {
     const { options } = call;
     const { [FOLLOWER]: follower, signal, input, deadlineMs = this.#client.options.deadlineMs } = options;
     const wire = new TaskWire(id, this.#client, options);
-    const run = new TaskRun({
+    const run = new FollowedTask({
       client: this.#client,
       options: this.#options,
       wire,

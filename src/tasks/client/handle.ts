@@ -5,7 +5,7 @@ import type { InputRequests, InputResponses } from "../../protocol/types/index.j
 import { TaskError } from "../error.js";
 import { isTerminal, type Task, type TaskStatus } from "../types.js";
 import { FOLLOWER, type FollowerOption, type TaskFollower } from "./extension.js";
-import { notFollowed, type TaskRun } from "./run.js";
+import { type FollowedTask, notFollowed } from "./followed-task.js";
 
 /** State of a task, with the input requests that it waits for (2026-07-28 only). */
 export interface TaskState extends Task {
@@ -22,7 +22,7 @@ export class TaskHandle<Structured = unknown> implements AsyncIterable<TaskState
   readonly #end = new AbortController();
   readonly #changes: TaskState[] = [];
   #id: string | undefined;
-  #run: TaskRun | undefined;
+  #run: FollowedTask | undefined;
   #task: TaskState | undefined;
   #isOver = false;
   /** Wakes the readers of changes, and the caller who waits for the first state. */

@@ -1,6 +1,6 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
 import { untilAborted } from "../../call/abortable.js";
-import { unref } from "../../call/clock.js";
+import { timeOfDay, unref } from "../../call/clock.js";
 import type { ClientResult, ClientRuntime, ReceivedRequests, RequestReceiver } from "../../era/client-era.js";
 import { RpcError, toError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
@@ -146,7 +146,7 @@ class ReceivedTasks implements ReceivedRequests {
   }
 
   #now(): string {
-    return new Date(this.#runtime.clock.timeOfDay?.() ?? Date.now()).toISOString();
+    return new Date(timeOfDay(this.#runtime.clock)).toISOString();
   }
 }
 

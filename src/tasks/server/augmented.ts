@@ -1,5 +1,8 @@
+import { timeOfDay, unref } from "../../call/clock.js";
+import { ClusterError } from "../../cluster/error.js";
 import { anonymousPart } from "../../era/caller.js";
 import { readAgain } from "../../era/request-shapes.js";
+import type { ClientRequestsOpener } from "../../era/request-strategy.js";
 import type { Call, Result } from "../../era/server-era.js";
 import { AUGMENTING_VERSION } from "../../era/versions.js";
 import { RpcError } from "../../protocol/errors.js";
@@ -11,17 +14,26 @@ import {
   methodNotFound,
   Refusal,
 } from "../../protocol/jsonrpc/errors.js";
+import type { InputRequest, JsonObject } from "../../protocol/types/index.js";
+import { type AnswerContent, checkAnswer, type RequestedSchema } from "../../schema/elicitation-answer.js";
+import { findAnswerProblem } from "../../schema/input-rules.js";
 import { toPlain } from "../../server/call-info.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
-import { CANCEL_TASK, GET_TASK, LIST_TASKS, TASK_RESULT } from "../types.js";
-import { type AugmentedTask, fromCursor, related, toAugmented, toCursor } from "./augmented-task.js";
-import { refusedWhileAway } from "./away.js";
+import {
+  CANCEL_TASK,
+  GET_TASK,
+  LIST_TASKS,
+  RELATED_TASK_KEY,
+  TASK_RESULT,
+  TASK_STATUS,
+  type TaskStatus,
+} from "../types.js";
+import { doneAfterAway, refusedWhileAway } from "./away.js";
+import { tooManyTasks } from "./limits.js";
 import type { TaskMode } from "./options.js";
 import { ANONYMOUS, type Counted, countedFor, ownerOf, ownersOf } from "./owner.js";
-import { hasEnded, type TaskRecord } from "./record.js";
-import { tooManyTasks } from "./room.js";
-import type { TaskOwner, TaskService } from "./service.js";
-import { TaskWait } from "./task-wait.js";
+import { hasEnded, type OpenQuestion, type TaskRecord, toCreated } from "./record.js";
+import { type TaskOwner, type TaskService, unknownTask } from "./service.js";
 
 type Next = (call: Call) => Promise<Result>;
 
@@ -39,8 +51,6 @@ export interface AugmentedOptions {
   readonly modeOf: (tool: unknown) => TaskMode | undefined;
   /** True if the caller may see the tool. */
   readonly sees: (call: Call, tool: string) => Promise<boolean>;
-  /** True for the call of a task that runs. */
-  readonly isTaskCall: (call: Call) => boolean;
 }
 
 /**
@@ -64,10 +74,14 @@ export class AugmentedTasks {
     ]);
   }
 
-  /** Serves the calls that concern tasks in this version. Passes on all others. */
-  async intercept(call: Call, next: Next): Promise<Result> {
-    const { method, client } = call;
-    if (client.version !== AUGMENTING_VERSION || this.#options.isTaskCall(call)) return next(call);
+  /** True for the calls of the version with this form of tasks. */
+  serves({ client }: Call): boolean {
+    return client.version === AUGMENTING_VERSION;
+  }
+
+  /** Serves a call that concerns tasks. Passes on all others. */
+  async serve(call: Call, next: Next): Promise<Result> {
+    const { method } = call;
     if (method === "tools/call") return this.#call(call, next);
     if (method === "initialize") return announced(await next(call), isIdentified(call));
     const serve = this.#methods.get(method);
@@ -200,4 +214,180 @@ function toResult({ id, stage, result, error }: TaskRecord): Result {
 
 function notAugmented(message: string): Refusal {
   return new Refusal(METHOD_NOT_FOUND, message);
+}
+
+export interface TaskWaitOptions {
+  readonly call: Call;
+  readonly host: ExtensionHost;
+  readonly service: TaskService;
+  readonly owner: TaskOwner;
+  readonly show: (record: TaskRecord) => AugmentedTask;
+  readonly asking: ClientRequestsOpener;
+}
+
+/**
+ * Wait of a client for the end of a task. Open questions of the task are sent as requests of the call, and their answers
+ * are stored. Changes of the status are sent as notifications. A question that is answered elsewhere is cancelled.
+ */
+export class TaskWait {
+  readonly #options: TaskWaitOptions;
+  readonly #id: string;
+  /** Questions that were sent, by their keys on the wire. */
+  readonly #asked = new Map<string, AbortController>();
+  #shown: TaskRecord | undefined;
+  #resolve: (record: TaskRecord) => void = () => {};
+  #reject: (reason: unknown) => void = () => {};
+
+  constructor(id: string, options: TaskWaitOptions) {
+    this.#id = id;
+    this.#options = options;
+  }
+
+  /** Resolves with the task when it has ended. Rejects when it has expired, or when the call has ended. */
+  async ended(): Promise<TaskRecord> {
+    const { call, host, service, owner } = this.#options;
+    const first = await service.get(this.#id, owner);
+    if (hasEnded(first)) return first;
+    await service.join();
+    const waiting = new Promise<TaskRecord>((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    const known = new Map([[this.#id, first.updatedAt]]);
+    const stop = service.watchers.watch(known, (record) => this.#look(record));
+    const timer = this.#expireAt(first);
+    call.end.onAbort(this.#reject);
+    try {
+      this.#look(first);
+      return await waiting;
+    } finally {
+      stop();
+      host.clock.cancel(timer);
+      call.end.offAbort(this.#reject);
+      for (const asked of this.#asked.values()) asked.abort();
+    }
+  }
+
+  #look(record: TaskRecord): void {
+    const { call, show } = this.#options;
+    const task = show(record);
+    if (this.#shown !== undefined && show(this.#shown).status !== task.status)
+      void call.notify(TASK_STATUS, { ...task });
+    this.#shown = record;
+    if (hasEnded(record)) return this.#resolve(record);
+    const open = record.stage === "waiting" ? record.questions : {};
+    for (const [wireKey, asked] of this.#asked) if (!Object.hasOwn(open, wireKey)) asked.abort();
+    for (const [wireKey, question] of Object.entries(open))
+      if (!this.#asked.has(wireKey)) this.#ask(wireKey, question).catch(this.#reject);
+  }
+
+  /**
+   * Asks a question and stores the answer, when the engine is back if it is away. The task fails if the client refuses to
+   * answer.
+   */
+  async #ask(wireKey: string, { request }: OpenQuestion): Promise<void> {
+    const { asking, service, owner, call } = this.#options;
+    const asked = new AbortController();
+    this.#asked.set(wireKey, asked);
+    const { signal } = asked;
+    const store = (change: () => Promise<void>) => this.#store(change, signal);
+    try {
+      const { strategy } = await asking.open();
+      const check = (answer: unknown) => answerIssue(request, answer);
+      const question = relatedQuestion(request, this.#id);
+      const answer = await strategy.ask(question, { signal, timeoutMs: Number.POSITIVE_INFINITY, check });
+      await store(() => service.update(this.#id, { [wireKey]: answer }, owner));
+    } catch (error) {
+      if (signal.aborted || call.end.aborted) return;
+      if (error instanceof RpcError) return store(() => service.refuse(this.#id, wireKey, error, owner));
+      // Its message is for the author.
+      if (error instanceof ClusterError) throw error;
+      throw new RpcError(INTERNAL_ERROR, `A question of the task could not be asked: ${(error as Error).message}`);
+    }
+  }
+
+  async #store(change: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    await doneAfterAway(this.#options.host.clock, change, () => signal);
+  }
+
+  #expireAt({ createdAt, ttlMs }: TaskRecord): unknown {
+    const { clock } = this.#options.host;
+    if (ttlMs === null) return undefined;
+    const timer = clock.schedule(() => this.#reject(unknownTask()), createdAt + ttlMs - timeOfDay(clock));
+    unref(timer);
+    return timer;
+  }
+}
+
+/** Returns the problem of an answer, so that a client which answers wrongly is not asked again and again. */
+function answerIssue(request: InputRequest, answer: unknown) {
+  if (request.method !== "elicitation/create") return findAnswerProblem(request, answer);
+  const { requestedSchema } = request.params as { readonly requestedSchema?: RequestedSchema };
+  const { action, content } = answer as { readonly action: string; readonly content?: AnswerContent | null };
+  if (action !== "accept" || requestedSchema === undefined) return undefined;
+  const [issue] = checkAnswer(requestedSchema, content ?? {});
+  return issue && `/content${issue.path} ${issue.message}`;
+}
+
+/** State of a task in the form of 2025-11-25. */
+export interface AugmentedTask {
+  readonly taskId: string;
+  readonly status: TaskStatus;
+  readonly statusMessage?: string;
+  readonly createdAt: string;
+  readonly lastUpdatedAt: string;
+  /** Lifetime from creation in milliseconds. Null if it is not limited. */
+  readonly ttl: number | null;
+  readonly pollInterval?: number;
+}
+
+/** Returns the task in the form of 2025-11-25. A task whose tool reports an error has failed there. */
+export function toAugmented(record: TaskRecord, pollIntervalMs: number): AugmentedTask {
+  const { ttlMs: ttl, pollIntervalMs: pollInterval, ...task } = toCreated(record, pollIntervalMs);
+  const common = { ...task, ttl, ...(pollInterval !== undefined && { pollInterval }) };
+  if (record.result?.isError !== true) return common;
+  const statusMessage = textOf(record.result) ?? "The tool reported an error";
+  return { ...common, status: "failed", statusMessage };
+}
+
+function textOf({ content }: JsonObject): string | undefined {
+  if (!Array.isArray(content)) return undefined;
+  return content.map((block) => (isObject(block) ? block.text : undefined)).find((text) => typeof text === "string") as
+    | string
+    | undefined;
+}
+
+/** Returns a result, or the params of a request, with the id of the task that it belongs to. */
+export function related<T extends { readonly _meta?: unknown }>(message: T, taskId: string): T {
+  const meta = isObject(message._meta) ? message._meta : {};
+  return { ...message, _meta: { ...meta, [RELATED_TASK_KEY]: { taskId } } };
+}
+
+/** Returns a question with the id of its task. */
+export function relatedQuestion(request: InputRequest, taskId: string): InputRequest {
+  return { ...request, params: related(request.params ?? {}, taskId) } as InputRequest;
+}
+
+/** Place of a task in a list: the last one of a page. */
+export type TaskPlace = Pick<TaskRecord, "id" | "createdAt">;
+
+export function toCursor({ createdAt, id }: TaskPlace): string {
+  return btoa(`${createdAt} ${id}`);
+}
+
+/** Returns the place that a cursor names. The first page has none. */
+export function fromCursor(cursor: unknown): TaskPlace | undefined {
+  if (cursor === undefined) return undefined;
+  const [, createdAt, id] = /^(\d{1,15}) ([\da-f-]{36})$/.exec(decoded(cursor)) ?? [];
+  if (createdAt === undefined || id === undefined)
+    throw new Refusal(INVALID_PARAMS, "Invalid params for tasks/list: /cursor must be a nextCursor of this server");
+  return { createdAt: Number(createdAt), id };
+}
+
+function decoded(cursor: unknown): string {
+  try {
+    return typeof cursor === "string" ? atob(cursor) : "";
+  } catch {
+    return "";
+  }
 }

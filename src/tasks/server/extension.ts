@@ -12,6 +12,7 @@ import { type ExtensionHost, ServerExtension } from "../../server/extensions/ext
 import { CANCEL_TASK, GET_TASK, TASK_CHANGED, TASKS_EXTENSION, UPDATE_TASK } from "../types.js";
 import { AugmentedTasks } from "./augmented.js";
 import { refusedWhileAway } from "./away.js";
+import { tooManyTasks } from "./limits.js";
 import {
   assertLimits,
   TASKS_LIMITS,
@@ -22,7 +23,6 @@ import {
   toMode,
 } from "./options.js";
 import { type TaskRecord, toCreated, toTask } from "./record.js";
-import { tooManyTasks } from "./room.js";
 import { TaskService } from "./service.js";
 
 type Next = (call: Call) => Promise<Result>;
@@ -89,9 +89,7 @@ export class TasksExtension extends ServerExtension {
   override installIn(host: ExtensionHost): void {
     if (this.#host !== undefined)
       throw new DefinitionError("tasks: the extension is already installed; create one with tasks() for each server");
-    const { views } = host;
-    host.use(interceptCalls(views, (call, next) => this.#runtime.augmented.intercept(call, next)));
-    host.use(interceptCalls(views, (call, next) => this.#requireDeclaration(call, next)));
+    host.use(interceptCalls(host.views, (call, next) => this.#intercept(call, next)));
     super.installIn(host);
     this.#host = host;
     // Without a cluster, the first call starts it: until then the server may join one.
@@ -125,7 +123,6 @@ export class TasksExtension extends ServerExtension {
       pollIntervalMs: this.#pollIntervalMs,
       modeOf,
       sees: (call, tool) => this.#sees(call, tool),
-      isTaskCall: (call) => this.#taskCalls.has(call),
     });
     host.onClosing((isOver) => {
       const stopped = service.stop(isOver);
@@ -133,7 +130,7 @@ export class TasksExtension extends ServerExtension {
       if (shared === undefined && isOver) cluster.close().catch(report);
       return stopped.catch(report);
     });
-    if (this.#options.work !== false) service.work().catch(report);
+    if (this.#options.work !== false) void service.work();
     return { host, service, augmented };
   }
 
@@ -150,7 +147,6 @@ export class TasksExtension extends ServerExtension {
       return {};
     });
     this.topic("taskIds", (wanted, call) => this.#watch(wanted, this.#views.callOf(call)));
-    this.use((info, next) => interceptCalls(this.#views, (call, pass) => this.#call(call, pass))(info, next));
   }
 
   /** Views of the server in which this extension is installed. */
@@ -181,20 +177,22 @@ export class TasksExtension extends ServerExtension {
     return this.#parts;
   }
 
-  /** Refuses a tool that runs only as a task to a client that did not declare tasks. */
-  #requireDeclaration(call: Call, next: Next): Promise<Result> {
-    const isOpen = call.method !== "tools/call" || this.#taskCalls.has(call) || this.settingsOf(call) !== undefined;
-    if (isOpen || this.#modeOf(call.params.name)?.support !== "required" || !call.era.typesResults) return next(call);
-    throw missingCapability({ extensions: { [TASKS_EXTENSION]: {} } });
+  /** Serves the calls that concern tasks. Passes on all others, and the calls of tasks that run. */
+  #intercept(call: Call, next: Next): Promise<Result> {
+    if (this.#taskCalls.has(call)) return next(call);
+    const { augmented } = this.#runtime;
+    if (augmented.serves(call)) return augmented.serve(call, next);
+    const mode = call.method === "tools/call" && call.era.typesResults ? this.#modeOf(call.params.name) : undefined;
+    if (mode === undefined) return next(call);
+    if (this.settingsOf(call) !== undefined) return this.#call(call, mode, next);
+    if (mode.support === "required") throw missingCapability({ extensions: { [TASKS_EXTENSION]: {} } });
+    return next(call);
   }
 
-  /** Creates a task for a call of a client that declared tasks, if the tool allows it. */
-  async #call(call: Call, next: Next): Promise<Result> {
-    if (call.method !== "tools/call" || this.#taskCalls.has(call)) return next(call);
+  /** Creates a task for a call of a client that declared tasks. */
+  async #call(call: Call, mode: TaskMode, next: Next): Promise<Result> {
     const { host, service } = this.#runtime;
     const { name } = call.params;
-    const mode = this.#modeOf(name);
-    if (mode === undefined) return next(call);
     // A tool that the caller may not see is refused as it is without tasks.
     if (!(await this.#sees(call, name as string))) return next(call);
     const { promoteAfterMs } = mode;

@@ -1,4 +1,3 @@
-import type { Clock } from "../../call/clock.js";
 import type { Cluster } from "../../cluster/cluster.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import type { Known, Optional } from "../../protocol/known-options.js";
@@ -169,9 +168,4 @@ export function toMode(task: ToolTask, defaults: Pick<TasksOptions, "ttlMs">): T
 /** Returns the life of a task. Infinity means the same as null. */
 function toLife(ttlMs: number | null = DAY_MS): number | null {
   return ttlMs === Number.POSITIVE_INFINITY ? null : ttlMs;
-}
-
-/** Returns the time of day. */
-export function timeOfDay(clock: Clock): number {
-  return clock.timeOfDay?.() ?? Date.now();
 }

@@ -1,9 +1,13 @@
 import { addressOf } from "../../era/caller.js";
 import type { Call, EraSession, ServerRuntime } from "../../era/server-era.js";
-import type { TaskRecord } from "./record.js";
 
 /** Caller for which tasks are counted: a principal, or what tells a caller without one from others. */
-export type Counted = Pick<TaskRecord, "owner" | "anonymous">;
+export interface Counted {
+  /** Digest of the caller, whose tasks are limited together. */
+  readonly owner: string;
+  /** True if the caller has no principal. The tasks of all such callers are limited together as well. */
+  readonly anonymous?: true | undefined;
+}
 
 /** Owner of the tasks of all callers without a principal, beside the owner of each. */
 export const ANONYMOUS = "anonymous";

@@ -1,27 +1,22 @@
+import type { AbortSwitch } from "../../call/abort-switch.js";
 import type { Lease } from "../../cluster/cluster.js";
-import type {
-  AskOptions,
-  ClientRequests,
-  ClientRequestsOpener,
-  RecordedProgress,
-  RequestStrategy,
-} from "../../era/request-strategy.js";
+import type { AskOptions, ClientRequests, ClientRequestsOpener, RequestStrategy } from "../../era/request-strategy.js";
 import { ServedCall } from "../../era/served-call.js";
 import type { Call, HandlerResult, Outcome, Result, RunHandler } from "../../era/server-era.js";
+import { type Journal, type JournalChange, memberOf } from "../../journal/journal.js";
+import type { JournalHost, JournalRun } from "../../journal/run.js";
 import { HandlerSuspended } from "../../protocol/errors.js";
+import type { Params } from "../../protocol/jsonrpc/message.js";
+import { inputShapes } from "../../protocol/shapes/input.js";
 import type { InputRequest } from "../../protocol/types/index.js";
 import { askingThrough } from "../../server/asking-through.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
 import { toOutcome } from "../../server/serve-call.js";
-import { type ExecutionOptions, type JournalKeeper, TaskExecution } from "./execution.js";
-import { settle, settleFailure } from "./handle.js";
-import { type HeldTask, TaskLost } from "./held-task.js";
+import { TaskExecution } from "./execution.js";
 import type { TasksLimits } from "./options.js";
-import { conclude, keepSteps } from "./outcome.js";
-import { type Journal, NO_JOURNAL, type TaskRecord } from "./record.js";
-import { TaskHandedOver } from "./running-tasks.js";
-import { StatusMessages } from "./status-messages.js";
-import { statusText } from "./task-call.js";
+import type { TaskRecord } from "./record.js";
+import { conclude, keepSteps, StatusMessages, settle, settleFailure, statusText } from "./run.js";
+import { type HeldTask, TaskHandedOver, TaskLost } from "./store.js";
 
 /** Task that was created for a call in progress. */
 export interface PromotedTask {
@@ -48,70 +43,74 @@ export interface PromotionOptions {
   readonly handOver: (held: HeldTask) => Promise<void>;
 }
 
-/**
- * Execution that begins in a request: until it is promoted, the era asks its questions. The era keeps its steps to the
- * end, since it knows those of earlier rounds, and those that an earlier attempt at this round has begun.
- */
-class PromotableExecution extends TaskExecution {
-  /** Strategy of the era, from the first question or step. */
-  era: RequestStrategy | undefined;
+/** Strategy of a call that may become a task: that of its era, and later that of the task, with one run of the handler. */
+class PromotableStrategy implements RequestStrategy {
+  readonly era: RequestStrategy;
+  readonly #task: () => Promise<RequestStrategy | undefined>;
   /** Questions that the era is asking. */
   readonly asking = new Set<Promise<unknown>>();
-  /** Resolves when it is decided whether the call is promoted. */
-  promoting: Promise<unknown> | undefined;
-  isPromoted = false;
   /** True if the call waits for answers in a later request, so that it is not promoted. */
   isSuspended = false;
 
-  override async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
-    if (this.promoting !== undefined) await this.promoting;
-    if (this.era === undefined || this.isPromoted) return super.ask(request, options);
-    const key = this.keyOf(options);
-    const asking = this.era.ask(request, { ...options, key });
+  /** `task` returns the strategy of the task, once it is decided whether the call is promoted. */
+  constructor(era: RequestStrategy, task: () => Promise<RequestStrategy | undefined>) {
+    this.era = era;
+    this.#task = task;
+  }
+
+  get run(): JournalRun {
+    return this.era.run;
+  }
+
+  async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
+    const task = await this.#task();
+    if (task !== undefined) return task.ask(request, options);
+    const asking = this.era.ask(request, options);
     this.asking.add(asking);
-    let answer: unknown;
     try {
-      answer = await asking;
+      return await asking;
     } catch (error) {
       this.isSuspended ||= error instanceof HandlerSuspended;
       throw error;
     } finally {
       this.asking.delete(asking);
     }
-    const asked = { text: JSON.stringify(request), times: 1 };
-    await this.keep((journal) => ({
-      ...journal,
-      asked: { ...journal.asked, [key]: asked },
-      answers: { ...journal.answers, [key]: answer },
-    }));
-    return answer;
   }
 
-  override async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    if (this.promoting !== undefined) await this.promoting;
-    if (this.era === undefined) return super.step(name, work);
-    const value = await this.era.step(name, () => super.step(name, work));
-    // A step of an earlier round or attempt is known to the era alone.
-    if (!Object.hasOwn(this.journal.steps, name))
-      await this.keep((journal) => ({ ...journal, steps: { ...journal.steps, [name]: value ?? null } }));
-    return value;
+  async push(
+    method: string,
+    params: Params | undefined,
+    options: AskOptions,
+  ): Promise<{ readonly [key: string]: unknown }> {
+    return ((await this.#task()) ?? this.era).push(method, params, options);
   }
 }
 
 /** Sign that the time of a call in its request is over. */
 const DUE = Symbol("due");
 
-/** Call that becomes a task if it does not end in time. */
-export class Promotion implements JournalKeeper {
+/** Handler of a call that may become a task, from its first question or step. */
+interface Begun {
+  readonly strategy: PromotableStrategy;
+  /** Host of the journal while the call is in its request. */
+  readonly host: JournalHost;
+  readonly execution: TaskExecution;
+}
+
+/**
+ * Call that becomes a task if it does not end in time. It is the host of the journal, which is that of the round before the
+ * promotion, and that of the task after it.
+ */
+export class Promotion implements JournalHost {
   readonly #call: Call;
   readonly #options: PromotionOptions;
   readonly #own: Call;
-  readonly #execution: PromotableExecution;
   /** Resolves with the requests of the era when the handler begins. Another call may run the round in its place. */
-  readonly #begun: Promise<ClientRequestsOpener>;
+  readonly #asking: Promise<ClientRequestsOpener>;
   #begin: (asking: ClientRequestsOpener) => void = () => {};
   #onPromoted: () => void = () => {};
-  #journal: Journal = NO_JOURNAL;
+  #opened: Promise<Begun> | undefined;
+  #begun: Begun | undefined;
   #handled: Promise<HandlerResult> | undefined;
   #task: Promise<PromotedTask | undefined> | undefined;
   #promoted: PromotedTask | undefined;
@@ -121,27 +120,34 @@ export class Promotion implements JournalKeeper {
     this.#call = call;
     this.#options = options;
     this.#own = this.#createCall(call);
-    const execution: ExecutionOptions = {
-      keeper: this,
-      capabilities: call.client.capabilities,
-      clock: options.host.clock,
-      replayMs: options.limits.replayMs,
-      signal: () => this.#own.end.signal,
-    };
-    this.#execution = new PromotableExecution(execution);
-    this.#begun = new Promise((resolve) => {
+    this.#asking = new Promise((resolve) => {
       this.#begin = resolve;
     });
   }
 
-  get journal(): Journal {
-    return this.#promoted?.held.journal ?? this.#journal;
+  get end(): AbortSwitch {
+    return this.#own.end;
   }
 
-  async keep(change: (journal: Journal) => Journal): Promise<void> {
-    const task = this.#task === undefined ? undefined : await this.#task;
-    if (task === undefined) this.#journal = change(this.#journal);
+  get journal(): Journal {
+    return this.#promoted?.held.journal ?? (this.#begun as Begun).host.journal;
+  }
+
+  async keep(change: JournalChange): Promise<void> {
+    const task = await this.#task;
+    if (task === undefined) await this.#begun?.host.keep(change);
     else await task.held.keep(change).catch((error) => this.#lose(error));
+  }
+
+  async allow(step: string, isRecorded: boolean): Promise<void> {
+    const task = await this.#task;
+    const host = task === undefined ? this.#begun?.host : this.#begun?.execution;
+    await host?.allow?.(step, isRecorded);
+  }
+
+  onBroken(error: Error): void {
+    this.#begun?.host.onBroken?.(error);
+    this.#begun?.execution.onBroken(error);
   }
 
   /** Runs the call. Resolves with its result, or with the result that tells of the task that it has become. */
@@ -159,7 +165,7 @@ export class Promotion implements JournalKeeper {
     try {
       const result = await this.#resultBefore(due, running);
       if (result !== DUE) return result;
-      const task = this.#execution.isSuspended ? undefined : await this.#promote();
+      const task = this.#begun?.strategy.isSuspended === true ? undefined : await this.#promote();
       if (task === undefined) return await running;
       void this.#finish(task, running);
       await this.#assertWanted(task.held.record);
@@ -173,10 +179,10 @@ export class Promotion implements JournalKeeper {
 
   /** Returns the result of a call, or `DUE` if its handler still runs. */
   async #resultBefore(due: Promise<unknown>, running: Promise<Result>): Promise<Result | typeof DUE> {
-    const { asking } = this.#execution;
-    let waiting: Promise<unknown> = Promise.all([due, this.#begun]);
+    let waiting: Promise<unknown> = Promise.all([due, this.#asking]);
     for (;;) {
       const result = await Promise.race([running, waiting.then(() => DUE)]);
+      const asking = this.#begun?.strategy.asking ?? new Set();
       // A question that is open suspends the call, so it is decided first.
       if (result !== DUE || asking.size === 0) return result as Result | typeof DUE;
       waiting = Promise.allSettled(asking);
@@ -194,20 +200,17 @@ export class Promotion implements JournalKeeper {
   async #promote(): Promise<PromotedTask | undefined> {
     const { limits, host } = this.#options;
     this.#task = this.#create();
-    this.#execution.promoting = this.#task;
     try {
       const task = await this.#task;
       // The round of a call that was cancelled may be run again.
       if (this.#call.end.aborted) this.#own.end.abort(this.#call.end.reason);
       if (task === undefined) {
         this.#task = undefined;
-        this.#execution.promoting = undefined;
         return undefined;
       }
       const onError = (error: unknown) => void this.#lose(error).catch(() => {});
       this.#messages = new StatusMessages(task.held, host.clock, limits.statusIntervalMs, onError);
       this.#promoted = task;
-      this.#execution.isPromoted = true;
       this.#onPromoted();
       return task;
     } catch (error) {
@@ -216,11 +219,31 @@ export class Promotion implements JournalKeeper {
     }
   }
 
-  /** Creates the task, with all that earlier rounds of the call have recorded. */
+  /** Creates the task, with all that this round and earlier ones have recorded. */
   async #create(): Promise<PromotedTask | undefined> {
-    const { strategy } = await (await this.#begun).open();
-    if (strategy.recorded !== undefined) this.#journal = withRecorded(this.#journal, strategy.recorded, this.#own);
-    return this.#options.create(this.#journal, this.#own.idempotencyKey);
+    const { execution } = await this.#open(await this.#asking);
+    return this.#options.create(toJournal(execution.run.journal, this.#own), this.#own.idempotencyKey);
+  }
+
+  /** Opens the strategy of the era, and becomes the host of its journal. */
+  #open(asking: ClientRequestsOpener): Promise<Begun> {
+    this.#opened ??= asking.open().then(({ strategy }) => {
+      const { run } = strategy;
+      const { host, limits } = this.#options;
+      const execution = new TaskExecution({
+        keeper: this,
+        capabilities: this.#call.client.capabilities,
+        clock: host.clock,
+        replayMs: limits.replayMs,
+        end: this.#own.end,
+        run,
+      });
+      const taskOf = async () => ((await this.#task) === undefined ? undefined : execution);
+      this.#begun = { strategy: new PromotableStrategy(strategy, taskOf), host: run.host, execution };
+      run.host = this;
+      return this.#begun;
+    });
+    return this.#opened;
   }
 
   /** Stores the outcome of the task. */
@@ -235,8 +258,9 @@ export class Promotion implements JournalKeeper {
     try {
       const outcome = await this.#outcome(running);
       this.#messages?.stop();
-      if (!(await keepSteps(outcome, this.#execution, end))) return;
-      if (outcome.kind !== "dropped") await conclude(held, outcome, this.#execution, { limits, report });
+      const { execution } = this.#begun as Begun;
+      if (!(await keepSteps(outcome, execution, end))) return;
+      if (outcome.kind !== "dropped") await conclude(held, outcome, execution, { limits, report });
       else if (end.reason instanceof TaskHandedOver) await handOver(held);
     } catch (error) {
       if (!(error instanceof TaskLost)) report(error);
@@ -272,8 +296,8 @@ export class Promotion implements JournalKeeper {
   #createCall(call: Call): Call {
     const { session, id, method, params, client, origin, era, wire } = call;
     const own = new ServedCall({
-      era: {
-        ...era,
+      era,
+      runner: {
         runHandler: (own, runtime, run) =>
           this.#outlive(async () => era.runHandler(own, runtime, (asking) => this.#handleInRound(asking, run))),
       },
@@ -330,26 +354,21 @@ export class Promotion implements JournalKeeper {
 
   /** Runs the handler with the requests of the era, which change at the promotion. */
   async #handle(asking: ClientRequestsOpener, run: RunHandler): Promise<HandlerResult> {
-    const own = askingThrough(this.#execution, this.#options.host);
     let requests: Promise<ClientRequests> | undefined;
-    const open = async (): Promise<ClientRequests> => {
-      this.#execution.era = (await asking.open()).strategy;
-      return own.open();
-    };
     const opener = {
       open: () => {
-        requests ??= open();
+        requests ??= this.#open(asking).then(({ strategy }) => askingThrough(strategy, this.#options.host).open());
         return requests;
       },
     };
     try {
       const result = await run(opener);
       await this.#decided();
-      return this.#promoted === undefined ? result : settle(this.#execution, this.#own, result);
+      return this.#promoted === undefined ? result : settle((this.#begun as Begun).execution, this.#own, result);
     } catch (error) {
       await this.#decided();
       if (this.#promoted === undefined) throw error;
-      return settleFailure(this.#execution, this.#own, error);
+      return settleFailure((this.#begun as Begun).execution, this.#own, error);
     }
   }
 
@@ -359,18 +378,24 @@ export class Promotion implements JournalKeeper {
   }
 }
 
-/** Returns the journal with the progress that an era has recorded, also in earlier requests of the call. */
-function withRecorded(journal: Journal, { steps, asked, answers }: RecordedProgress, call: Call): Journal {
-  const texts = Object.entries(asked).map(([key, text]) => [key, { text, times: 1 }] as const);
-  const authored = Object.entries(call.inputResponses ?? {}).filter(([key]) => !Object.hasOwn(asked, key));
-  const state = call.authoredState;
+/** Returns the journal of a round as a task keeps it: with what the handler has from the request. */
+function toJournal(journal: Journal, { inputResponses, authoredState: state }: Call): Journal {
+  const { asked } = journal;
+  const answers = Object.entries(journal.answers).filter(([key, answer]) =>
+    isAnswer(memberOf(asked, key)?.text, answer),
+  );
+  const authored = Object.entries(inputResponses ?? {}).filter(([key]) => !Object.hasOwn(asked, key));
   return {
     ...journal,
-    steps: { ...steps, ...journal.steps },
-    asked: { ...Object.fromEntries(texts), ...journal.asked },
-    answers: { ...answers, ...journal.answers },
-    ...((state !== undefined || authored.length > 0) && {
-      authored: { state, answers: Object.fromEntries(authored) },
-    }),
+    answers: Object.fromEntries(answers),
+    authored:
+      state === undefined && authored.length === 0 ? undefined : { state, answers: Object.fromEntries(authored) },
   };
+}
+
+/** True if the value is an answer to the question with this text, as far as its shape tells. */
+function isAnswer(text: string | undefined, answer: unknown): boolean {
+  if (text === undefined) return false;
+  const { method } = JSON.parse(text) as InputRequest;
+  return inputShapes.get(method)?.result(answer) === undefined;
 }

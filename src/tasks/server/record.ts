@@ -1,7 +1,12 @@
-import type { CallOrigin } from "../../era/server-era.js";
+import type { Call, CallOrigin, ServerRuntime } from "../../era/server-era.js";
+import { type Journal, NO_JOURNAL } from "../../journal/journal.js";
+import { isObject } from "../../protocol/json.js";
+import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
+import { inputShapes } from "../../protocol/shapes/input.js";
 import type { ClientCapabilities, Implementation, InputRequest, JsonObject } from "../../protocol/types/index.js";
 import type { DetailedTask, Task, TaskFailure, TaskStatus } from "../types.js";
-import type { StepFailure } from "./step-failure.js";
+import type { TaskMode } from "./options.js";
+import { type Counted, countedFor, ownerOf } from "./owner.js";
 
 /** Stage of a task. A task that is queued or running is `working` for clients; one that waits is `input_required`. */
 export type TaskStage = "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
@@ -20,21 +25,6 @@ export interface TaskCaller {
   readonly info?: Implementation | undefined;
 }
 
-/** Steps, questions and answers of a task, so that its handler can run again. */
-export interface Journal {
-  /** Results of completed steps by name. */
-  readonly steps: { readonly [name: string]: unknown };
-  /** Names of steps that have begun and not ended. */
-  readonly begun: readonly string[];
-  /** Failures of steps by name, in their order. A step may be tried again, and complete later. */
-  readonly failed?: { readonly [name: string]: readonly StepFailure[] } | undefined;
-  /** Questions by the key of the handler: the text of one that `ctx` asked, and the number of times. */
-  readonly asked: { readonly [key: string]: { readonly text?: string | undefined; readonly times: number } };
-  readonly answers: { readonly [key: string]: unknown };
-  /** State of a handler that returned `inputRequired`, and the answers to its questions. */
-  readonly authored?: { readonly state?: unknown; readonly answers: { readonly [key: string]: unknown } } | undefined;
-}
-
 /** Question that waits for an answer. */
 export interface OpenQuestion {
   /** Key that the handler knows. The key on the wire is new each time that a question is asked. */
@@ -42,19 +32,17 @@ export interface OpenQuestion {
   readonly request: InputRequest;
   /** True if the handler returned the question by `inputRequired`. */
   readonly authored?: boolean | undefined;
+  /** Steps of which the question may be a part. */
+  readonly within?: readonly string[] | undefined;
 }
 
 /** Task as it is stored. */
-export interface TaskRecord {
+export interface TaskRecord extends Counted {
   /** Version of this format. */
   readonly format: 1;
   readonly id: string;
   /** Server that created the task. For others that share the cluster it does not exist. */
   readonly server: string;
-  /** Digest of the caller, whose tasks are limited together. */
-  readonly owner: string;
-  /** True if the caller has no principal. The tasks of all such callers are limited together as well. */
-  readonly anonymous?: true | undefined;
   /** Digest of the principal, realm and server, for `tasks/list`. Undefined without a realm. */
   readonly listedFor?: string | undefined;
   readonly tool: string;
@@ -86,8 +74,6 @@ export interface TaskRecord {
   /** Random text of the last write, by which a writer recognizes a write with an unknown outcome. */
   readonly mark: string;
 }
-
-export const NO_JOURNAL: Journal = { steps: {}, begun: [], asked: {}, answers: {} };
 
 const STATUS: { readonly [stage in TaskStage]: TaskStatus } = {
   queued: "working",
@@ -143,4 +129,83 @@ export function ended(
   const { arguments: _arguments, meta: _meta, message: _message, promoted: _promoted, ...rest } = record;
   const caller = { ...rest.caller, auth: undefined, hadToken: undefined, info: undefined };
   return { ...rest, caller, stage, journal: NO_JOURNAL, questions: {}, ...outcome };
+}
+
+export interface NewTaskOptions {
+  /** Time of day. */
+  readonly createdAt: number;
+  readonly runtime: Pick<ServerRuntime, "audience" | "options">;
+  readonly realm?: string | undefined;
+}
+
+/** Returns the task of a call, before it runs. */
+export async function toRecord(
+  call: Call,
+  tool: string,
+  mode: TaskMode,
+  { createdAt, runtime, realm }: NewTaskOptions,
+): Promise<TaskRecord> {
+  const { audience: server } = runtime;
+  return {
+    format: 1,
+    id: crypto.randomUUID(),
+    server,
+    ...(await countedFor(call, runtime)),
+    listedFor: realm === undefined ? undefined : await ownerOf(call.origin.principal, realm, server),
+    tool,
+    arguments: call.params.arguments as JsonObject | undefined,
+    meta: call.params._meta as JsonObject | undefined,
+    caller: { ...toCaller(call), realm },
+    idempotencyKey: call.idempotencyKey,
+    createdAt,
+    updatedAt: createdAt,
+    ttlMs: mode.ttlMs,
+    stage: "queued",
+    round: 1,
+    fence: 0,
+    losses: 0,
+    journal: NO_JOURNAL,
+    questions: {},
+    mark: crypto.randomUUID(),
+  };
+}
+
+/** Returns the data of the caller that a task keeps: never the token. */
+function toCaller({ client, origin }: Call): TaskCaller {
+  const { principal, auth } = origin;
+  const { token, ...rest } = isObject(auth) ? auth : { token: undefined };
+  return {
+    principal,
+    auth: isObject(auth) ? rest : undefined,
+    hadToken: token === undefined ? undefined : true,
+    version: client.version,
+    capabilities: client.capabilities,
+    info: client.info,
+  };
+}
+
+/** Returns the task with answers to its open questions, or undefined if none of the answers has a question. */
+export function withAnswers(record: TaskRecord, given: { readonly [key: string]: unknown }): TaskRecord | undefined {
+  const open = Object.entries(record.questions);
+  const answered = record.stage === "waiting" ? open.filter(([wireKey]) => Object.hasOwn(given, wireKey)) : [];
+  if (answered.length === 0) return undefined;
+  let { journal } = record;
+  for (const [wireKey, { key, request, authored }] of answered) {
+    const answer = given[wireKey];
+    const problem = inputShapes.get(request.method)?.result(answer);
+    if (problem !== undefined) throw malformed(`/inputResponses/${wireKey}${problem.path} must be ${problem.expected}`);
+    if (authored === true) {
+      const { state, answers = {} } = journal.authored ?? {};
+      journal = { ...journal, authored: { state, answers: { ...answers, [key]: answer } } };
+    } else journal = { ...journal, answers: { ...journal.answers, [key]: answer } };
+  }
+  const keys = new Set(answered.map(([wireKey]) => wireKey));
+  const questions = Object.fromEntries(open.filter(([wireKey]) => !keys.has(wireKey)));
+  if (Object.keys(questions).length > 0) return { ...record, journal, questions };
+  return { ...record, journal, questions, stage: "queued", round: record.round + 1 };
+}
+
+/** Error for answers that cannot be taken. The questions stay open. */
+export function malformed(problem: string): Refusal {
+  return new Refusal(INVALID_PARAMS, `Invalid params for tasks/update: ${problem}`);
 }

@@ -1,4 +1,5 @@
 import { pause } from "../../call/abortable.js";
+import { timeOfDay } from "../../call/clock.js";
 import type { Cluster, Lease } from "../../cluster/cluster.js";
 import { ClusterError } from "../../cluster/error.js";
 import { anonymousPart } from "../../era/caller.js";
@@ -7,20 +8,22 @@ import type { RpcError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
-import { malformed, withAnswers } from "./answers.js";
-import { type TaskMessage, TaskMessages } from "./changes/messages.js";
-import { Retries } from "./changes/retries.js";
-import { TaskWatchers } from "./changes/watchers.js";
-import { HeldTask } from "./held-task.js";
-import { toRecord } from "./new-task.js";
-import { type TaskMode, type TasksLimits, timeOfDay } from "./options.js";
-import { OwnerSlots } from "./owner-slots.js";
+import { Retries, type TaskMessage, TaskMessages, TaskWatchers } from "./changes.js";
+import { OwnerSlots, type RoomLimit, TaskRoom } from "./limits.js";
+import type { TaskMode, TasksLimits } from "./options.js";
 import { type PromotedTask, Promotion, type PromotionOptions } from "./promotion.js";
-import { ended, hasEnded, needsJob, type TaskCaller, type TaskRecord } from "./record.js";
-import { type RoomLimit, TaskRoom } from "./room.js";
-import { RunningTasks } from "./running-tasks.js";
-import { type StoredTask, TaskStore } from "./store.js";
-import { jobOf, leaseOf, type SoughtTask, TaskWorkers } from "./workers.js";
+import {
+  ended,
+  hasEnded,
+  malformed,
+  needsJob,
+  type TaskCaller,
+  type TaskRecord,
+  toRecord,
+  withAnswers,
+} from "./record.js";
+import { HeldTask, type StoredTask, TaskStore } from "./store.js";
+import { jobOf, leaseOf, RunningTasks, type SoughtTask, TaskWorkers } from "./workers.js";
 
 const SWEEP_LEASE = "tasks:sweep";
 /** Pause before the start is tried again while the engine is away. */
@@ -118,6 +121,8 @@ export class TaskService {
         await this.join();
         return await this.#sweep();
       } catch (error) {
+        // The cluster may be closed as soon as the server is. The next process looks for tasks without a job.
+        if (signal.aborted) return;
         host.report(error, { where: "tasks" });
       }
       await pause(host.clock, RETRY_MS, signal);
@@ -416,7 +421,7 @@ export class TaskService {
     if (lease === undefined) return;
     try {
       for await (const record of this.#store.live()) {
-        if (lease.lost.aborted) return;
+        if (lease.lost.aborted || this.#stopped.signal.aborted) return;
         if (needsJob(record)) await this.#addJob(record, cluster);
       }
     } finally {

@@ -67,6 +67,41 @@ function reading(add: Case): void {
     deepEqual(await dataOf(b, "none", "one"), []);
   });
 
+  add("an id with another claim, number or log is unknown", async ({ node }) => {
+    const [a, b] = [await node(), await node()];
+    await a.logs.create("l", LOG);
+    await a.logs.create("m", LOG);
+    const [id = "", next = ""] = await write(await a.logs.claim("l", "s"), ["1", "2"]);
+    const [foreign = ""] = await write(await a.logs.claim("m", "s"), ["x"]);
+    const [later = ""] = await write(await b.logs.claim("l", "s"), ["3"]);
+    const claimOf = (one: string) => one.slice(one.lastIndexOf("-"));
+    equal(claimOf(id), claimOf(next));
+    notEqual(claimOf(id), claimOf(later));
+    const swapped = id.replace(claimOf(id), claimOf(later));
+    for (const unknown of [foreign, swapped, id.replace(/-\d+-/, "-9-"), `${id}0`, ""]) {
+      equal(await b.logs.find("l", unknown), undefined, unknown);
+      equal(await dataOf(b, "l", "s", unknown), undefined, unknown);
+    }
+    deepEqual(await dataOf(b, "l", "s", id), ["2", "3"]);
+  });
+
+  add("a writer knows the entries that it has appended", async ({ node }) => {
+    const [a, b] = [await node(), await node()];
+    await a.logs.create("l", LOG);
+    const former = await a.logs.claim("l", "s");
+    const [own = ""] = await write(former, ["1"]);
+    const later = await b.logs.claim("l", "s");
+    const [theirs = ""] = await write(later, ["1"]);
+    deepEqual(
+      [own, theirs, "unknown"].map((id) => former.wrote(id)),
+      [true, false, false],
+    );
+    deepEqual(
+      [own, theirs].map((id) => later.wrote(id)),
+      [false, true],
+    );
+  });
+
   add("find returns the stream of an entry", async ({ node }) => {
     const [a, b] = [await node(), await node()];
     await a.logs.create("l", LOG);

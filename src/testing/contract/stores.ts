@@ -1,5 +1,6 @@
-import { takenBy } from "../../cluster/store.js";
+import { OPEN_PAGE, takenBy } from "../../cluster/store.js";
 import { deepEqual, equal } from "./assert.js";
+import { LOG } from "./logs.js";
 import { type Case, LIFE_MS, PAST_LIFE_MS } from "./world.js";
 
 /** Rules of a store that its cluster does not show. A world without `store` leaves them out. */
@@ -24,6 +25,27 @@ export function storesContract(add: Case): void {
     equal(await store.touch("k", 100 * LIFE_MS, "1"), true);
     await stage.elapse(PAST_LIFE_MS);
     equal((await store.get("k"))?.version, "1");
+  });
+
+  add("open lists streams without end alone, however many have ended", async (stage) => {
+    const store = await stage.store();
+    if (store === undefined) return;
+    const { logs } = store;
+    for (const log of ["dropped", "l", "m"]) await logs.create(log, { ...LOG, maxStreams: 2 * OPEN_PAGE });
+    const end = async (log: string, stream: string) => {
+      const claim = `${(claims++).toString(16).padStart(12, "0")}`;
+      const id = await logs.claim(log, stream, "n", claim);
+      await logs.append({ log, stream, id: id ?? "", claim }, 0, [{ data: "bye", last: true }], "");
+    };
+    let claims = 0;
+    await logs.claim("l", "open", "n", "f".repeat(12));
+    await Promise.all(Array.from({ length: OPEN_PAGE }, (_, at) => end(at % 2 === 0 ? "l" : "m", `${at}`)));
+    await logs.claim("dropped", "open", "n", "e".repeat(12));
+    await logs.drop("dropped", "");
+    deepEqual(
+      (await logs.open("n", undefined)).map(({ log, stream }) => [log, stream]),
+      [["l", "open"]],
+    );
   });
 
   add("records that were taken have the token as their version, and are listed by it", async (stage) => {

@@ -1,11 +1,14 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { after, test } from "node:test";
 import pg from "pg";
+import type { ClusterError } from "#src/cluster/error.js";
 import { failureOf, until } from "#src/testing/contract/world.js";
 import { fullContract } from "../../contract/contract.js";
 import { fullServers } from "../../support/engines/full-servers.js";
-import { startPostgres } from "../../support/engines/postgres.js";
+import { NOBODY, startPostgres } from "../../support/engines/postgres.js";
 import { libraries, PostgresWorld } from "../../support/engines/postgres-world.js";
+import { mountSmallDisk } from "../../support/engines/small-disk.js";
 
 const server = await startPostgres();
 after(() => server.close());
@@ -67,6 +70,42 @@ test("errors of a server that passes are not final, and those of a program are",
     await until(async () => (await failureOf(() => node.records.put("k", "v"))) === undefined, state);
   }
 });
+
+const disk = mountSmallDisk(NOBODY);
+// Elsewhere the trigger above alone stands for a full disk.
+if (disk !== undefined) {
+  after(() => disk.unmount());
+  test("a disk that is full in truth is away for what needs room, until there is some", async (t) => {
+    const world = new PostgresWorld(t, server.url, "pg");
+    const node = await world.node();
+    t.after(() => world.close(node));
+    await admin.query(`create tablespace small location '${disk.folder}'`);
+    const { rows } = await admin.query(
+      `select relname as name, case relkind when 'r' then 'table' else 'index' end as kind
+       from pg_class where relnamespace = $1::regnamespace and relkind in ('r', 'i')`,
+      [world.schema],
+    );
+    for (const { name, kind } of rows)
+      await admin.query(`alter ${kind} ${world.schema}."${name}" set tablespace small`);
+    await node.records.put("k", "v");
+    const text = randomBytes(100_000).toString("base64");
+    disk.fill();
+    await rejects(
+      async () => node.records.put("long", text),
+      (error: ClusterError) => {
+        deepEqual([error.failure, (error.cause as { code?: unknown }).code], ["unavailable", "53100"]);
+        match(error.message, /the disk of the server is full/);
+        return true;
+      },
+    );
+    equal(node.available, false);
+    equal((await node.records.get("k"))?.value, "v", "what it has can be read");
+    disk.free();
+    await until(() => node.available, "there is room");
+    await node.records.put("long", text);
+    equal((await node.records.get("long"))?.value, text);
+  });
+}
 
 test("messages need no room, unless they are long", async (t) => {
   const world = new PostgresWorld(t, server.url, "pg");

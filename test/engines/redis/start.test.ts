@@ -160,7 +160,7 @@ test("a server that is too old is refused", async (t) => {
   });
   const { error } = await started(t, old);
   equal(error?.failure, "refused");
-  match(error?.message ?? "", /version 6\.0\.16; version 6\.2 or newer/);
+  match(error?.message ?? "", /version 6\.0\.16; use Redis version 6\.2 or newer/);
 });
 
 test("a replica is not used until it becomes the primary", async (t) => {

@@ -298,7 +298,11 @@ verifies("client-auth:negotiation:auth-before-era", eachEra, async (world) => {
 
 verifies("client-auth:low-level:discover-and-exchange", eachEra, async (world) => {
   world.as.refreshes = true;
-  const steps = createAuthSteps(world.mcp, { fetch: world.fetch, redirectUrl: CALLBACK });
+  const steps = createAuthSteps(world.mcp, {
+    fetch: world.fetch,
+    redirectUrl: CALLBACK,
+    deadlineMs: Number.POSITIVE_INFINITY,
+  });
   const refusal = await world.fetch(world.mcp, world.opening());
   const guard = await steps.discover(refusal);
   const identity = await steps.identify(guard);

@@ -1,6 +1,7 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { protect } from "bowline/auth/server";
 import { acceptProof, ClusterError, memoryCluster } from "bowline/cluster";
+import { createMemoryState, FakeClock } from "bowline/testing";
 import { SignJWT } from "jose";
 import { DpopClient, type ProofFaults } from "../../support/dpop-client.js";
 import { withoutRoom } from "../../support/full-cluster.js";
@@ -115,6 +116,30 @@ verifies("hosting:auth:dpop:validate-proof", "a proof is good once", guardedHttp
     [200, 401],
   );
 });
+
+verifies(
+  ["hosting:auth:dpop:validate-proof", "cluster:clocks"],
+  "a proof is not accepted again by a server whose clock is a minute behind",
+  guardedHttp,
+  async (world) => {
+    const client = await DpopClient.create();
+    world.tokens.set("bound", { confirmation: { jkt: client.thumbprint }, expiresAt: NOW / 1000 + 3_600 });
+    const clock = new FakeClock();
+    const state = createMemoryState({ clock });
+    const node = (skewMs: number) => {
+      const own = Object.assign(new FakeClock(), { timeOfDay: () => NOW + clock.now() + skewMs });
+      const dpop = { acceptProof: acceptProof(state.node(), own) };
+      return world.guard({ protect: { dpop, now: own.timeOfDay } });
+    };
+    const [ahead, behind] = [await node(60_000), await node(0)];
+    const proof = await client.proof("bound");
+    equal((await show(ahead, proof)).status, 200);
+    for (let passed = 0; passed < 299; passed += 20) {
+      isRefused(await show(behind, proof));
+      clock.advance(20_000);
+    }
+  },
+);
 
 verifies("cluster:engine-full:auth", "a proof or token that cannot be looked up now", guardedHttp, async (world) => {
   const client = await DpopClient.create();

@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { connect } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
-import { decodeHeaderValue } from "#src/http/header-value.js";
+import { decodeHeaderValue } from "#src/http/headers.js";
 import { findParamHeaders, type ParamHeader } from "#src/http/param-headers.js";
 import { modernHttp } from "../../support/each-wire.js";
 import { answerAll, scripted } from "../../support/http-script.js";

@@ -122,7 +122,7 @@ proves(
     const client = await nodes[0].endpoint.open();
     engine.refusal = () => "unavailable";
     const { error } = await answer(client.request(1, "logging/setLevel", { level: "debug" }));
-    deepEqual([error?.code, error?.data], [-32005, { limit: "cluster", retryAfterMs: 1_000 }]);
+    deepEqual([error?.code, error?.data], [-32005, { limit: "cluster", retryAfterMs: 1_000, refused: true }]);
     engine.refusal = () => undefined;
     deepEqual((await answer(client.request(2, "logging/setLevel", { level: "debug" }))).result, {});
   },

@@ -233,6 +233,46 @@ proves(
 );
 
 proves(
+  "cluster:standalone:broadcasts",
+  { wire },
+  "a process that shuts down stores messages to all clients until another one writes the stream, also after it has refused a GET",
+  async (t) => {
+    const world = new NodesWorld(t, { resumable: true }, { capabilities: { logging: true } });
+    const done = gate();
+    const one = world.node(({ server }) =>
+      server.tool("wait", {}, async () => {
+        await done.opened;
+        return "done";
+      }),
+    );
+    const other = world.node();
+    await other.endpoint.open();
+    const client = await one.endpoint.open();
+    const listening = client.get();
+    await until(() => blocks(listening).length > 0, "the stream");
+    client.call(1, "wait");
+    await settle();
+    const drained = one.endpoint.server.drain(10_000);
+    await listening.done;
+    const last = blocks(listening)[0]?.id;
+    await status(client.get(last), 503);
+    other.endpoint.server.log("info", "meanwhile");
+    await settle();
+    const entries = await other.cluster.logs.readAfter(`session:${client.id}`, "get");
+    equal(entries?.filter((entry) => entry.data.includes("meanwhile")).length, 1);
+    const resumed = at(other, client).get(last);
+    await until(() => resumed.status === 200, "the resumed stream");
+    done.open();
+    await drained;
+    await settle();
+    deepEqual(
+      messages(resumed).flatMap(({ params }) => params?.data ?? []),
+      ["meanwhile"],
+    );
+  },
+);
+
+proves(
   "cluster:drain:calls",
   { wire },
   "a call that a process cannot finish before it shuts down ends with an error",

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import type { TestContext } from "node:test";
 import type { Cluster, Logs, Records } from "bowline/cluster";
-import type { McpServer } from "bowline/server";
 import { z } from "zod";
 import { type Gate, gate } from "../../support/gate.js";
 import { blocks, messages, settle, status, textOf, until } from "../../support/legacy-endpoint.js";
@@ -102,7 +102,7 @@ proves("cluster:session:end-everywhere", { wire }, "nothing of an ended session 
   await settle();
   const { records, logs } = one.cluster;
   equal(await records.count("sessions"), 0);
-  equal(await records.get(`holder:${client.id}`), undefined);
+  equal(await records.count("ended sessions"), 0);
   await rejects(async () => logs.claim(`session:${client.id}`, "get"), { code: "cluster_dropped" });
 });
 
@@ -269,40 +269,200 @@ proves(
   },
 );
 
+/** Two nodes that serve sessions, the second of which gets log messages when the test lets it. */
+async function slowToHear(t: TestContext, resumable: boolean) {
+  const world = new NodesWorld(t, { resumable }, { capabilities: { logging: true } });
+  const held: (() => void)[] = [];
+  const one = world.node();
+  const other = world.node(undefined, ({ bus }) => ({
+    bus: replaceParts(bus, {
+      subscribe: (topic, listener) =>
+        bus.subscribe(topic, (text, from) => {
+          if (text.includes('"log"')) held.push(() => listener(text, from));
+          else listener(text, from);
+        }),
+    }),
+  }));
+  const hear = () => {
+    for (const listen of held.splice(0)) listen();
+  };
+  for (const { endpoint } of [one, other]) await endpoint.open();
+  return { world, one, other, hear };
+}
+
+const data = (exchange: Parameters<typeof messages>[0]) =>
+  messages(exchange).flatMap(({ params }) => params?.data ?? []);
+
+for (const resumable of [false, true]) {
+  const name = resumable ? "with an event log" : "without an event log";
+  proves(
+    "cluster:standalone:broadcasts",
+    { wire },
+    `a message to all clients that a third process sent is written once, although the new writer hears of it later (${name})`,
+    async (t) => {
+      const { world, one, other, hear } = await slowToHear(t, resumable);
+      const third = world.node();
+      await third.endpoint.open();
+      const client = await one.endpoint.open();
+      const first = client.get();
+      await until(() => first.status === 200, "the first stream");
+      await settle();
+      third.endpoint.server.log("info", "equal");
+      third.endpoint.server.log("info", "equal");
+      await until(() => messages(first).length === 2, "the messages");
+      const last = blocks(first).findLast(({ id }) => id !== undefined)?.id;
+      const second = at(other, client).get(resumable ? last : undefined);
+      await first.done;
+      await until(() => second.status === 200, "the second stream");
+      await settle();
+      hear();
+      third.endpoint.server.log("info", "next");
+      await settle();
+      hear();
+      await until(() => data(second).includes("next"), "the next message");
+      await settle();
+      deepEqual([data(first), data(second)], [["equal", "equal"], ["next"]]);
+    },
+  );
+
+  proves(
+    "cluster:standalone:broadcasts",
+    { wire },
+    `a message to all clients is written by the new writer if only it has heard of it (${name})`,
+    async (t) => {
+      const { world, one, other, hear } = await slowToHear(t, resumable);
+      const third = world.node();
+      await third.endpoint.open();
+      const client = await other.endpoint.open();
+      const first = client.get();
+      await until(() => first.status === 200, "the first stream");
+      await settle();
+      third.endpoint.server.log("info", "before");
+      await settle();
+      hear();
+      await until(() => data(first).length === 1, "the message before");
+      third.endpoint.server.log("info", "late");
+      await settle();
+      const last = blocks(first).findLast(({ id }) => id !== undefined)?.id;
+      const second = at(one, client).get(resumable ? last : undefined);
+      await first.done;
+      await until(() => data(second).length > 0, "the message");
+      hear();
+      await settle();
+      deepEqual([data(first), data(second)], [["before"], ["late"]]);
+    },
+  );
+}
+
 proves(
-  "cluster:standalone:once",
+  "cluster:standalone:broadcasts",
   { wire },
-  "a log message that is passed on late is known, although many others were stored since",
+  "a message to all clients that a process which shuts down has not heard of is written by the next writer",
   async (t) => {
-    const world = new NodesWorld(t, { resumable: true }, { capabilities: { logging: true } });
-    const define = ({ server }: { readonly server: McpServer }) => server.resource("x:y", { name: "x" }, () => "x");
-    const [one, other] = [world.node(define), world.node(define)];
-    const client = await one.endpoint.open();
-    await status(client.request(1, "resources/subscribe", { uri: "x:y" }), 200);
+    const { world, one, other, hear } = await slowToHear(t, true);
+    const third = world.node();
+    await third.endpoint.open();
+    const client = await other.endpoint.open();
     const first = client.get();
-    await until(() => blocks(first).length > 0, "the first stream");
-    one.endpoint.server.log("info", "once");
-    await until(() => messages(first).length === 1, "the message");
-    const frame = JSON.stringify(messages(first)[0]);
-    for (let change = 1; change <= 70; change++) {
-      const before = messages(first).length;
-      world.clock.advance(50);
-      one.endpoint.server.changes.resourceUpdated("x:y");
-      await until(() => messages(first).length > before, "a change");
-    }
-    const second = at(other, client).get(blocks(first).at(-1)?.id);
-    await until(() => second.status === 200, "the second stream");
+    await until(() => first.status === 200, "the first stream");
     await settle();
-    // A process that wrote the stream earlier, and was stopped meanwhile, passes on a message that it could not store.
-    const former = world.state.node();
-    t.after(() => former.close());
-    await former.bus.publish("control", JSON.stringify({ kind: "frame", session: client.id, frame }));
-    one.endpoint.server.log("info", "next");
-    await until(() => messages(second).some(({ params }) => params?.data === "next"), "the next message");
-    deepEqual(
-      messages(second).flatMap(({ params }) => params?.data ?? []),
-      ["next"],
-    );
+    third.endpoint.server.log("info", "before");
+    await settle();
+    hear();
+    await until(() => data(first).length === 1, "the message before");
+    third.endpoint.server.log("info", "late");
+    await settle();
+    await other.endpoint.server.drain(0);
+    await first.done;
+    const last = blocks(first).findLast(({ id }) => id !== undefined)?.id;
+    const second = at(one, client).get(last);
+    await until(() => second.status === 200, "the second stream");
+    third.endpoint.server.log("info", "next");
+    await until(() => data(second).includes("next"), "the next message");
+    deepEqual([data(first), data(second)], [["before"], ["late", "next"]]);
+  },
+);
+
+for (const resumable of [false, true]) {
+  const name = resumable ? "with an event log" : "without an event log";
+  proves(
+    "cluster:standalone:broadcasts",
+    { wire },
+    `a message to all clients that a process has written before it shuts down is written once, although the next writer hears of it later (${name})`,
+    async (t) => {
+      const { world, one, other, hear } = await slowToHear(t, resumable);
+      const third = world.node();
+      await third.endpoint.open();
+      const client = await one.endpoint.open();
+      const first = client.get();
+      await until(() => first.status === 200, "the first stream");
+      await settle();
+      third.endpoint.server.log("info", "before");
+      await until(() => data(first).length === 1, "the message before");
+      await one.endpoint.server.drain(0);
+      await first.done;
+      const last = blocks(first).findLast(({ id }) => id !== undefined)?.id;
+      const second = at(other, client).get(resumable ? last : undefined);
+      await until(() => second.status === 200, "the second stream");
+      third.endpoint.server.log("info", "next");
+      await settle();
+      hear();
+      await until(() => data(second).includes("next"), "the next message");
+      deepEqual([data(first), data(second)], [["before"], ["next"]]);
+    },
+  );
+}
+
+proves(
+  "cluster:standalone:broadcasts",
+  { wire },
+  "a stream that moves twice gets a message to all clients from the last writer, which waits for what the first has written",
+  async (t) => {
+    const { world, one, other, hear } = await slowToHear(t, false);
+    const [third, sender] = [world.node(), world.node()];
+    await sender.endpoint.open();
+    const client = await one.endpoint.open();
+    const first = client.get();
+    await until(() => first.status === 200, "the first stream");
+    await settle();
+    sender.endpoint.server.log("info", "one");
+    await until(() => data(first).length === 1, "the message");
+    const second = at(third, client).get();
+    await first.done;
+    const last = at(other, client).get();
+    await second.done;
+    await until(() => last.status === 200, "the last stream");
+    await settle();
+    hear();
+    sender.endpoint.server.log("info", "two");
+    await settle();
+    hear();
+    await until(() => data(last).length > 0, "the next message");
+    await settle();
+    deepEqual([data(first), data(second), data(last)], [["one"], [], ["two"]]);
+  },
+);
+
+proves(
+  "cluster:standalone:broadcasts",
+  { wire },
+  "a new writer does not wait for a process that is stopped",
+  async (t) => {
+    const world = new NodesWorld(t, {}, { capabilities: { logging: true } });
+    const [one, other] = [world.node(), world.node()];
+    const client = await one.endpoint.open();
+    const first = client.get();
+    await until(() => first.status === 200, "the first stream");
+    await settle();
+    world.state.cut(one.cluster);
+    const second = at(other, client).get();
+    await until(() => second.status === 200, "the second stream");
+    other.endpoint.server.log("info", "soon");
+    await settle();
+    deepEqual(data(second), []);
+    world.clock.advance(1_000);
+    await until(() => data(second).length > 0, "the message");
+    deepEqual(data(second), ["soon"]);
   },
 );
 

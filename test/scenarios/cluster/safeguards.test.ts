@@ -27,6 +27,7 @@ function slow({ logs }: Cluster, opened: Promise<void>): { readonly logs: Logs }
         if (data.includes("progress")) await opened;
         return writer.append(seq, data, options);
       },
+      wrote: (id) => writer.wrote(id),
     };
   };
   return {

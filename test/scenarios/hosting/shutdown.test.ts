@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { connect as connectSocket } from "node:net";
+import { connect as connectSocket, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { connect, McpError } from "bowline/client";
@@ -37,6 +37,55 @@ function createServer(clock?: FakeClock) {
       return "never";
     });
   return { server, started, release, ended };
+}
+
+/** Connection of a client that sends one request after another on it. */
+class KeptConnection {
+  readonly #socket: Socket;
+  readonly #head: string;
+  readonly #body: string;
+  #sent = 0;
+  #received = "";
+  /** Resolves when the connection is closed. */
+  readonly gone: Promise<unknown>;
+
+  constructor(port: number, { headers, body }: { readonly headers?: object; readonly body?: unknown }) {
+    this.#body = JSON.stringify(body);
+    const lines = Object.entries({ host: "localhost", ...headers, "content-length": Buffer.byteLength(this.#body) });
+    this.#head = `POST /mcp HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`;
+    this.#socket = connectSocket(port, "127.0.0.1");
+    this.#socket.on("data", (chunk) => {
+      this.#received += chunk;
+    });
+    this.gone = once(this.#socket, "close");
+  }
+
+  /** Sends the first half of a request. */
+  begin(): void {
+    this.#sent = Math.floor((this.#head.length + this.#body.length) / 2);
+    this.#socket.write((this.#head + this.#body).slice(0, this.#sent));
+  }
+
+  /** Sends a request, or the rest of one, and returns its response. */
+  async ask(): Promise<string> {
+    this.#received = "";
+    this.#socket.write((this.#head + this.#body).slice(this.#sent));
+    this.#sent = 0;
+    while (!this.#isAnswered() && !this.#socket.closed) await new Promise(setImmediate);
+    return this.#received;
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #isAnswered(): boolean {
+    const end = this.#received.indexOf("\r\n\r\n");
+    if (end < 0) return false;
+    const [, length] = /\r\ncontent-length: (\d+)/i.exec(this.#received) ?? [];
+    if (length !== undefined) return Buffer.byteLength(this.#received.slice(end + 4)) >= Number(length);
+    return this.#received.endsWith("0\r\n\r\n");
+  }
 }
 
 for (const era of ["modern", "legacy"] as const) {
@@ -156,6 +205,60 @@ for (const era of ["modern", "legacy"] as const) {
     match(answer, /^HTTP\/1\.1 200 /);
     await drained;
   });
+
+  proves(
+    ["hosting:http:graceful-shutdown", "hosting:http:drain-kept"],
+    { wire },
+    "a connection that a client keeps carries one more request at each moment of a drain",
+    async (t) => {
+      const moments = ["before", "lame duck", "not listening", "half before", "half in lame duck"] as const;
+      for (const moment of moments) {
+        const clock = new FakeClock();
+        const { server } = createServer(clock);
+        const running = await serveHttp(server, { lameDuckMs: 1500, clock });
+        const kept = new KeptConnection(running.port, request());
+        t.after(() => kept.close());
+        t.after(() => running.close());
+        match(await kept.ask(), /^HTTP\/1\.1 200 /);
+        if (moment === "half before") kept.begin();
+        const asked = moment === "before" ? kept.ask() : undefined;
+        const drained = running.drain(5000);
+        if (moment === "half in lame duck") kept.begin();
+        let answer = asked === undefined ? undefined : await asked;
+        if (moment === "lame duck") answer = await kept.ask();
+        clock.advance(1500);
+        while (running.server.listening) await new Promise(setImmediate);
+        answer ??= await kept.ask();
+        match(answer, /^HTTP\/1\.1 200 /, moment);
+        match(answer, /\r\nconnection: close\r\n/i, moment);
+        await drained;
+        equal(clock.now(), 1500, `${moment}: the drain ends with its last connection`);
+      }
+    },
+  );
+
+  proves(
+    ["hosting:http:graceful-shutdown", "hosting:http:drain-kept"],
+    { wire },
+    "a connection that carries nothing more does not hold up a drain for longer than lameDuckMs",
+    async (t) => {
+      for (const graceMs of [5000, 700]) {
+        const clock = new FakeClock();
+        const { server } = createServer(clock);
+        const running = await serveHttp(server, { lameDuckMs: 1500, clock });
+        const kept = new KeptConnection(running.port, request());
+        t.after(() => kept.close());
+        t.after(() => running.close());
+        await kept.ask();
+        const drained = running.drain(graceMs);
+        clock.advance(1500);
+        while (running.server.listening) await new Promise(setImmediate);
+        clock.advance(Math.min(graceMs, 1500));
+        await drained;
+        await kept.gone;
+      }
+    },
+  );
 
   proves("hosting:http:graceful-shutdown", { wire }, "a refusal says when to come again", async () => {
     const { server } = createServer();

@@ -207,6 +207,8 @@ proves("hosting:auth:as:cimd:limits", http, "a document is small and comes soon"
   const stuck = new Response(new ReadableStream(), { headers: type });
   await refused((await open(t, () => stuck, {}, { documentMs: 20 })).world);
   await refused((await open(t, () => new Promise<Response>(() => {}), {}, { documentMs: 20 })).world);
+  const unlimited = await open(t, () => Response.json(DOCUMENT), {}, { documentMs: Number.POSITIVE_INFINITY });
+  equal((await unlimited.world.browser().authorize({ client_id: ID })).status, 200);
 });
 
 proves("hosting:auth:as:cimd:ssrf", http, "addresses inside are not asked, whatever name they go by", async (t) => {

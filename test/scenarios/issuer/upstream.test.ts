@@ -57,7 +57,7 @@ proves(
   "the browser goes upstream after the consent, with a state of its own, and comes back once",
   async (t) => {
     const provider = new Provider();
-    const world = await provider.world(t);
+    const world = await provider.world(t, { limits: { upstreamMs: Number.POSITIVE_INFINITY } });
     const { id } = await world.register();
     const browser = world.browser();
     const page = await browser.authorize({ client_id: id });

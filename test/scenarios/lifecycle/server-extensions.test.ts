@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict
 import { type ClientExtension, DefinitionError, RpcError } from "bowline/client";
 import { McpServer, ServerExtension } from "bowline/server";
 import * as z from "zod";
-import { decodeHeaderValue } from "#src/http/header-value.js";
+import { decodeHeaderValue } from "#src/http/headers.js";
 import { eachWire, legacyWires, modernHttp, modernWires, type World } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
 import { RawServer } from "../../support/server-script.js";

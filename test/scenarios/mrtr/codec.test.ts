@@ -71,7 +71,7 @@ proves("request-state:custom-codec", wire, "expiry, caller, request and single u
   equal(saidBy(await alice.ask(call({ requestState: first }))), '{"mark":7}');
   deepEqual((await alice.ask(call({ requestState: first }))).error, REFUSED);
   const second = stateOf(await alice.ask(call()));
-  clock.advance(1001);
+  clock.advance(61_001);
   deepEqual((await alice.ask(call({ requestState: second }))).error, REFUSED);
   for (const requestState of ["", "garbage", "null", "[]", '["id"]', "{}"]) {
     deepEqual((await alice.ask(call({ requestState }))).error, REFUSED, requestState);

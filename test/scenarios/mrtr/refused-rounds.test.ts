@@ -87,6 +87,9 @@ verifies(id, "a round that a server at its limit refuses is sent again", modernC
 for (const [what, data] of [
   ["without a time", undefined],
   ["with a time that is no number", { retryAfterMs: "1000" }],
+  ["with a time", { retryAfterMs: 1 }],
+  ["like that of a limit", { limit: "l", retryAfterMs: 1 }],
+  ["that another server sent", { limit: "l", retryAfterMs: 1, refused: true }],
 ] as const)
   verifies(id, `an error -32005 ${what} may come from a handler, and ends the call`, modernChannels, async (world) => {
     let runs = 0;
@@ -100,15 +103,17 @@ for (const [what, data] of [
     equal(runs, 1);
   });
 
-verifies(id, "a round is sent again on a channel at most maxResends times", modernChannels, async (world) => {
-  let runs = 0;
-  const server = new McpServer(me).tool("order", {}, async (_, ctx) => {
-    await ctx.elicit("Sure?", form);
-    runs++;
-    throw new RpcError(-32005, "busy", { limit: "l", retryAfterMs: 1_000 });
-  });
-  const options = { limits: { maxResends: 2 }, onElicit: () => accept };
-  const failed = order(world, server, options, () => {});
+verifies(id, "a round is sent again on a channel at most maxResends times", modernChannels, async (world, t) => {
+  const state = createMemoryState();
+  const cluster = state.node();
+  t.after(() => cluster.close());
+  const { server, counts } = depot({ cluster, stateKeys, onError: () => {} });
+  const onElicit = () => {
+    state.cut(cluster);
+    return accept;
+  };
+  let refusals = 0;
+  const failed = order(world, server, { limits: { maxResends: 2 }, onElicit }, () => refusals++);
   await rejects(failed, (error: RpcError) => error.rpcCode === -32005 && !error.retrySafe);
-  equal(runs, 3);
+  deepEqual([counts, refusals], [{ prices: 1, orders: 0 }, 3]);
 });

@@ -3,7 +3,8 @@ import type { TestContext } from "node:test";
 import { RpcError } from "bowline";
 import { acceptState, memoryCluster } from "bowline/cluster";
 import { DefinitionError, inputRequired, McpServer, type SealKey } from "bowline/server";
-import { createChannelPair, FakeClock, type RecordedMessage } from "bowline/testing";
+import { createChannelPair, createMemoryState, FakeClock, type RecordedMessage } from "bowline/testing";
+import type { Clock } from "#src/call/clock.js";
 import { modernWires, type World } from "../../support/each-wire.js";
 import { withoutRoom } from "../../support/full-cluster.js";
 import { eachHost, resultOf } from "../../support/modern-hosts.js";
@@ -127,7 +128,7 @@ proves("mrtr:server:state-principal", wire, "a state is good for whom it was mad
 
 proves("mrtr:server:state-ttl", wire, "a state lives for a while", async (t) => {
   const clock = new FakeClock();
-  const client = await memory(t, harbour({ clock, limits: { stateTtlMs: 1000 }, stateKeys: keys(1) }));
+  const client = await memory(t, harbour({ clock, limits: { stateTtlMs: 1000 } }));
   const state = await issue(client);
   clock.advance(1000);
   assertServed(await client.ask(call({ requestState: state })));
@@ -137,12 +138,76 @@ proves("mrtr:server:state-ttl", wire, "a state lives for a while", async (t) => 
   clock.advance(999);
   assertServed(await client.ask(call({ requestState: fresh })));
 
-  const ahead = new FakeClock();
-  ahead.advance(3_600_000);
-  const hasty = await memory(t, harbour({ clock: ahead, limits: { stateTtlMs: 1000 }, stateKeys: keys(1) }));
-  await assertRefused(client, call({ requestState: await issue(hasty) }));
   for (const stateTtlMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
     throws(() => harbour({ limits: { stateTtlMs } }), DefinitionError);
+  }
+});
+
+/** A clock whose time of day differs from that of another one. */
+const skewed = (clock: FakeClock, ms: number): Clock => ({
+  now: () => clock.now(),
+  schedule: (callback, delay) => clock.schedule(callback, delay),
+  cancel: (timer) => clock.cancel(timer as never),
+  timeOfDay: () => clock.timeOfDay() + ms,
+});
+
+const MINUTE = 60_000;
+
+proves(
+  ["mrtr:server:state-ttl", "cluster:clocks"],
+  wire,
+  "the clocks of two processes may differ by a minute, and no more",
+  async (t) => {
+    for (const shared of [{ stateKeys: keys(1) }, { stateCodec: { encode: btoa, decode: atob } }]) {
+      const clock = new FakeClock();
+      const at = (ms: number) =>
+        memory(t, harbour({ ...shared, clock: skewed(clock, ms), limits: { stateTtlMs: 30_000 } }));
+      const [here, ahead, behind, far, late] = [
+        await at(0),
+        await at(MINUTE),
+        await at(-MINUTE),
+        await at(MINUTE + 1),
+        await at(-MINUTE - 30_001),
+      ];
+      for (const [issuer, taker] of [
+        [here, ahead],
+        [ahead, here],
+        [here, behind],
+        [behind, here],
+      ] as const)
+        assertServed(await taker.ask(call({ requestState: await issue(issuer) })));
+      for (const issuer of [far, late]) await assertRefused(here, call({ requestState: await issue(issuer) }));
+      const state = await issue(here);
+      clock.advance(30_000 + MINUTE);
+      assertServed(await here.ask(call({ requestState: state })));
+      clock.advance(1);
+      await assertRefused(here, call({ requestState: state }));
+    }
+  },
+);
+
+proves("cluster:clocks", wire, "no round runs again on a clock that is behind", async (t) => {
+  for (const accepts of [false, true]) {
+    const clock = new FakeClock();
+    const state = createMemoryState({ clock });
+    const node = (ms: number) => {
+      const cluster = state.node();
+      const own = skewed(clock, ms);
+      const limits = { stateTtlMs: 30_000, stateOutcomeMs: 1 };
+      const accept = accepts ? { acceptState: acceptState(cluster, own) } : {};
+      return memory(t, harbour({ cluster, stateKeys: keys(1), clock: own, limits, ...accept }));
+    };
+    const [ahead, behind] = [await node(MINUTE), await node(0)];
+    for (const issuer of [ahead, behind]) {
+      const requestState = await issue(issuer);
+      assertServed(await ahead.ask(call({ requestState })));
+      const ranBefore = ran;
+      for (let passed = 0; passed <= 5 * MINUTE; passed += 10_000) {
+        await behind.ask(call({ requestState }));
+        equal(ran, ranBefore, `after ${passed} ms`);
+        clock.advance(10_000);
+      }
+    }
   }
 });
 
@@ -257,7 +322,10 @@ for (const failure of ["unavailable", "unknown_outcome"] as const)
       isAway = true;
       const before = ran;
       const { error } = await client.ask(call({ requestState: state }));
-      deepEqual([error?.code, error?.data, ran], [-32005, { limit: "cluster", retryAfterMs: 1_000 }, before]);
+      deepEqual(
+        [error?.code, error?.data, ran],
+        [-32005, { limit: "cluster", retryAfterMs: 1_000, refused: true }, before],
+      );
       isAway = false;
       assertServed(await client.ask(call({ requestState: state })));
     },

@@ -4,12 +4,19 @@ import { tmpdir } from "node:os";
 import { ConnectionError, connect } from "bowline/client";
 import { createStdioClientChannel, defaultEnvironment } from "bowline/node";
 import { childEnvironment } from "#src/node/environment.js";
-import { likelyCauseOf } from "#src/node/process/diagnosis.js";
+import { lastWordsOf, likelyCauseOf } from "#src/node/process/diagnosis.js";
 import { ChannelLog } from "../../support/channel-log.js";
 import { stdioWires } from "../../support/each-wire.js";
 import { speaking } from "../../support/raw-peer.js";
 import { child, connectChild, exists, held, Lines, NEVER, program } from "../../support/server-child.js";
 import { proves, verifies } from "../../support/verifies.js";
+
+const TRANSFORM_FAILED = [
+  "/srv/node_modules/esbuild/lib/main.js:1467",
+  "Error: Transform failed with 1 error:",
+  '/srv/server.ts:12:0: ERROR: Top-level await is currently not supported with the "cjs" output format',
+  "    at failureErrorWithLog (/srv/node_modules/esbuild/lib/main.js:1467:15)",
+];
 
 proves("transport:stdio:spawn-failure", { wire: "stdio" }, "each cause is told", async () => {
   const before = await held();
@@ -82,6 +89,17 @@ proves("transport:stdio:early-exit", {}, "the likely cause is told, where there 
       /TypeScript: use Node 24 or later/,
     ],
     [
+      [
+        '(node:7) Warning: Failed to load the ES module: /srv/server.ts. Make sure to set "type": "module" in the nearest package.json file or use the .mjs extension.',
+        "/srv/server.ts:2",
+        'import { serveStdio } from "bowline/node";',
+        "^^^^^^",
+        "SyntaxError: Cannot use import statement outside a module",
+      ],
+      /package\.json says "type": "commonjs", or no type.* `npm pkg set type=module`/,
+    ],
+    [TRANSFORM_FAILED, /`npm pkg set type=module`/],
+    [
       ["Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'tsx' imported from /"],
       /^tsx was not found .* absolute path$/,
     ],
@@ -94,6 +112,13 @@ proves("transport:stdio:early-exit", {}, "the likely cause is told, where there 
   match(String(likelyCauseOf({ ...none, exitCode: 127 })), /not found/);
   match(String(likelyCauseOf({ ...none, exitSignal: "SIGKILL" })), /memory/);
   match(String(likelyCauseOf({ ...none, exitCode: 0, spoke: false })), /wrong program or arguments/);
+});
+
+proves("transport:stdio:early-exit", {}, "a line that announces the next is quoted with it", () => {
+  equal(lastWordsOf(TRANSFORM_FAILED), TRANSFORM_FAILED.slice(1, 3).join(" "));
+  equal(lastWordsOf(["Error: it failed:", "", "  at the end  ", "Node.js v20"]), "Error: it failed: at the end");
+  equal(lastWordsOf(["Error: it failed:", ""]), "Error: it failed:");
+  equal(lastWordsOf(["no error", "named:", ""]), "named:");
 });
 
 verifies("transport:stdio:server-initiated-exit", stdioWires, async ({ era }, t) => {

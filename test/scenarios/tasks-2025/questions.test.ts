@@ -170,7 +170,7 @@ for (const failure of ["unavailable", "unknown_outcome"] as const)
     });
     for (const method of ["tasks/get", "tasks/cancel", "tasks/result", "tasks/list"]) {
       const { error } = await client.ask(method, method === "tasks/list" ? {} : { taskId });
-      deepEqual([error?.code, error?.data], [-32005, { limit: "cluster", retryAfterMs: 1_000 }], method);
+      deepEqual([error?.code, error?.data], [-32005, { limit: "cluster", retryAfterMs: 1_000, refused: true }], method);
     }
     fail(undefined);
     let isOver = false;

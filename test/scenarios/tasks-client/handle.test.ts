@@ -284,3 +284,11 @@ proves("tasks-ext:client:handle", { wire: "modern-memory" }, "works for the serv
   const taken = await (await tasks.of("a")).task("t");
   equal((await taken.result).text, "by a, again");
 });
+
+verifies("tasks-ext:client:handle", "refuses a misspelt option at its caller", modernWires, async ({ connect }) => {
+  const client = await connect(new TaskScript().task("t", state("t", "working")).server(), new TaskBench().options());
+  const tasks = new ClientTasks(client);
+  await rejects(tasks.task("t", { timeout: 1 } as never), /unknown option timeout\b/);
+  await rejects(tasks.startTool("work", {}, { timeout: 1 } as never), /unknown option timeout\b/);
+  equal(client.wire.requests("tasks/get").length, 0);
+});

@@ -101,7 +101,11 @@ for (const failure of ["unavailable", "unknown_outcome", "refused"] as const)
           const isSafe = method === "tools/call" ? failure === "unavailable" && operation !== "add" : true;
           if (isSafe && failure !== "refused") {
             match(String(error?.message), method === "tools/call" ? /^The task was not created/ : /is not available/);
-            deepEqual([error?.code, error?.data], [-32005, { limit: "cluster", retryAfterMs: 1_000 }], where);
+            deepEqual(
+              [error?.code, error?.data],
+              [-32005, { limit: "cluster", retryAfterMs: 1_000, refused: true }],
+              where,
+            );
           } else deepEqual([error?.code, error?.message], [-32603, "Internal error"], where);
         }
       }

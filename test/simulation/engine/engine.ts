@@ -1,4 +1,5 @@
-import type { Stored } from "#src/cluster/cluster.js";
+import type { LogEntry, Stored } from "#src/cluster/cluster.js";
+import { entryOf } from "#src/cluster/logs.js";
 import { MemoryEngine, MemoryStore } from "#src/cluster/memory/store.js";
 import type { Dice } from "../dice.js";
 import type { SimProcess } from "../process.js";
@@ -75,6 +76,12 @@ export class SimEngine {
   /** Records that are stored. */
   get records(): readonly Stored[] {
     return [...this.#keys].flatMap((key) => this.#memory.records.get(key) ?? []);
+  }
+
+  /** Returns the entries of a stream, in order. */
+  entriesOf(log: string, stream: string): readonly LogEntry[] {
+    const page = this.#memory.logs.read(log, stream, undefined, 10_000);
+    return page === undefined ? [] : page.entries.map((entry) => entryOf(page.id, entry));
   }
 
   /** Names of the logs that are stored. */

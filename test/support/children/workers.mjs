@@ -1,7 +1,8 @@
 // A server on several processes. Arguments: options as JSON: { "serve": options of serveHttp, "presence": a port to which
 // each process connects while it lives, "own": true for a cluster of its own, "fail": the number of the first worker
 // that cannot start, "hold": the number of the first worker that waits for SIGUSR2 before it serves, "upgraded": the
-// number of the first worker of another release, "stopped": true for a listener on whose clock no time passes, "limits":
+// number of the first worker of another release, "hidden": true for a node:cluster without the messages that the primary
+// follows, "stopped": true for a listener on whose clock no time passes, "limits":
 // limits of the server }. The primary takes commands from its
 // standard input, a line each: a method of the running server, or
 // `block <folder|user|files>`, after which no process can be started, and `unblock`.
@@ -15,10 +16,20 @@ import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { tasks } from "bowline/tasks/server";
 
-const { serve, presence, own, fail, hold, upgraded, stopped, limits } = JSON.parse(process.argv[2] ?? "{}");
+const { serve, presence, own, fail, hold, upgraded, hidden, stopped, limits } = JSON.parse(process.argv[2] ?? "{}");
 if (presence !== undefined) connect(presence, "127.0.0.1").unref();
 if (cluster.worker?.id >= fail) throw new Error("the worker has no database");
 
+if (hidden && cluster.isPrimary) {
+  const name = ["internal", "Message"].join("");
+  const { fork } = cluster;
+  cluster.fork = (env) => {
+    const worker = fork(env);
+    const on = worker.process.on.bind(worker.process);
+    worker.process.on = (event, listener) => on(event === name ? "absent" : event, listener);
+    return worker;
+  };
+}
 const tell = (text) => process.stdout.write(`${text}\n`);
 const given = own ? { cluster: memoryCluster(), stateKeys: [{ id: "1", secret: new Uint8Array(32) }] } : {};
 const server = new McpServer(

@@ -2,19 +2,22 @@ import { spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 
 /**
- * Kills processes and removes folders when its input ends, which is when the process that has started it ends, in whatever
+ * Kills processes, unmounts disks and removes folders when its input ends, which is when the process that has started it ends, in whatever
  * way. A process that is killed may still write to its folder for a moment.
  */
 const WATCHDOG = `
 pids=" "
+disks=
 while read -r order value; do
   case $order in
     kill) pids="$pids$value " ;;
     spare) pids="\${pids%% $value *} \${pids#* $value }" ;;
+    unmount) disks="$disks $value" ;;
     remove) set -- "$@" "$value" ;;
   esac
 done
 for pid in $pids; do kill -KILL "$pid"; done
+for disk in $disks; do umount -l "$disk"; done
 for _ in 1 2 3 4 5 6 7 8 9 10; do rm -rf -- "$@" && break; sleep 0.2; done
 `;
 
@@ -30,6 +33,11 @@ export function killAfterUs(pid: number | undefined): () => void {
 /** Removes a folder after this process has ended, even by SIGKILL, unless it is gone by then. */
 export function removeAfterUs(folder: string): void {
   order("remove", folder);
+}
+
+/** Unmounts a disk after this process has ended, even by SIGKILL, unless that was done by then. */
+export function unmountAfterUs(folder: string): void {
+  order("unmount", folder);
 }
 
 function order(name: string, value: string | number): void {

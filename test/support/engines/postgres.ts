@@ -16,6 +16,8 @@ export interface PostgresServer {
 /** PostgreSQL that a test started. */
 export interface PostgresEngine extends PostgresServer {
   readonly port: number;
+  /** Folder that contains the data directory (`data`). */
+  readonly folder: string;
   /** Ends all processes of the server by SIGKILL. */
   kill(): Promise<void>;
   /** Starts the server on the same port and folder, if it does not run. Resolves when it accepts connections. */
@@ -34,8 +36,11 @@ export function findPostgres(): string | undefined {
   return folders.find((folder) => existsSync(join(folder, "initdb")) && existsSync(join(folder, "postgres")));
 }
 
+/** User whose programs run in place of root, which PostgreSQL refuses. */
+export const NOBODY = { uid: 65534, gid: 65534 };
+
 /** PostgreSQL refuses root, so that its programs run as nobody then. */
-const owner = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+const owner: Partial<typeof NOBODY> = process.getuid?.() === 0 ? NOBODY : {};
 
 /** Returns the server at DATABASE_URL, or starts one. Only a server that was started can be killed. */
 export async function findOrStartPostgres(): Promise<PostgresServer | PostgresEngine> {
@@ -49,7 +54,7 @@ export async function startPostgres(): Promise<PostgresEngine> {
   if (bin === undefined) throw new Error("PostgreSQL is not installed: initdb was not found");
   const folder = mkdtempSync(join(tmpdir(), "bowline-postgres-"));
   removeAfterUs(folder);
-  if (owner.uid !== undefined) chownSync(folder, owner.uid, owner.gid);
+  if (owner.uid !== undefined) chownSync(folder, NOBODY.uid, NOBODY.gid);
   const data = join(folder, "data");
   const init = ["-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8"];
   const made = spawnSync(join(bin, "initdb"), init, { ...owner, cwd: folder, encoding: "utf8" });
@@ -59,6 +64,7 @@ export async function startPostgres(): Promise<PostgresEngine> {
   const engine: PostgresEngine = {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     port,
+    folder,
     async start() {
       if (server !== undefined && server.exitCode === null && server.signalCode === null) return;
       server = await run(bin, folder, data, port);

@@ -10,6 +10,8 @@ import { killAfterUs, removeAfterUs } from "./orphans.js";
 /** Redis server of tests. */
 export interface RedisServer {
   readonly url: string;
+  /** Folder with the append-only file. Undefined for a server that the tests do not control. */
+  readonly folder?: string;
   kill(): Promise<void>;
   /** Starts the server again, if it does not run. */
   start(): Promise<void>;
@@ -51,6 +53,7 @@ export async function startRedis(settings: readonly string[] = []): Promise<Redi
   await start();
   return {
     url: `redis://127.0.0.1:${port}`,
+    folder,
     kill,
     start,
     freeze: () => void child?.kill("SIGSTOP"),

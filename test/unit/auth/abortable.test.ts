@@ -1,7 +1,7 @@
 import { equal, rejects } from "node:assert/strict";
-import { getEventListeners } from "node:events";
+import { getEventListeners, once } from "node:events";
 import { test } from "node:test";
-import { orAborted, withinTime } from "#src/auth/abortable.js";
+import { orAborted, timeoutSignal, withinTime } from "#src/auth/abortable.js";
 
 const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length;
 
@@ -36,4 +36,12 @@ test("work hears the signal of its caller, also one that has fired before", asyn
   abort.abort(reason);
   await rejects(working, reason);
   await rejects(withinTime(AbortSignal.abort(reason), 60_000, until), reason);
+});
+
+test("a time without an end, one beyond the timers of JavaScript and a part of a millisecond are times, too", async () => {
+  const endless = [timeoutSignal(Number.POSITIVE_INFINITY), timeoutSignal(2 ** 40), timeoutSignal(2 ** 31 - 0.5)];
+  const soon = timeoutSignal(0.5);
+  if (!soon.aborted) await once(soon, "abort");
+  equal(soon.reason.name, "TimeoutError");
+  for (const signal of endless) equal(signal.aborted, false);
 });

@@ -1,6 +1,6 @@
 import { deepEqual } from "node:assert/strict";
 import { test } from "node:test";
-import { eachJob, JobsAtOnce } from "#src/cluster/jobs-at-once.js";
+import { eachJob, JobsAtOnce } from "#src/cluster/queue.js";
 
 test("a worker asks for more jobs while it finds as many, up to its room", () => {
   let room = 100;

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Sorted } from "#src/cluster/sorted.js";
+import { Sorted } from "#src/cluster/memory/index-table.js";
 
 const order = (one: number, other: number) => one - other;
 

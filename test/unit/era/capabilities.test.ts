@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { honouredFilter, undeclared, undeclaredFor } from "#src/era/capabilities.js";
-import { Steps } from "#src/era/steps.js";
+import { Steps } from "#src/journal/steps.js";
 
 test("what was not declared is named, as deep as it was required", () => {
   equal(undeclared(undefined, {}), undefined);

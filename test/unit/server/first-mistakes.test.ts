@@ -146,6 +146,11 @@ describe("connect says what is wrong with its target", () => {
         code,
         message: `connect: "${name}" is not a URL with http:// or https://`,
       });
+    await assert.rejects(connect("dist/server.mts?x=1"), {
+      code,
+      message:
+        'connect: "dist/server.mts" is not a URL with http:// or https://; for a program: { command: "node", args: ["dist/server.mts"] }',
+    });
   });
 
   it("when somebody else answers there", async () => {

@@ -1,6 +1,6 @@
 import { deepEqual } from "node:assert/strict";
 import { test } from "node:test";
-import { withFaults } from "bowline/testing";
+import { FakeClock, withFaults } from "bowline/testing";
 import type { Channel, ChannelEvents } from "#src/protocol/jsonrpc/channel.js";
 import { ChannelLog } from "../../support/channel-log.js";
 
@@ -44,4 +44,31 @@ test("a frame that the wrapped channel cannot send is lost without a failure of 
   await new Promise(setImmediate);
   await channel.close();
   deepEqual([inner.sent, log.closes, rejections], [["{}"], [undefined], []]);
+});
+
+test("each fault is told with its direction", async () => {
+  const inner = new DrivenChannel();
+  const told: (readonly [string, string | undefined])[] = [];
+  const fates = ["pass", "drop", "duplicate", "hold", { delayMs: 5 }] as const;
+  const clock = new FakeClock();
+  const channel = withFaults(inner, {
+    clock,
+    receive: { fate: (_frame, index) => fates[index] ?? "pass" },
+    onFault: (what, direction) => told.push([what, direction]),
+  });
+  await ChannelLog.open(channel);
+  for (const _ of fates) inner.events?.onFrame("{}");
+  channel.stall("send");
+  channel.stall("send");
+  channel.cut();
+  channel.cut();
+  await Promise.resolve();
+  deepEqual(told, [
+    ["drop", "receive"],
+    ["duplicate", "receive"],
+    ["hold", "receive"],
+    ["delay", "receive"],
+    ["stall", "send"],
+    ["cut", undefined],
+  ]);
 });

@@ -1,7 +1,7 @@
 import type { JSONWebKeySet } from "jose";
 import { readText } from "../../../http/client/read.js";
 import { discard, type Fetch } from "../../../http/client/send.js";
-import { orAborted } from "../../abortable.js";
+import { orAborted, timeoutSignal } from "../../abortable.js";
 import { type AddressPolicy, addressProblem } from "../../addresses.js";
 import { type PublishedKeys, RemoteKeys } from "../../issuer-keys.js";
 import { mediaType } from "../http.js";
@@ -74,7 +74,7 @@ export class DocumentFetcher {
 
   async #request(url: URL): Promise<FetchedDocument> {
     const { documentMs, maxDocumentBytes } = this.#limits;
-    const signal = AbortSignal.timeout(documentMs);
+    const signal = timeoutSignal(documentMs);
     const problem = await addressProblem(url, this.#policy);
     if (problem !== undefined) throw new Error(`the URL must not be requested: ${problem}`);
     const headers = { accept: "application/json" };

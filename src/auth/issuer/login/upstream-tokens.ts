@@ -1,4 +1,5 @@
 import { readText } from "../../../http/client/read.js";
+import { timeoutSignal } from "../../abortable.js";
 import { basicCredentials } from "../../client-auth.js";
 import type { IssuerCore } from "../core.js";
 import type { UpstreamOptions, UpstreamTokens } from "../options.js";
@@ -22,7 +23,7 @@ export async function requestUpstream(
   if (basic) headers.authorization = basicCredentials(clientId, clientSecret);
   else body.set("client_id", clientId);
   if (clientSecret !== undefined && !basic) body.set("client_secret", clientSecret);
-  const signal = AbortSignal.timeout(core.limits.upstreamMs);
+  const signal = timeoutSignal(core.limits.upstreamMs);
   const response = await fetch(new URL(tokenEndpoint), { method: "POST", body, headers, redirect: "manual", signal });
   const text = await readText(response, core.limits.maxUpstreamBytes, { signal });
   if (response.status !== 200)

@@ -5,7 +5,7 @@ import { pause } from "../../../call/abortable.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
 import { fetchFailed } from "../../../http/client/failures.js";
 import { discard, type Reply } from "../../../http/client/send.js";
-import { isEventStream } from "../../../http/media-type.js";
+import { isEventStream } from "../../../http/headers.js";
 import { readSse, type SseEvent, SseReader } from "../../../http/sse/reader.js";
 import { ConnectionError, notConnected, ProtocolError } from "../../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../../protocol/jsonrpc/channel.js";

@@ -6,17 +6,20 @@ import type { HttpExchange } from "../../../http/exchange.js";
 import { ConnectionError } from "../../../protocol/errors.js";
 import { PROCESS_GONE, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { formatFailure, formatResult } from "../../../protocol/jsonrpc/format.js";
-import { findByEither } from "../../../protocol/jsonrpc/inflight-table.js";
+import { findByEither, idKey } from "../../../protocol/jsonrpc/inflight-table.js";
 import type { Params, RequestId, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { isRequestId } from "../../../protocol/jsonrpc/parse.js";
 import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
 import { type HttpRefusal, refuse, refuseFailed } from "../../refuse.js";
 import type { Call, CallOrigin, Outcome, ServerEra, ServerRuntime } from "../../server-era.js";
-import { type EarlyCancel, EarlyCancels } from "./early-cancels.js";
+import { type EarlyCancel, EarlyCancels, MAX_KEPT_ID_CHARS } from "./early-cancels.js";
 import { invalidRequest, shuttingDown, toUnbegun } from "./refusals.js";
 import type { PostReply, ReplyKind } from "./reply.js";
 import type { LegacySession } from "./session.js";
 import type { SessionStream } from "./stream.js";
+
+/** Maximum number of ended calls that are remembered. The oldest are dropped first. */
+const MAX_ENDED = 64;
 
 /** Session to which the calls belong. */
 export interface CallOwner {
@@ -47,11 +50,12 @@ interface Start {
 export class PostCalls {
   readonly #owner: CallOwner;
   readonly #running = new SmallMap<RequestId, Running>();
+  readonly #ended = new EndedCalls();
   readonly #early: EarlyCancels;
 
   constructor(owner: CallOwner, cancels: DeadlineQueue<EarlyCancel>) {
     this.#owner = owner;
-    this.#early = new EarlyCancels(owner.runtime.clock, cancels);
+    this.#early = new EarlyCancels(cancels);
   }
 
   get size(): number {
@@ -94,19 +98,20 @@ export class PostCalls {
 
   /**
    * Cancels a call. Drops the reply first, so that nothing that the handler sends on abort is written. Without a
-   * running call, keeps the cancellation, since its request may arrive later, and returns false.
+   * running call, keeps the cancellation, since its request may arrive later, and returns false. One that arrives after
+   * the end of its call is not kept, since the id may be used again.
    */
   cancel(params: Params | undefined): boolean {
     const id = params?.requestId;
     if (!isRequestId(id)) return true;
     const entry = findByEither(this.#running, id);
     if (entry === undefined) {
-      this.#early.keep(id);
+      if (!this.#ended.has(id)) this.#early.keep(id);
       return false;
     }
     if (!this.#owner.protocol.cancellable(entry.call)) return true;
     this.#release(entry);
-    this.#early.onOver(entry.call.id);
+    this.#ended.add(entry.call.id);
     entry.reply.drop();
     const reason = cancelledBy(params);
     entry.call.end.abort(reason);
@@ -130,12 +135,12 @@ export class PostCalls {
     this.#owner.onCallOver();
   }
 
-  endAll(why: HttpRefusal, reason: Error): void {
+  endAll(why: HttpRefusal, toReason: () => Error): void {
     const running = this.#running.values();
     this.#running.clear();
     this.#early.clear();
     for (const { call, reply } of running) reply.fail(formatFailure(call.id, why.error));
-    for (const { call } of running) call.end.abort(reason);
+    for (const { call } of running) call.end.abort(toReason());
   }
 
   /** Decodes a request. Answers the exchange and returns undefined if the request is refused. */
@@ -180,9 +185,14 @@ export class PostCalls {
   }
 
   #runAll(entries: readonly Running[], onStarted: (() => void) | undefined): void {
-    for (const { call } of entries) if (this.#early.take(call.id)) this.cancel({ requestId: call.id });
+    if (this.#early.kept.size > 0) this.#cancelEarly(entries);
     for (const entry of entries) this.#run(entry);
     onStarted?.();
+  }
+
+  /** Cancels the calls whose cancellations came before them. */
+  #cancelEarly(entries: readonly Running[]): void {
+    for (const { call } of entries) if (this.#early.take(call.id)) this.cancel({ requestId: call.id });
   }
 
   #run(entry: Running): void {
@@ -197,7 +207,7 @@ export class PostCalls {
   #settle(entry: Running, outcome: Outcome): void {
     if (!this.#release(entry)) return;
     const { call, reply } = entry;
-    this.#early.onOver(call.id);
+    this.#ended.add(call.id);
     if (outcome.kind === "dropped") reply.fail(formatFailure(call.id, shuttingDown.error));
     else if (!reply.answer(toFrame(call, outcome), "busy" in outcome ? outcome.busy : undefined))
       this.#reportLost(call);
@@ -218,6 +228,27 @@ export class PostCalls {
 
   #release(entry: Running): boolean {
     return this.#isCurrent(entry) && this.#running.delete(entry.call.id);
+  }
+}
+
+/**
+ * Ids of calls that ended last, so that a late cancellation is told from an early one. Every call is added but few are
+ * cancelled, so they are in a ring that only a cancellation searches.
+ */
+export class EndedCalls {
+  readonly #ids: RequestId[] = [];
+  #next = 0;
+
+  add(id: RequestId): void {
+    if (typeof id === "string" && id.length > MAX_KEPT_ID_CHARS) return;
+    this.#ids[this.#next] = id;
+    this.#next = (this.#next + 1) % MAX_ENDED;
+  }
+
+  /** True if a call with this id, in either spelling, has just ended. */
+  has(id: RequestId): boolean {
+    const key = idKey(id);
+    return this.#ids.some((ended) => idKey(ended) === key);
   }
 }
 

@@ -73,8 +73,8 @@ export class PendingClientRequests {
     return waiting !== undefined;
   }
 
-  failAll(error: Error): void {
-    for (const waiting of this.#inflight.drain()) waiting.reject(error);
+  failAll(toError: () => Error): void {
+    for (const waiting of this.#inflight.drain()) waiting.reject(toError());
   }
 
   #find(id: unknown): Waiting | undefined {

@@ -2,16 +2,14 @@
 
 import type { Clock } from "../../../call/clock.js";
 import { type Deadline, DeadlineQueue } from "../../../call/deadline-queue.js";
-import { findByEither, idKey } from "../../../protocol/jsonrpc/inflight-table.js";
+import { findByEither } from "../../../protocol/jsonrpc/inflight-table.js";
 import type { RequestId } from "../../../protocol/jsonrpc/message.js";
 
 /** Maximum number of early cancellations of a session. The oldest are dropped first. */
 const MAX_KEPT = 256;
-/** Maximum number of ended calls that are remembered. The oldest are dropped first. */
-const MAX_OVER = 64;
 /** Maximum length of an id that is remembered. */
-const MAX_ID_CHARS = 128;
-/** Milliseconds for which a cancellation waits for its request, and for which the end of a call is remembered. */
+export const MAX_KEPT_ID_CHARS = 128;
+/** Milliseconds for which a cancellation waits for its request. */
 const KEPT_MS = 10_000;
 
 type Kept = Map<RequestId, Deadline<EarlyCancel>>;
@@ -29,65 +27,43 @@ export function createCancelQueue(clock: Clock): DeadlineQueue<EarlyCancel> {
 
 /**
  * Cancellations without a running call. Each POST travels separately, so a cancellation may arrive before its request.
- * It is kept for a moment, and the request does not run when it arrives. A cancellation that arrives after the end of
- * its call is not kept, since the id may be used again. An id is found as number or as text, the exact type first.
- * Every call passes here but few are cancelled, so ended calls go to a ring that only a cancellation searches.
+ * It is kept for a moment, and the request does not run when it arrives. An id is found as number or as text, the exact
+ * type first.
  */
 export class EarlyCancels {
-  readonly #clock: Clock;
   readonly #queue: DeadlineQueue<EarlyCancel>;
-  readonly #kept: Kept = new Map();
-  readonly #over: RequestId[] = [];
-  readonly #overAt: number[] = [];
-  #next = 0;
+  /** Cancellations that wait. */
+  readonly kept: Kept = new Map();
 
-  constructor(clock: Clock, queue: DeadlineQueue<EarlyCancel>) {
-    this.#clock = clock;
+  constructor(queue: DeadlineQueue<EarlyCancel>) {
     this.#queue = queue;
   }
 
   keep(id: RequestId): void {
-    if (!isKept(id) || this.#isJustOver(idKey(id))) return;
-    this.#drop(this.#kept.get(id));
-    this.#kept.set(id, this.#queue.add({ id, kept: this.#kept }));
-    if (this.#kept.size <= MAX_KEPT) return;
-    const [oldest] = this.#kept.values();
+    if (typeof id === "string" && id.length > MAX_KEPT_ID_CHARS) return;
+    this.#drop(this.kept.get(id));
+    this.kept.set(id, this.#queue.add({ id, kept: this.kept }));
+    if (this.kept.size <= MAX_KEPT) return;
+    const [oldest] = this.kept.values();
     this.#drop(oldest);
   }
 
   /** Returns true if the request, which arrives now, has been cancelled. Removes the cancellation. */
   take(id: RequestId): boolean {
-    const found = this.#kept.size === 0 ? undefined : findByEither(this.#kept, id);
+    const found = findByEither(this.kept, id);
     this.#drop(found);
     return found !== undefined;
   }
 
-  /** Records the end of a call. A later cancellation with this id belongs to it. */
-  onOver(id: RequestId): void {
-    if (!isKept(id)) return;
-    this.#over[this.#next] = id;
-    this.#overAt[this.#next] = this.#clock.now();
-    this.#next = (this.#next + 1) % MAX_OVER;
-  }
-
   /** Drops all cancellations, since the session has ended. */
   clear(): void {
-    for (const entry of this.#kept.values()) entry.leave();
-    this.#kept.clear();
+    for (const entry of this.kept.values()) entry.leave();
+    this.kept.clear();
   }
 
   #drop(entry: Deadline<EarlyCancel> | undefined): void {
     if (entry?.item === undefined) return;
     entry.leave();
-    this.#kept.delete(entry.item.id);
+    this.kept.delete(entry.item.id);
   }
-
-  #isJustOver(key: RequestId): boolean {
-    const now = this.#clock.now();
-    return this.#over.some((id, index) => idKey(id) === key && now - (this.#overAt[index] as number) < KEPT_MS);
-  }
-}
-
-function isKept(id: RequestId): boolean {
-  return typeof id === "number" || id.length <= MAX_ID_CHARS;
 }

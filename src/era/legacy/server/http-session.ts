@@ -20,7 +20,7 @@ import { keepOrigin } from "./kept-client.js";
 import { invalidRequest, refusal, toClusterRefusal, toConflict } from "./refusals.js";
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./reply.js";
 import { LegacySession, type SessionWire } from "./session.js";
-import type { SessionChange, SessionSharing, SharedSession, Takeover } from "./shared-sessions.js";
+import type { BroadcastId, SessionSharing } from "./shared-sessions.js";
 import type { SessionStream } from "./stream.js";
 import { type ReaderState, SessionStreams, type StreamingSession } from "./streams.js";
 
@@ -48,7 +48,7 @@ export interface SessionContext {
  * HTTP side of a session: calls with their replies, streams, and requests to the client. Without an id it is the
  * session of a single POST, in which nothing can be resumed, cancelled or answered, since no client can name it.
  */
-export class HttpSession implements SessionWire, StreamingSession, CallOwner, SharedSession {
+export class HttpSession implements SessionWire, StreamingSession, CallOwner {
   readonly shared = false;
   readonly id: string | undefined;
   /** Entry of the session in the queue of idle sessions. */
@@ -63,7 +63,7 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
   readonly #calls: PostCalls;
   readonly #streams: SessionStreams;
   readonly #requests = new PendingClientRequests();
-  readonly #shared: SessionSharing | undefined;
+  readonly sharing: SessionSharing | undefined;
   /** Exchanges that wait for code of the author or for the event log, with the ids of their requests. */
   #held: Map<HttpExchange, RequestId | undefined> | undefined;
   #ended: HttpRefusal | undefined;
@@ -78,10 +78,9 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
     this.runtime = runtime;
     this.protocol = new LegacySession(era, runtime, this, client);
     this.#calls = new PostCalls(this, context.cancels);
-    const shared = id === undefined ? undefined : context.shared;
-    this.#shared = shared;
+    this.sharing = id === undefined ? undefined : context.shared;
     const log = id === undefined ? undefined : context.log;
-    this.#streams = new SessionStreams(this, log, retryMs, context.keepAlive, shared);
+    this.#streams = new SessionStreams(this, log, retryMs, context.keepAlive, this.sharing);
   }
 
   get version(): string {
@@ -130,7 +129,7 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
       case "invalid":
         return this.#refuseInvalid(exchange, body.failure);
       default:
-        if (this.#shared === undefined) exchange.reply(202, {});
+        if (this.sharing === undefined) exchange.reply(202, {});
         return this.#acknowledge(exchange, this.#take(body));
     }
   }
@@ -153,14 +152,17 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
     const stream = call === undefined ? this.#streams.standalone : this.#calls.replyOf(call)?.stream;
     if (stream?.reachable !== true) {
-      if (call === undefined && this.#shared !== undefined && !TOLD_BY_ALL.test(method))
-        this.#shared.passOn(this, formatNotification(method, params));
+      if (call === undefined && this.sharing !== undefined && !TOLD_BY_ALL.test(method))
+        this.sharing.handOver(this.sessionId, formatNotification(method, params), undefined);
       return;
     }
-    const frame = formatNotification(method, params);
-    // Changes may come twice, log messages not.
-    const isOnce = call === undefined && this.#shared !== undefined && method === "notifications/message";
-    if (!isOnce || this.#shared?.isNew(this, frame)) return stream.send(frame, call?.end);
+    return stream.send(formatNotification(method, params), call?.end);
+  }
+
+  broadcast(id: BroadcastId, params: Params): void {
+    const { standalone } = this.#streams;
+    if (!standalone.reachable) return;
+    void standalone.send(formatNotification("notifications/message", params), undefined, id);
   }
 
   async request(
@@ -205,42 +207,26 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
     send: (frame: string) => void | Promise<void>,
     onProgress?: (params: Params) => void,
   ): Promise<RpcResponse> {
-    if (this.#shared === undefined) return this.#requests.request(method, params, lifetime, send, onProgress);
-    const id = await this.#shared.openQuestion(this);
+    const questions = this.sharing?.questions;
+    if (questions === undefined) return this.#requests.request(method, params, lifetime, send, onProgress);
+    const id = await questions.open(this.sessionId);
     try {
       return await this.#requests.request(method, params, lifetime, send, onProgress, id);
     } finally {
-      this.#shared.closeQuestion(id);
+      questions.close(id);
     }
   }
 
-  save(change: SessionChange): void | Promise<void> {
-    return this.#shared?.save(this, change);
-  }
-
-  async takeOver(exchange: HttpExchange): Promise<Takeover | undefined> {
+  onListener(exchange: HttpExchange): void {
     this.protocol.subscriptions.listener = keepOrigin(this.originOf(exchange));
-    return this.#shared?.takeOver(this);
-  }
-
-  onListening(missed: boolean): void {
-    this.#shared?.onListening(this);
-    if (missed) this.protocol.resync();
   }
 
   resync(): void {
     this.protocol.resync();
   }
 
-  /** Ends the calls of a stream that another process writes now. A message outside calls is passed on to it. */
-  onLost(stream: SessionStream, frame: string, reason: unknown): void {
-    this.runtime.report(reason, { where: "event log" });
-    if (stream === this.#streams.standalone) this.#shared?.onLost(this, frame);
-    else this.#calls.abandon(stream, reason);
-  }
-
-  passOn(frame: string): void {
-    this.#shared?.passOn(this, frame);
+  abandon(stream: SessionStream, reason: unknown): void {
+    this.#calls.abandon(stream, reason);
   }
 
   /** Stream for messages outside calls. */
@@ -276,12 +262,12 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
   end(why: HttpRefusal): void {
     if (this.#ended !== undefined) return;
     this.#ended = why;
-    const reason = new ConnectionError(why.error.message, { delivery: "sent" });
-    this.#calls.endAll(why, reason);
+    const toReason = () => new ConnectionError(why.error.message, { delivery: "sent" });
+    this.#calls.endAll(why, toReason);
     this.#streams.endAll();
     for (const [exchange, id] of this.#held ?? []) if (!exchange.answered) refuse(exchange, this.runtime, why, id);
     this.#held = undefined;
-    this.#requests.failAll(reason);
+    this.#requests.failAll(toReason);
     this.protocol.close();
   }
 
@@ -330,7 +316,7 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
         this.#take(other)?.catch((error: unknown) => this.runtime.report(error, { where: "cluster" }));
     };
     if (requests.length > 0) return this.#calls.serveBatch(exchange, requests, kind, takeOthers);
-    if (this.#shared === undefined) exchange.reply(202, {});
+    if (this.sharing === undefined) exchange.reply(202, {});
     const taken = others.map((other) => this.#take(other)).filter((each) => each !== undefined);
     this.#acknowledge(exchange, taken.length === 0 ? undefined : Promise.all(taken).then(() => {}));
   }
@@ -348,18 +334,18 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
   #take(body: Parsed): void | Promise<void> {
     if (body.kind === "notification") return this.#receive(body.message);
     if (body.kind === "response" && !this.#requests.settle(body.message))
-      return this.#shared?.answer(this, body.message);
+      return this.sharing?.questions.answer(this.sessionId, body.message);
   }
 
   #receive(notification: RpcNotification): void | Promise<void> {
     const { method, params } = notification;
     if (method === "notifications/cancelled") {
-      if (!this.#calls.cancel(params)) this.#shared?.forward(this, notification);
+      if (!this.#calls.cancel(params)) this.sharing?.forward(this.sessionId, notification);
       return;
     }
     if (method === "notifications/progress") {
       if (this.#requests.progress(params)) return;
-      this.#shared?.forward(this, notification);
+      this.sharing?.forward(this.sessionId, notification);
     }
     return this.protocol.receive(notification);
   }
@@ -380,7 +366,8 @@ export class HttpSession implements SessionWire, StreamingSession, CallOwner, Sh
 
   #refuseInvalid(exchange: HttpExchange, failure: ParseFailure): void {
     const { code, message, answer, id } = failure;
-    if (answer && !this.#requests.fail(id, new ProtocolError(message))) this.#shared?.fail(this, id, message);
+    if (answer && !this.#requests.fail(id, new ProtocolError(message)))
+      this.sharing?.questions.fail(this.sessionId, id, message);
     refuse(exchange, this.runtime, { status: 400, error: { code, message } }, answer ? undefined : id);
   }
 

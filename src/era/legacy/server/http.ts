@@ -1,8 +1,7 @@
 import { attempt, type MaybePromise } from "../../../call/maybe-promise.js";
 import { fromEventIdHeader } from "../../../http/event-id.js";
 import type { HttpExchange, HttpHeaders } from "../../../http/exchange.js";
-import { rememberLast } from "../../../http/guard.js";
-import { accepts } from "../../../http/media-type.js";
+import { accepts, rememberLast } from "../../../http/headers.js";
 import type { SseConnection } from "../../../http/sse/connection.js";
 import { KeepAlive } from "../../../http/sse/keep-alive.js";
 import { DefinitionError } from "../../../protocol/errors.js";
@@ -15,13 +14,13 @@ import type { ClientDescription, HttpBinding, HttpBindingOptions, ServerEra, Ser
 import { resolveSsePaths } from "../../sse-paths.js";
 import { type BindingOptions, toBindingOptions } from "./binding-options.js";
 import { toFrame } from "./calls.js";
+import type { SharedEndpoint, SharedSessions } from "./cluster/sessions.js";
 import { methodsOf } from "./descriptor.js";
 import { createCancelQueue } from "./early-cancels.js";
 import { HttpSession, type SessionContext } from "./http-session.js";
 import { invalidRequest, refusal, sessionClosed, shuttingDown, toClusterRefusal, toUnbegun } from "./refusals.js";
 import type { ReplyKind } from "./reply.js";
-import { SessionTable } from "./session-table.js";
-import type { SessionPlace, SessionSharing, Sessions } from "./shared-sessions.js";
+import { type Sessions, SessionTable } from "./session-table.js";
 import { type SseContext, SseEndpoint } from "./sse.js";
 
 const SESSION_ID = "mcp-session-id";
@@ -39,24 +38,21 @@ export function createLegacyBinding(
   options: HttpBindingOptions,
 ): MaybePromise<HttpBinding> {
   const { cluster } = runtime.options;
-  const bind = (share?: ShareSessions) =>
+  const bind = (share?: Share) =>
     new LegacyBinding(era, runtime, toBindingOptions(options), methodsOf(options.sessions), share);
   if (cluster === undefined || options.sessions === false) return bind();
-  return import("./cluster/share.js").then(({ shareSessions }) => bind((place) => shareSessions(cluster, place)));
+  return import("./cluster/share.js").then(({ shareSessions }) => bind((endpoint) => shareSessions(cluster, endpoint)));
 }
 
 /** Connects the sessions of an endpoint with the other processes that serve them. */
-type ShareSessions = (place: SessionPlace<HttpSession>) => {
-  readonly sessions: Sessions<HttpSession>;
-  readonly shared: SessionSharing;
-};
+type Share = (endpoint: SharedEndpoint) => SharedSessions;
 
 class LegacyBinding implements HttpBinding {
   readonly #methods: readonly string[];
   readonly #runtime: ServerRuntime;
   readonly #options: BindingOptions;
   readonly #versions: readonly string[];
-  readonly #table: Sessions<HttpSession>;
+  readonly #table: Sessions;
   readonly #keepAlive: KeepAlive<SseConnection>;
   readonly #context: SessionContext;
   readonly #pickReplyKind: (accept: string | undefined) => ReplyKind | undefined;
@@ -73,7 +69,7 @@ class LegacyBinding implements HttpBinding {
     runtime: ServerRuntime,
     options: BindingOptions,
     methods: readonly string[],
-    share: ShareSessions | undefined,
+    share: Share | undefined,
   ) {
     this.#runtime = runtime;
     this.#options = options;
@@ -90,7 +86,7 @@ class LegacyBinding implements HttpBinding {
       },
     });
     const hasGate = runtime.options.http?.gate !== undefined;
-    const table = new SessionTable(runtime.limits, runtime.clock, hasGate, (id) => this.#onEnd(id));
+    const table = new SessionTable(runtime, hasGate, (id) => this.#onEnd(id));
     this.#table = joined?.sessions ?? table;
     this.#keepAlive = new KeepAlive(runtime.clock, options.keepAliveMs);
     const { resumable, sse, accept } = options;
@@ -210,7 +206,7 @@ class LegacyBinding implements HttpBinding {
     const id = this.#createId();
     const session = new HttpSession(this.#context, id, exchange.principal);
     this.#unnamed.add(session);
-    const handshake = serveHandshake(session, exchange, request, kind, () => this.#admit(id, session));
+    const handshake = serveHandshake(session, exchange, request, kind, () => this.#admit(id, session, exchange));
     const opened = await session.hold(exchange, request.id, handshake);
     this.#unnamed.delete(session);
     this.#onCallOver();
@@ -218,17 +214,17 @@ class LegacyBinding implements HttpBinding {
     if (!opened) await this.#table.end(session, sessionClosed);
   }
 
-  async #admit(id: string, session: HttpSession): ReturnType<Admit> {
-    const full = await this.#table.reserve(session.principal);
+  async #admit(id: string, session: HttpSession, exchange: HttpExchange): ReturnType<Admit> {
+    const full = await this.#table.reserve(session.principal, session, exchange);
     if (full !== undefined) return { refusal: full };
     try {
       await this.#options.sessions.onOpen?.(id);
     } catch (error) {
-      this.#table.free(session.principal);
+      this.#table.free(session.principal, session);
       throw error;
     }
     if (session.ended !== undefined) {
-      this.#table.free(session.principal);
+      this.#table.free(session.principal, session);
       return { refusal: session.ended };
     }
     await this.#table.add(id, session);

@@ -2,6 +2,8 @@
 
 import { CallLifetime } from "../../../call/lifetime.js";
 import { tellProgress } from "../../../call/progress.js";
+import { type JournalHost, JournalRun, memoryJournal } from "../../../journal/run.js";
+import { Steps } from "../../../journal/steps.js";
 import { McpError, ProtocolError, RpcError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
 import { INTERNAL_ERROR, toRpcError } from "../../../protocol/jsonrpc/errors.js";
 import type { Params } from "../../../protocol/jsonrpc/message.js";
@@ -12,7 +14,6 @@ import { assertQuestions, findAnswerProblem } from "../../../schema/input-rules.
 import { undeclaredFor } from "../../capabilities.js";
 import type { AskOptions, RequestStrategy } from "../../request-strategy.js";
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
-import { Steps } from "../../steps.js";
 import { paramsAt } from "../input.js";
 import { LegacySession } from "./session.js";
 
@@ -20,11 +21,20 @@ import { LegacySession } from "./session.js";
 export class PushStrategy implements RequestStrategy {
   readonly #call: Call;
   readonly #runtime: ServerRuntime;
-  #steps: Steps | undefined;
+  /** Journal of all runs of the handler, and its steps, which may be under way when the next run begins. */
+  readonly #host: JournalHost;
+  readonly #steps = new Steps();
+  #run: JournalRun;
 
   constructor(call: Call, runtime: ServerRuntime) {
     this.#call = call;
     this.#runtime = runtime;
+    this.#host = memoryJournal(call.end);
+    this.#run = new JournalRun(this.#host, this.#steps);
+  }
+
+  get run(): JournalRun {
+    return this.#run;
   }
 
   /** Sends all questions of an `inputRequired` result at once. The state stays in this process. */
@@ -37,6 +47,7 @@ export class PushStrategy implements RequestStrategy {
     });
     this.#call.inputResponses = Object.fromEntries(await Promise.all(answers)) as InputResponses;
     this.#call.authoredState = result.requestState;
+    this.#run = new JournalRun(this.#host, this.#steps);
   }
 
   async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
@@ -52,6 +63,7 @@ export class PushStrategy implements RequestStrategy {
         `The client cannot answer ${request.method}: it did not declare ${JSON.stringify(missing)}`,
       );
     }
+    this.#run.question(JSON.stringify(request), options.key);
     const params = paramsAt(version, request, options.elicitationId);
     if (typeof params.elicitationId === "string") LegacySession.of(call).addUrlElicitation(params.elicitationId);
     const result = await this.push(request.method, params, options);
@@ -88,12 +100,6 @@ export class PushStrategy implements RequestStrategy {
     const { method, id } = this.#call;
     return (params) =>
       tellProgress(onProgress, params, (error) => this.#runtime.report(error, { where: "progress", method, id }));
-  }
-
-  /** Runs a step until it succeeds once, even if the handler runs again after it returned `inputRequired`. */
-  step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    this.#steps ??= new Steps();
-    return this.#steps.run(name, work);
   }
 
   /** Returns the error for a client that can open URLs, otherwise an internal error. */

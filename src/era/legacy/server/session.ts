@@ -16,8 +16,8 @@ import { isWanted } from "../../../protocol/logging.js";
 import { withoutNulls } from "../../../protocol/shapes/nulls.js";
 import type { InitializeParams, LoggingLevel } from "../../../protocol/types/index.js";
 import type { Change } from "../../../store/change-bus.js";
-import { longIdRefusal, notificationProblem } from "../../request-shapes.js";
-import { ServedCall } from "../../served-call.js";
+import { notificationProblem } from "../../request-shapes.js";
+import { longIdRefusal, ServedCall } from "../../served-call.js";
 import type {
   Call,
   CallOrigin,
@@ -34,7 +34,7 @@ import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../meth
 import { describeClient } from "./kept-client.js";
 import { tooManyItems } from "./refusals.js";
 import { SessionSubscriptions } from "./session-subscriptions.js";
-import type { List, SessionChange, SessionState } from "./shared-sessions.js";
+import type { BroadcastId, List, SessionChange, SessionSharing, SessionState } from "./shared-sessions.js";
 
 const LISTS: readonly List[] = ["tools", "prompts", "resources"];
 
@@ -48,8 +48,11 @@ const UNKNOWN_CLIENT: ClientDescription = { version: HANDSHAKE_VERSIONS[0], capa
 
 /** Connection to the client of a session. */
 export interface SessionWire extends ServerWire {
-  /** Stores a change for other processes. */
-  save?(change: SessionChange): void | Promise<void>;
+  readonly sessionId?: string;
+  /** Connection to the other processes that serve the session, if there are any. It sends the messages to all clients. */
+  readonly sharing?: SessionSharing | undefined;
+  /** Sends a message to all clients to the one of this session. */
+  broadcast?(id: BroadcastId, params: Params): void;
   /** True if no message outside calls can ever reach the client. */
   readonly mute?: boolean;
 }
@@ -106,7 +109,8 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
 
   /** Stores a change for the other processes that serve this session, if there are any. */
   share(change: SessionChange): void | Promise<void> {
-    return this.#wire.save?.(change);
+    const { sharing, sessionId } = this.#wire;
+    if (sharing !== undefined && sessionId !== undefined) return sharing.save(sessionId, change);
   }
 
   /** Tells the client that everything it asked about may have changed. */
@@ -262,8 +266,8 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     this.#closed = true;
     this.#pings?.stop();
     this.#runtime.urlElicitations.release(this);
-    const reason = new ConnectionError("The session has ended", { delivery: "sent" });
-    for (const call of this.#notificationCalls) call.end.abort(reason);
+    for (const call of this.#notificationCalls)
+      call.end.abort(new ConnectionError("The session has ended", { delivery: "sent" }));
     for (const stop of this.#stopListening.splice(0)) stop();
     this.#subscriptions?.close();
   }
@@ -299,10 +303,8 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   #ready(): boolean {
     if (this.#phase.name !== "answered") return false;
     this.#phase = { name: "ready", client: this.#phase.client };
-    this.#stopListening.push(
-      this.#runtime.changes.subscribe((change) => this.#onChange(change)),
-      this.#runtime.onLog((message) => this.log(message)),
-    );
+    this.#stopListening.push(this.#runtime.changes.subscribe((change) => this.#onChange(change)));
+    if (this.#wire.sharing === undefined) this.#stopListening.push(this.#runtime.onLog((message) => this.log(message)));
     const { pings } = this.#runtime.options;
     if (pings !== undefined) this.#pings = this.#startPinging(pings);
     for (const listener of this.#awaitingReady) listener();
@@ -316,11 +318,12 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
       ? undefined
       : (this.#logLevel ?? this.#runtime.options.logLevel ?? "debug");
 
-  /** Sends a log message that belongs to no call, if the client wants it. */
-  log({ level, data, logger }: LogMessage): void {
+  /** Sends a log message that belongs to no call, if the client wants it. With other processes, it has an id. */
+  log({ level, data, logger }: LogMessage, id?: BroadcastId): void {
     if (!isWanted(level, this.#minLogLevel())) return;
     const params = { level, data, ...(logger === undefined ? undefined : { logger }) };
-    void this.#wire.notify(undefined, "notifications/message", params);
+    if (id === undefined) void this.#wire.notify(undefined, "notifications/message", params);
+    else this.#wire.broadcast?.(id, params);
   }
 
   /** Starts the pings. While no stream to the client is open, pings are not sent and failures are not reported. */

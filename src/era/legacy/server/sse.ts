@@ -4,7 +4,7 @@ import { type Clock, timeLeft } from "../../../call/clock.js";
 import { type Deadline, DeadlineQueue } from "../../../call/deadline-queue.js";
 import { BodiesFull, BodyFailure } from "../../../http/body-failure.js";
 import type { HttpExchange } from "../../../http/exchange.js";
-import { isJson } from "../../../http/media-type.js";
+import { isJson } from "../../../http/headers.js";
 import { SseConnection } from "../../../http/sse/connection.js";
 import type { KeepAlive } from "../../../http/sse/keep-alive.js";
 import { ConnectionError } from "../../../protocol/errors.js";
@@ -67,13 +67,13 @@ export class SseEndpoint {
     if (exchange.method !== "GET") return this.#notAllowed(exchange, "GET");
     const { runtime, era, accept, table } = this.#context;
     const { principal } = exchange;
-    const full = table.reserve(principal);
+    const full = table.reserve(principal, exchange, exchange);
     if (full !== undefined) return refuse(exchange, runtime, full);
     const id = crypto.randomUUID();
     const session = new SseSession(exchange, this.#context, () => {
       session.setup?.leave();
       this.#sessions.delete(id);
-      table.free(principal);
+      table.free(principal, exchange);
       runtime.onSessionEnd?.(id);
     });
     session.setup = this.#setup.add(session);

@@ -12,7 +12,7 @@ import type { EventLog, LoggedEvent } from "../../../store/event-log.js";
 import type { Busy } from "../../busy.js";
 import { toEventId } from "./event-id.js";
 import { isTakenAway, toConflict } from "./refusals.js";
-import type { SharedLog, Takeover } from "./shared-sessions.js";
+import type { BroadcastId, SharedLog, Takeover } from "./shared-sessions.js";
 
 /** Context that the streams of a session share. */
 export interface StreamOwner {
@@ -33,9 +33,9 @@ export interface StreamOwner {
   onDisconnected(): void;
   onEnded(stream: SessionStream): void;
   /** Called when another process has become the writer of a stream. `frame` is the message that could not be stored. */
-  onLost(stream: SessionStream, frame: string, reason: unknown): void;
+  onLost(stream: SessionStream, reason: unknown, frame: string, broadcast: BroadcastId | undefined): void;
   /** Called with a message that waited for the log when another process became the writer of a stream. */
-  onUnwritten(stream: SessionStream, frame: string): void;
+  onUnwritten(stream: SessionStream, frame: string, broadcast: BroadcastId | undefined): void;
 }
 
 interface Offer {
@@ -52,6 +52,8 @@ interface Unstored {
   readonly life: Life | undefined;
   readonly isLate: boolean | undefined;
   readonly isWriter: boolean;
+  /** Id of a message to all clients. */
+  readonly broadcast: BroadcastId | undefined;
 }
 
 /** Messages that are stored together when their turn comes. */
@@ -194,11 +196,11 @@ export class SessionStream {
    * Sends a message. The promise settles when a slow client has caught up, if the log does not answer for a while, or when
    * the call is aborted. A message of a call that is aborted while the message waits for the log is dropped.
    */
-  send(frame: string, life?: Life): void | Promise<void> {
+  send(frame: string, life?: Life, broadcast?: BroadcastId): void | Promise<void> {
     if (this.#state !== "open") return;
     this.begin();
-    if (this.#isOverfull(frame)) return;
-    const turn = this.#store(frame, false, this.#isWriter, life);
+    if (this.#isOverfull(frame, broadcast)) return;
+    const turn = this.#store(frame, false, this.#isWriter, life, broadcast);
     if (turn === undefined) return this.#connection?.drained;
     const worked = this.#owner.sharedLog === undefined ? turn : this.#worked(turn);
     const sent = worked.then(() => this.#connection?.drained);
@@ -253,6 +255,11 @@ export class SessionStream {
     this.held = false;
     this.#disconnect();
     connection?.end();
+  }
+
+  /** Resolves when no message waits for the log. */
+  async settled(): Promise<void> {
+    while (this.#turn !== undefined) await this.#turn;
   }
 
   /** Writes a message that concerns the present connection only. The log does not store it. */
@@ -384,11 +391,11 @@ export class SessionStream {
    * Stores and writes a message after those before it. Messages that wait for a log that other processes read are stored
    * together. The last one is not: if the log refuses another, it may not be what ends the stream.
    */
-  #store(frame: string, last: boolean, isWriter = false, life?: Life): void | Promise<void> {
+  #store(frame: string, last: boolean, isWriter = false, life?: Life, broadcast?: BroadcastId): void | Promise<void> {
     const isLate = life?.aborted;
     if (this.#owner.sharedLog === undefined)
       return this.#inTurn(() => (life?.aborted === isLate ? this.#put(frame, last, isWriter) : undefined));
-    const message: Unstored = { frame, life, isLate, isWriter };
+    const message: Unstored = { frame, life, isLate, isWriter, broadcast };
     this.#unstored.push(message);
     this.#waiting += frame.length;
     if (this.#batch !== undefined && !last) {
@@ -405,8 +412,8 @@ export class SessionStream {
   #putAll(messages: readonly Unstored[], last: boolean): void | Promise<void> {
     if (this.#batch?.messages === messages) this.#batch = undefined;
     const puts = messages.flatMap((message) => {
-      const { frame, life, isLate, isWriter } = message;
-      const put = life?.aborted === isLate ? this.#put(frame, last, isWriter) : undefined;
+      const { frame, life, isLate, isWriter, broadcast } = message;
+      const put = life?.aborted === isLate ? this.#put(frame, last, isWriter, broadcast) : undefined;
       if (put !== undefined) return put.then(() => this.#forget(message));
       this.#forget(message);
       return [];
@@ -445,28 +452,30 @@ export class SessionStream {
   }
 
   /** Stores and writes a message. If a log of this process fails, the message is still written. */
-  #put(frame: string, last = false, isWriter = false): void | Promise<void> {
+  #put(frame: string, last = false, isWriter = false, broadcast?: BroadcastId): void | Promise<void> {
     const { log, sharedLog, sessionId } = this.#owner;
     if (this.#state === "ended") return;
-    if (!this.held) return isWriter ? this.#owner.onUnwritten(this, frame) : undefined;
+    if (!this.held) return isWriter ? this.#owner.onUnwritten(this, frame, broadcast) : undefined;
     if (log === undefined) return this.#write(frame, undefined);
     try {
-      const id = sharedLog?.append(sessionId, this.id, frame, last) ?? log.append(sessionId, this.id, frame);
+      const id = sharedLog?.append(sessionId, this.id, frame, last, broadcast) ?? log.append(sessionId, this.id, frame);
       if (typeof id === "string") return this.#write(frame, id);
-      return id.then((id) => this.#write(frame, id)).catch((error: unknown) => this.#onLogFailure(frame, last, error));
+      return id
+        .then((id) => this.#write(frame, id))
+        .catch((error: unknown) => this.#onLogFailure(frame, last, error, broadcast));
     } catch (error) {
       this.#writeUnlogged(frame, error);
     }
   }
 
   /** True if too many messages wait for the log. The stream then loses its connection and its calls. */
-  #isOverfull(frame: string): boolean {
+  #isOverfull(frame: string, broadcast: BroadcastId | undefined): boolean {
     const { limits, sharedLog } = this.#owner;
     if (sharedLog === undefined || this.#waiting === 0 || this.#waiting + frame.length <= limits.maxBehind)
       return false;
     const problem = `More than ${limits.maxBehind} characters of a stream wait for its event log (limits.maxBehind)`;
     this.release();
-    this.#owner.onLost(this, frame, new Error(problem));
+    this.#owner.onLost(this, new Error(problem), frame, broadcast);
     return true;
   }
 
@@ -486,15 +495,15 @@ export class SessionStream {
    * the exception of a response: its client needs nothing after it. If the log refuses a message, the calls of the stream
    * end with an error, which is written for the same reason.
    */
-  #onLogFailure(frame: string, last: boolean, error: unknown): void {
+  #onLogFailure(frame: string, last: boolean, error: unknown, broadcast: BroadcastId | undefined): void {
     const isTaken = isTakenAway(error);
     if (this.#owner.sharedLog === undefined || (last && !isTaken)) return this.#writeUnlogged(frame, error);
     // A message that was stored together with this one has failed before.
-    if (!this.held) return this.#owner.onUnwritten(this, frame);
+    if (!this.held) return this.#owner.onUnwritten(this, frame, broadcast);
     if (this.#isRefused) return;
     this.#isRefused = !isTaken && this.#requests !== undefined;
     if (!this.#isRefused) this.release();
-    this.#owner.onLost(this, frame, error);
+    this.#owner.onLost(this, error, frame, broadcast);
   }
 
   /**

@@ -11,6 +11,7 @@ import type { ServerRuntime } from "../../server-era.js";
 import type { ServerLimits } from "../../server-limits.js";
 import { readEventId } from "./event-id.js";
 import {
+  type BroadcastId,
   type FollowingSession,
   type SessionSharing,
   type SharedLog,
@@ -32,16 +33,14 @@ export interface StreamingSession {
   readonly runtime: ServerRuntime;
   /** Called when a connection of a stream has ended. */
   onCallOver(): void;
-  /** Called when another process writes a stream of this session. */
-  onLost(stream: SessionStream, frame: string, reason: unknown): void;
-  /** Gives a message on the standalone stream to the process that writes it now. */
-  passOn(frame: string): void;
-  /** Makes this process the writer of the standalone stream, which the exchange opens. */
-  takeOver(exchange: HttpExchange): Promise<Takeover | undefined>;
+  /** Ends the calls of a stream that another process writes now. */
+  abandon(stream: SessionStream, reason: unknown): void;
+  /** Takes the request that opens the standalone stream. Access to what the client watches is checked with it. */
+  onListener(exchange: HttpExchange): void;
   /** Asks the client on the standalone stream whether it reads the stream. */
   askReader(): Promise<ReaderState>;
-  /** Called when the standalone stream is connected. If changes may have been missed, the client is told of it. */
-  onListening(missed: boolean): void;
+  /** Tells the client that everything it asked about may have changed. */
+  resync(): void;
 }
 
 /** Streams of one session: one per call that is answered by a stream, and one for messages outside calls. */
@@ -160,13 +159,21 @@ export class SessionStreams implements StreamOwner, FollowingSession {
 
   /** Ends the connection if a newer one of another process has taken the stream over. */
   #onListening(missed: boolean): void {
-    if (this.standalone.held) this.#session.onListening(missed);
-    else this.standalone.release();
+    if (!this.standalone.held) return this.standalone.release();
+    this.#shared?.onListening(this.sessionId);
+    if (missed) this.#session.resync();
   }
 
   /** Makes this process the writer of the standalone stream, if another one may be. */
   async #takeOver(exchange: HttpExchange): Promise<Takeover | undefined> {
-    return this.#shared && this.standalone.takeOver(() => this.#session.takeOver(exchange));
+    const shared = this.#shared;
+    return (
+      shared &&
+      this.standalone.takeOver(() => {
+        this.#session.onListener(exchange);
+        return shared.takeOver(this.sessionId);
+      })
+    );
   }
 
   endAll(): void {
@@ -213,20 +220,26 @@ export class SessionStreams implements StreamOwner, FollowingSession {
     this.#session.onCallOver();
   }
 
-  onLost(stream: SessionStream, frame: string, reason: unknown): void {
-    this.#session.onLost(stream, frame, reason);
-    if (stream !== this.standalone) stream.end();
+  onLost(stream: SessionStream, reason: unknown, frame: string, broadcast: BroadcastId | undefined): void {
+    this.report(reason);
+    if (stream === this.standalone) {
+      this.#shared?.handOver(this.sessionId, frame, broadcast);
+      this.#shared?.onLost(this.sessionId);
+      return;
+    }
+    this.#session.abandon(stream, reason);
+    stream.end();
   }
 
-  onUnwritten(stream: SessionStream, frame: string): void {
-    if (stream === this.standalone) this.#session.passOn(frame);
+  onUnwritten(stream: SessionStream, frame: string, broadcast: BroadcastId | undefined): void {
+    if (stream === this.standalone) this.#shared?.handOver(this.sessionId, frame, broadcast);
   }
 
   onEnded(stream: SessionStream): void {
     if (this.#ofCalls.get(stream.id) === stream) this.#ofCalls.delete(stream.id);
   }
 
-  /** Creates a stream that is over. Its events can only be read from the log. */
+  /** Creates a stream that has ended. Its events can only be read from the log. */
   #createEnded(streamId: string): SessionStream {
     const stream = new SessionStream(streamId, this);
     stream.end();

@@ -1,7 +1,7 @@
 import { AbortSwitch } from "../../../call/abort-switch.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
 import type { HeaderRecord } from "../../../http/client/send.js";
-import { encodeHeaderValue } from "../../../http/header-value.js";
+import { encodeHeaderValue } from "../../../http/headers.js";
 import { paramHeadersOf } from "../../../http/param-headers.js";
 import { ProtocolError, toError } from "../../../protocol/errors.js";
 import { isObject } from "../../../protocol/json.js";

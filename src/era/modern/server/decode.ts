@@ -3,8 +3,7 @@
 import type { HttpExchange } from "../../../http/exchange.js";
 import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { Params, RpcRequest } from "../../../protocol/jsonrpc/message.js";
-import { longIdRefusal } from "../../request-shapes.js";
-import { ServedCall } from "../../served-call.js";
+import { longIdRefusal, ServedCall } from "../../served-call.js";
 import type { Call, CallOrigin, EraSession, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
 import { type Envelope, hasEnvelope, readEnvelope, unsupportedVersion } from "../envelope.js";
 import { headerRefusal, plainHeaderRefusal } from "./headers.js";
@@ -16,17 +15,17 @@ export interface Serving {
   readonly session?: EraSession;
 }
 
+/** Decodes a request of a channel to a call or to a refusal. */
+export function decode(serving: Serving, request: RpcRequest, wire: ServerWire, origin: CallOrigin): Call | Refusal {
+  const envelope = openEnvelope(serving, request);
+  return envelope instanceof Refusal ? envelope : toCall(serving, request, envelope, wire, origin);
+}
+
 /**
- * Decodes a request to a call or to a refusal. Checks metadata first, then the headers of an HTTP request, the version,
- * and the length of the id. The refusal names the first fault.
+ * Returns the envelope of a request that may become a call, or a refusal. Checks metadata first, then the headers of an
+ * HTTP request, the version, and the length of the id. The refusal names the first fault.
  */
-export function decode(
-  serving: Serving,
-  request: RpcRequest,
-  wire: ServerWire,
-  origin: CallOrigin,
-  exchange?: HttpExchange,
-): Call | Refusal {
+export function openEnvelope(serving: Serving, request: RpcRequest, exchange?: HttpExchange): Envelope | Refusal {
   const { method, params = {} } = request;
   if (method === "initialize" && !hasEnvelope(params)) return handshakeRefusal(serving, params, exchange);
   const envelope = readEnvelope(params);
@@ -36,7 +35,7 @@ export function decode(
     mismatch ??
     versionRefusal(serving, envelope.version) ??
     longIdRefusal(request, envelope.progressToken, serving.runtime.limits) ??
-    toCall(serving, request, envelope, wire, origin)
+    envelope
   );
 }
 
@@ -58,7 +57,8 @@ function handshakeRefusal({ era, runtime }: Serving, params: Params, exchange: H
   return mismatch ?? unsupportedVersion(requested, runtime.versions);
 }
 
-function toCall(
+/** Creates the call of a request. `wire` sends its messages. */
+export function toCall(
   { era, runtime, session }: Serving,
   { id, method, params }: RpcRequest,
   envelope: Envelope,

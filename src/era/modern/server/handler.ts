@@ -9,7 +9,7 @@ import type { Replay } from "./replay.js";
  * when a request contains answers or state, since most calls do neither.
  */
 export function runWithReplay(call: Call, runtime: ServerRuntime, run: RunHandler): MaybePromise<HandlerResult> {
-  if (modernMethods.get(call.method)?.asks !== true) return run(questionless(call.method, runtime));
+  if (modernMethods.get(call.method)?.asks !== true) return run(questionless(call, runtime));
   const round = new Round(call, runtime);
   const { requestState, inputResponses } = call.params;
   if (requestState === undefined && inputResponses === undefined) return settle(round, run);
@@ -81,11 +81,11 @@ class Round implements ClientRequestsOpener {
 }
 
 /** Opens the requests to the client of a method whose result cannot be `input_required`: every question is refused. */
-function questionless(method: string, runtime: ServerRuntime): ClientRequestsOpener {
+function questionless(call: Call, runtime: ServerRuntime): ClientRequestsOpener {
   let questions: Promise<ClientRequests> | undefined;
   return {
     open: () => {
-      questions ??= loadRounds().then(({ createQuestionless }) => createQuestionless(method, runtime));
+      questions ??= loadRounds().then(({ createQuestionless }) => createQuestionless(call, runtime));
       return questions;
     },
   };

@@ -1,7 +1,7 @@
 // The legacy era has no such file: only this era mirrors parts of the body in headers.
 
 import type { HttpExchange } from "../../../http/exchange.js";
-import { decodeHeaderValue, trimHeader } from "../../../http/header-value.js";
+import { decodeHeaderValue, trimHeader } from "../../../http/headers.js";
 import { checkParamHeaders } from "../../../http/param-headers.js";
 import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { Params } from "../../../protocol/jsonrpc/message.js";

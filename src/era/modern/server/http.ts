@@ -1,11 +1,10 @@
 import type { HttpExchange } from "../../../http/exchange.js";
-import { rememberLast } from "../../../http/guard.js";
-import { accepts } from "../../../http/media-type.js";
+import { accepts, rememberLast } from "../../../http/headers.js";
 import { KEEP_ALIVE_MS, KeepAlive } from "../../../http/sse/keep-alive.js";
 import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
-import { decode, type Serving } from "./decode.js";
+import { openEnvelope } from "./decode.js";
 import { bodyRefusal, notAcceptable, notificationRefusal, refuse, shuttingDown } from "./refusals.js";
 import { type Endpoint, ModernReply, type ReplyForm, rejectRequest } from "./reply.js";
 import { ModernSession } from "./session.js";
@@ -18,15 +17,13 @@ const LISTEN_GRACE_MS = 1_000;
 
 /** HTTP side of the modern era. Each POST has one request and one response, and nothing outlives its exchange. */
 export class ModernBinding implements HttpBinding {
-  readonly #serving: Serving;
   readonly #endpoint: Endpoint;
   readonly #formOf: (accept: string | undefined) => ReplyForm;
   #closed = false;
 
   constructor(era: ServerEra, runtime: ServerRuntime, options: HttpBindingOptions) {
-    this.#serving = { era, runtime };
     const { keepAliveMs = KEEP_ALIVE_MS } = options;
-    this.#endpoint = { runtime, open: new KeepAlive(runtime.clock, keepAliveMs) };
+    this.#endpoint = { era, runtime, open: new KeepAlive(runtime.clock, keepAliveMs) };
     this.#formOf = rememberLast((accept) => toForm(accept, options));
   }
 
@@ -37,10 +34,9 @@ export class ModernBinding implements HttpBinding {
     const { method } = body.message;
     const form = this.#formFor(method, exchange.header("accept"));
     if (!form.json && !form.stream) return this.#refuse(exchange, body, notAcceptable(method));
-    const reply = new ModernReply(this.#endpoint, exchange, form);
-    const call = decode(this.#serving, body.message, reply, exchange, exchange);
-    if (call instanceof Refusal) return this.#refuse(exchange, body, call);
-    reply.serve(call);
+    const envelope = openEnvelope(this.#endpoint, body.message, exchange);
+    if (envelope instanceof Refusal) return this.#refuse(exchange, body, envelope);
+    new ModernReply(this.#endpoint, exchange, form, body.message, envelope).serve();
   }
 
   idle(): Promise<void> {
@@ -55,7 +51,7 @@ export class ModernBinding implements HttpBinding {
     open.stop();
     for (const reply of [...open]) if (reply.call.method !== LISTEN) reply.shutDown();
     if (open.size === 0) return;
-    const { clock } = this.#serving.runtime;
+    const { clock } = this.#endpoint.runtime;
     const timer = clock.schedule(() => {
       for (const reply of [...open]) reply.shutDown();
     }, LISTEN_GRACE_MS);
@@ -73,18 +69,18 @@ export class ModernBinding implements HttpBinding {
   }
 
   #receive(exchange: HttpExchange, body: Parsed & { readonly kind: "notification" }): void {
-    const refusal = notificationRefusal(exchange, body.message, this.#serving);
+    const refusal = notificationRefusal(exchange, body.message, this.#endpoint);
     if (refusal !== undefined) return this.#refuse(exchange, body, refusal);
     // Over HTTP a request is cancelled by closing its own exchange. An id could belong to any client.
     // Each POST is independent, so that no client waits for the notifications of another.
-    const { era, runtime } = this.#serving;
+    const { era, runtime } = this.#endpoint;
     if (body.message.method !== "notifications/cancelled")
       new ModernSession(era, runtime, { ...NO_WIRE, principal: exchange.principal }).receive(body.message);
     exchange.reply(202, {});
   }
 
   #refuse(exchange: HttpExchange, body: Parsed | undefined, refusal: Refusal): void {
-    refuse(exchange, body, refusal, this.#serving);
+    refuse(exchange, body, refusal, this.#endpoint);
   }
 }
 

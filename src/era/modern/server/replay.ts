@@ -1,6 +1,9 @@
 // Counterpart of `push.ts` in the legacy era: both send a handler's questions to the client.
 
+import type { AbortSwitch } from "../../../call/abort-switch.js";
 import type { MaybePromise } from "../../../call/maybe-promise.js";
+import { type Journal, type JournalChange, NO_JOURNAL, withQuestion } from "../../../journal/journal.js";
+import { type JournalHost, JournalRun, memoryJournal } from "../../../journal/run.js";
 import { HandlerSuspended, McpError } from "../../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { inputShapes } from "../../../protocol/shapes/input.js";
@@ -11,27 +14,18 @@ import {
   type AskOptions,
   type ClientRequests,
   isUrlElicitationRequired,
-  type RecordedProgress,
   type RequestStrategy,
 } from "../../request-strategy.js";
 import { type Call, type HandlerResult, PreparedResult, type ServerRuntime, type StateUse } from "../../server-era.js";
-import { Steps } from "../../steps.js";
 import type { UrlElicitationOwner } from "../../url-elicitations.js";
 
 /** Content of the sealed state, which connects the rounds of a call. */
 interface Progress {
-  readonly answers: Record<string, unknown>;
-  readonly steps: Record<string, unknown>;
-  /** Text of each question by key, to notice if the handler asks another question with the same key. */
-  readonly asked: Record<string, string>;
+  readonly journal: Journal;
   readonly round: number;
-  /** State of an author who returns `inputRequired`. */
-  readonly authored?: unknown;
   /** Idempotency key of the call. Each state has it, so that all attempts at a round have the same. */
   readonly key?: string;
 }
-
-const FRESH: Progress = { answers: {}, steps: {}, asked: {}, round: 0 };
 
 /**
  * Thrown into a handler at a question without an answer, and at a new step while a question is open. The handler stops
@@ -78,7 +72,7 @@ async function restore(
   const { requestState } = call.params;
   const given = (call.params.inputResponses ?? {}) as Record<string, unknown>;
   // No answer has had an effect yet, so a client may answer before it is asked.
-  const fresh = { progress: { ...FRESH, answers: given } };
+  const fresh = { progress: { journal: { ...NO_JOURNAL, answers: given }, round: 0 } };
   if (typeof requestState !== "string") return fresh;
   const binding = bindingOf(call);
   const seal = await runtime.seal();
@@ -88,15 +82,16 @@ async function restore(
     return fresh;
   }
   const progress = opened.state as Progress;
-  call.authoredState = progress.authored;
+  const { journal } = progress;
+  call.authoredState = journal.authored?.state;
   call.key = progress.key;
   // Answers in the sealed state take precedence, since the handler may have acted on them.
-  const answers = { ...askedFor(progress, given), ...progress.answers };
-  return { progress: { ...progress, answers }, use: opened.use };
+  const answers = { ...askedFor(journal, given), ...journal.answers };
+  return { progress: { ...progress, journal: { ...journal, answers } }, use: opened.use };
 }
 
 /** Returns the given answers whose questions were asked in earlier rounds. */
-function askedFor({ asked }: Progress, given: Record<string, unknown>): Record<string, unknown> {
+function askedFor({ asked }: Journal, given: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(given).filter(([key]) => Object.hasOwn(asked, key)));
 }
 
@@ -116,28 +111,42 @@ function canonical(value: unknown): string {
 }
 
 /** Round of a call. Answers the handler's questions from recorded answers and collects the open ones. */
-export class Replay implements RequestStrategy {
+export class Replay implements RequestStrategy, JournalHost {
   readonly questions: ClientRequests;
+  readonly run: JournalRun;
+  journal: Journal;
   readonly #call: Call;
   readonly #runtime: ServerRuntime;
-  readonly #progress: Progress;
+  readonly #round: number;
   readonly #questions = new Map<string, InputRequest>();
   readonly #use: StateUse | undefined;
-  readonly #steps: Steps;
-  readonly #asked: Record<string, string>;
-  readonly #used = new Set<string>();
-  #count = 0;
-  /** Mistake of the handler. It takes precedence over open questions. */
+  /** Mistake of the handler. With open questions, another round would only repeat it. */
   #broken: Error | undefined;
 
   constructor(call: Call, runtime: ServerRuntime, progress: Progress, use?: StateUse) {
     this.#call = call;
     this.#runtime = runtime;
-    this.#progress = progress;
+    this.#round = progress.round + 1;
     this.#use = use;
-    this.#steps = use?.stepsAfter(progress.steps) ?? new Steps(progress.steps);
-    this.#asked = { ...progress.asked };
+    this.journal = progress.journal;
+    this.run = new JournalRun(this, use?.stepsAfter(this.journal.steps));
     this.questions = new CheckedClientRequests(this, runtime);
+  }
+
+  get end(): AbortSwitch {
+    return this.#call.end;
+  }
+
+  keep(change: JournalChange): void {
+    this.journal = change(this.journal);
+  }
+
+  allow(step: string): void {
+    if (this.suspended) throw new Suspended("step", step);
+  }
+
+  onBroken(error: Error): void {
+    this.#broken ??= error;
   }
 
   /** Runs the round, joins it, or returns its outcome if it has run. */
@@ -147,8 +156,10 @@ export class Replay implements RequestStrategy {
 
   /** Returns the result of the round from the outcome of its handler. */
   async close(result: HandlerResult | undefined, failure: unknown): Promise<HandlerResult> {
-    if (this.#broken !== undefined) throw this.#broken;
-    if (this.suspended) return this.#toResult();
+    if (this.suspended) {
+      if (this.#broken !== undefined) throw this.#broken;
+      return this.#toResult();
+    }
     if (isUrlElicitationRequired(failure)) return sealAuthored(this.#call, this, toUrlRequests(failure));
     if (failure !== undefined) throw failure;
     return sealAuthored(this.#call, this, result as HandlerResult);
@@ -173,15 +184,12 @@ export class Replay implements RequestStrategy {
     const { urlElicitations, limits } = this.#runtime;
     if (elicitationId !== undefined)
       urlElicitations.add(elicitationId, warningOwner(this.#runtime), limits.maxUrlElicitations);
-    const key = options.key ?? `ask-${++this.#count}`;
-    if (this.#used.has(key)) {
-      this.#broken = new Error(`${this.#call.method}: two questions have the key "${key}"; give each its own`);
-      throw this.#broken;
-    }
-    this.#used.add(key);
+    const text = JSON.stringify(request);
+    const question = this.run.question(text, options.key);
+    const { key, answer } = question;
     this.noteUses([request]);
-    const isSame = this.#noteQuestion(key, request);
-    const answer = isSame && Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
+    if (question.hasChanged) this.#warnOfChange(key);
+    if (question.isNew || question.hasChanged) this.keep((journal) => withQuestion(journal, { ...question, text }));
     if (answer !== undefined && this.#fits(request, key, answer)) {
       // Awaited only if necessary, so that questions that are asked together are sent together.
       const problem = options.check?.(answer);
@@ -195,23 +203,11 @@ export class Replay implements RequestStrategy {
     return Promise.reject(noRequests(method));
   }
 
-  async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    if (this.suspended && !this.#steps.has(name)) throw new Suspended("step", name);
-    return this.#steps.run(name, work);
-  }
-
-  get recorded(): RecordedProgress {
-    const answers = Object.entries(this.#answers()).filter(([key, answer]) => {
-      const { method } = JSON.parse(this.#asked[key] as string) as InputRequest;
-      return inputShapes.get(method)?.result(answer) === undefined;
-    });
-    return { steps: this.#steps.done, asked: this.#asked, answers: Object.fromEntries(answers) };
-  }
-
   /** True if the next round needs state. */
   get hasProgress(): boolean {
     if (this.#call.key !== undefined) return true;
-    return Object.keys(this.#asked).length > 0 || Object.keys(this.#steps.done).length > 0;
+    const { asked, steps, failed = {} } = this.run.journal;
+    return [asked, steps, failed].some((part) => Object.keys(part).length > 0);
   }
 
   async #toResult(): Promise<HandlerResult> {
@@ -224,30 +220,24 @@ export class Replay implements RequestStrategy {
 
   /** Seals the state of the next round. It is valid for this request of this caller only. */
   async seal(authored: unknown): Promise<string> {
-    await this.#steps.settled();
-    const round = this.#progress.round + 1;
+    await this.run.settled();
     const { maxRounds } = this.#runtime.limits;
-    if (round > maxRounds) {
+    if (this.#round > maxRounds) {
       throw new Refusal(
         INVALID_PARAMS,
         `${this.#call.method} asked for more than ${maxRounds} rounds of input (limits.maxRounds)`,
       );
     }
-    const state: Progress = {
-      answers: this.#answers(),
-      steps: this.#steps.done,
-      asked: this.#asked,
-      round,
-      authored,
-      key: this.#call.idempotencyKey,
-    };
+    const journal = { ...this.run.journal, answers: this.#answers(), authored: { state: authored, answers: {} } };
+    const state: Progress = { journal, round: this.#round, key: this.#call.idempotencyKey };
     return (await this.#runtime.seal()).seal(state, bindingOf(this.#call));
   }
 
   /** Returns the answers to questions that were asked and are not open. */
   #answers(): Record<string, unknown> {
-    const isAnswer = ([key]: [string, unknown]) => Object.hasOwn(this.#asked, key) && !this.#questions.has(key);
-    return Object.fromEntries(Object.entries(this.#progress.answers).filter(isAnswer));
+    const { asked, answers } = this.journal;
+    const isAnswer = ([key]: [string, unknown]) => Object.hasOwn(asked, key) && !this.#questions.has(key);
+    return Object.fromEntries(Object.entries(answers).filter(isAnswer));
   }
 
   /**
@@ -261,34 +251,28 @@ export class Replay implements RequestStrategy {
     throw new Refusal(INVALID_PARAMS, `Invalid params for ${this.#call.method}: ${place} must be ${problem.expected}`);
   }
 
-  /**
-   * Records a question. Returns false if another question was asked with this key before, since its answer is not valid
-   * here.
-   */
-  #noteQuestion(key: string, request: InputRequest): boolean {
-    const identity = JSON.stringify(request);
-    const before = Object.hasOwn(this.#asked, key) ? this.#asked[key] : undefined;
-    const isSame = before === undefined || before === identity;
-    if (!isSame) {
-      this.#runtime.warn("a question changed between rounds and is asked again: give it a key and a constant text", {
-        method: this.#call.method,
-        key,
-      });
-    }
-    this.#asked[key] = identity;
-    return isSame;
+  /** Warns that another question was asked with a key before, whose answer is not valid here. */
+  #warnOfChange(key: string): void {
+    this.#runtime.warn("a question changed between rounds and is asked again: give it a key and a constant text", {
+      method: this.#call.method,
+      key,
+    });
   }
 }
 
 /** Creates a `ClientRequests` for methods whose result cannot be `input_required`: every question is refused. */
-export function createQuestionless(method: string, runtime: ServerRuntime): ClientRequests {
-  return new CheckedClientRequests(new NoQuestions(method), runtime);
+export function createQuestionless(call: Call, runtime: ServerRuntime): ClientRequests {
+  return new CheckedClientRequests(new NoQuestions(call), runtime);
 }
 
 class NoQuestions implements RequestStrategy {
-  readonly #steps = new Steps();
+  readonly run: JournalRun;
+  readonly method: string;
 
-  constructor(readonly method: string) {}
+  constructor({ method, end }: Call) {
+    this.method = method;
+    this.run = new JournalRun(memoryJournal(end));
+  }
 
   async ask(): Promise<never> {
     throw new McpError(
@@ -299,10 +283,6 @@ class NoQuestions implements RequestStrategy {
 
   async push(method: string): Promise<never> {
     throw noRequests(method);
-  }
-
-  step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    return this.#steps.run(name, work);
   }
 }
 

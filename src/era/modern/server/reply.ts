@@ -5,9 +5,10 @@ import { formatSseEvent, SSE_HEADERS } from "../../../http/sse/writer.js";
 import { ConnectionError } from "../../../protocol/errors.js";
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from "../../../protocol/jsonrpc/errors.js";
 import { formatFailure, formatNotification, formatResult } from "../../../protocol/jsonrpc/format.js";
-import type { Params, RpcErrorObject } from "../../../protocol/jsonrpc/message.js";
-import type { Call, Outcome, ServerRuntime, ServerWire } from "../../server-era.js";
-import { MISSING_CAPABILITY } from "../envelope.js";
+import type { Params, RpcErrorObject, RpcRequest } from "../../../protocol/jsonrpc/message.js";
+import type { Call, Outcome, ServerWire } from "../../server-era.js";
+import { type Envelope, MISSING_CAPABILITY } from "../envelope.js";
+import { type Serving, toCall } from "./decode.js";
 
 /** Forms of response that the client accepts and the endpoint prefers. */
 export interface ReplyForm {
@@ -22,40 +23,48 @@ export interface ReplyForm {
 }
 
 /** State that all exchanges of one endpoint share. */
-export interface Endpoint {
-  readonly runtime: ServerRuntime;
+export interface Endpoint extends Serving {
+  /** Replies whose calls wait for something. */
   readonly open: KeepAlive<ModernReply>;
 }
 
 /**
- * Response to one request: a JSON document, or a stream whose last event is the JSON-RPC response. It is a stream if
- * the call sends a notification, if the call is silent for long, or if `form` requires a stream. It ends once:
- * answered, closed by the client, or by shutdown.
+ * Response to one request, and the wire of its call: a JSON document, or a stream whose last event is the JSON-RPC
+ * response. It is a stream if the call sends a notification, if the call is silent for long, or if `form` requires a
+ * stream. It ends once: answered, closed by the client, or by shutdown.
  */
 export class ModernReply implements ServerWire, Quiet {
   readonly shared = false;
+  readonly call: Call;
   /** Time of the last output. Set when the call turns out to be asynchronous, since no timer reads it before. */
   spokeAt = 0;
-  call!: Call;
   readonly #endpoint: Endpoint;
   readonly #exchange: HttpExchange;
   readonly #form: ReplyForm;
   #stream: SseStream | undefined;
+  /** True if the call is asynchronous. Only then can it be silent, lose its client, or see a shutdown. */
+  #waits = false;
   #ended = false;
 
-  constructor(endpoint: Endpoint, exchange: HttpExchange, form: ReplyForm) {
+  constructor(endpoint: Endpoint, exchange: HttpExchange, form: ReplyForm, request: RpcRequest, envelope: Envelope) {
     this.#endpoint = endpoint;
     this.#exchange = exchange;
     this.#form = form;
+    this.call = toCall(endpoint, request, envelope, this, exchange);
   }
 
   /** Serves the call. Never throws. */
-  serve(call: Call): void {
-    this.call = call;
-    this.#endpoint.open.add(this);
-    const outcome = this.#endpoint.runtime.run(call);
+  serve(): void {
+    const outcome = this.#endpoint.runtime.run(this.call);
     if (!(outcome instanceof Promise)) return this.#settle(outcome);
-    this.spokeAt = this.#endpoint.runtime.clock.now();
+    if (!this.#ended) this.#wait(outcome);
+  }
+
+  #wait(outcome: Promise<Outcome>): void {
+    const { runtime, open } = this.#endpoint;
+    this.#waits = true;
+    this.spokeAt = runtime.clock.now();
+    open.add(this);
     this.#exchange.onGone(() => this.#abort("The client closed the connection"));
     outcome.then((outcome) => this.#settle(outcome));
   }
@@ -130,7 +139,7 @@ export class ModernReply implements ServerWire, Quiet {
 
   #finish(): void {
     this.#ended = true;
-    this.#endpoint.open.delete(this);
+    if (this.#waits) this.#endpoint.open.delete(this);
   }
 }
 

@@ -186,3 +186,8 @@ test("it asks over https alone, and knows where", async () => {
   issuer.metadata = { issuer: ISSUER };
   await rejects(async () => introspectionVerifier({ ...issuer.settings, client })("x"), /no introspection_endpoint/);
 });
+
+test("requestMs may be without an end", async () => {
+  const { verify } = await setUp(() => active(), { limits: { requestMs: Number.POSITIVE_INFINITY } });
+  equal((await verify("opaque"))?.subject, "ada");
+});

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, rejects, throws } from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { test } from "node:test";
 import { createGroup, DefinitionError, type ServersConfig } from "bowline/client";
 import { readServers } from "bowline/node";
@@ -129,4 +129,33 @@ test("a file", async (t) => {
   await writeFile(path, "[]");
   await rejects(readServers(path), { message: `${path}: must be an object with mcpServers` });
   await rejects(readServers(join(folder, "none.json")), /none\.json: cannot be read \(ENOENT\)/);
+});
+
+test("a relative cwd is a path from the folder of the file", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "config-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const file = join(folder, "mcp.json");
+  const absolute = join(folder, "other");
+  const cwds = ["sub", "./sub/../own", absolute, v("PLACE"), `a/${v("NAME")}`];
+  const entries = Object.fromEntries(cwds.map((cwd, index) => [`s${index}`, { command: "x", cwd }]));
+  for (const member of ["mcpServers", "servers"]) {
+    await writeFile(file, JSON.stringify({ [member]: { ...entries, none: { command: "x" } } }));
+    for (const path of [file, relative(process.cwd(), file)]) {
+      const opened = await open(await readServers(path), { PLACE: "/place", NAME: "b" });
+      deepEqual(
+        opened.map(({ target }) => (target as { readonly cwd?: string }).cwd),
+        [join(folder, "sub"), join(folder, "own"), absolute, "/place", join(folder, "a", "b"), undefined],
+      );
+    }
+  }
+  await writeFile(file, JSON.stringify({ mcpServers: { a: { command: process.execPath, cwd: "missing" } } }));
+  const group = createGroup(await readServers(file));
+  t.after(() => group.close());
+  await rejects(group.callTool("a__x", {}), (error: Error) => {
+    match(
+      String((error.cause as Error).message),
+      new RegExp(`working directory "${join(folder, "missing")}" is not a directory`),
+    );
+    return true;
+  });
 });

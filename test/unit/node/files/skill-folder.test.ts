@@ -13,6 +13,7 @@ import { connect } from "bowline/client";
 import { skillFolder } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { type Skill, skills } from "bowline/skills/server";
+import { gate } from "../../../support/gate.js";
 
 function folder(t: TestContext, files: Readonly<Record<string, string | Uint8Array>> = {}): string {
   const root = mkdtempSync(join(tmpdir(), "skills-"));
@@ -91,8 +92,17 @@ test("a directory that is a link only while a file in it is opened is not follow
   const [place, aside] = [join(root, "b"), join(root, ".aside")];
   let attacks = 0;
   let most = Number.POSITIVE_INFINITY;
+  // The files of a folder are read together. The attack must not hit the other one.
+  const other = gate();
   onOpen(t, async (path, open) => {
+    if (path === join(place, "SKILL.md")) {
+      const file = await open();
+      const close = file.close.bind(file);
+      file.close = () => close().finally(() => other.open());
+      return file;
+    }
     if (path !== join(place, "z.md") || attacks >= most) return open();
+    await other.opened;
     attacks++;
     renameSync(place, aside);
     symlinkSync(outside, place);

@@ -15,8 +15,7 @@ async function said(isTerminal: boolean, options: object = {}) {
   return { url: (await stdout)?.join(""), stderr: (await stderr)?.join("") };
 }
 
-const greeting = (url = "") =>
-  `weather 1.0.0 listens on ${url}; try: npx @modelcontextprotocol/inspector --cli ${url} --method tools/list\n`;
+const greeting = (url = "") => `weather 1.0.0 listens on ${url}; try: npx bowline list ${url}\n`;
 
 test("a server whose stderr is a terminal says there where it listens, and how to try it", async () => {
   const { url, stderr } = await said(true, { path: "/tides" });

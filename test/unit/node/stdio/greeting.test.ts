@@ -21,7 +21,7 @@ test("a server that is started on a terminal says on stderr what it waits for, a
   const script = relative("", program("greeted"));
   deepEqual(await said(true), {
     stdout: "",
-    stderr: `weather 1.0.0 waits for an MCP client on stdin; try: npx @modelcontextprotocol/inspector node ${script}\n`,
+    stderr: `weather 1.0.0 waits for an MCP client on stdin; try: npx bowline list ${script}\n`,
   });
 });
 

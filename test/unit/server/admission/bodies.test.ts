@@ -124,7 +124,7 @@ for (const [name, host] of [
       const [status, retryAfter, text] = await begin().answer;
       deepEqual([status, retryAfter], [503, "1"]);
       const { error } = JSON.parse(text);
-      deepEqual([error.code, error.data], [-32005, { limit: "maxBodiesBytes", retryAfterMs: 1000 }]);
+      deepEqual([error.code, error.data], [-32005, { limit: "maxBodiesBytes", retryAfterMs: 1000, refused: true }]);
       match(error.message, /at most 100000 bytes are allowed \(limits\.maxBodiesBytes\)/);
       deepEqual([bodiesOf(server), server.stats().refused], [[3, 90_000], 1]);
       for (const sender of senders) {

@@ -72,7 +72,7 @@ test("a principal beyond its rate is refused with 429 until a token is there", a
     const refused = await status(post(server, "ann"), 429);
     equal(refused.headers["retry-after"], "2");
     const { error } = JSON.parse(refused.body());
-    deepEqual([error.code, error.data], [-32005, { limit: "rateLimit", retryAfterMs: 1500 }]);
+    deepEqual([error.code, error.data], [-32005, { limit: "rateLimit", retryAfterMs: 1500, refused: true }]);
     match(error.message, /try again in 1500 ms \(rateLimit\)/);
   }
   await status(post(server, "bob"), 200);
@@ -147,7 +147,7 @@ for (const wire of channelWires) {
     for (let n = 0; n < 3; n++) await client.callTool("t");
     const error = await client.callTool("t").catch((error: unknown) => error);
     ok(error instanceof RpcError);
-    deepEqual([error.rpcCode, error.data], [-32005, { limit: "rateLimit", retryAfterMs: 100 }]);
+    deepEqual([error.rpcCode, error.data], [-32005, { limit: "rateLimit", retryAfterMs: 100, refused: true }]);
   });
 }
 

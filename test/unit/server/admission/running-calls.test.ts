@@ -46,7 +46,7 @@ for (const wire of eachWire) {
         ok(error instanceof RpcError);
         equal(error.rpcCode, -32005);
         match(error.message, /this server may run 3 at a time \(limits\.maxCalls\)/);
-        deepEqual(error.data, { limit: "maxCalls", retryAfterMs: 1000 });
+        deepEqual(error.data, { limit: "maxCalls", retryAfterMs: 1000, refused: true });
       }
       deepEqual([started.length, server.stats().refused], [MAX, more]);
       release.open();
@@ -118,7 +118,7 @@ test("a full server answers 503 and says when to come again, in both eras", asyn
   await status(refused, 503);
   deepEqual([refused.headers["retry-after"], refused.headers["content-type"]], ["1", "application/json"]);
   const { id, error } = JSON.parse(refused.body());
-  deepEqual([id, error.code, error.data], [2, -32005, { limit: "maxCalls", retryAfterMs: 1000 }]);
+  deepEqual([id, error.code, error.data], [2, -32005, { limit: "maxCalls", retryAfterMs: 1000, refused: true }]);
   release.open();
   await status(held, 200);
 });
@@ -141,7 +141,11 @@ for (const preferJson of [false, true]) {
     await until(() => started === 2);
     const refused = await status(one.call(3, "hold"), 429);
     equal(refused.headers["retry-after"], "1");
-    deepEqual(JSON.parse(refused.body()).error.data, { limit: "maxCallsPerSession", retryAfterMs: 1000 });
+    deepEqual(JSON.parse(refused.body()).error.data, {
+      limit: "maxCallsPerSession",
+      retryAfterMs: 1000,
+      refused: true,
+    });
     const free = other.call(1, "hold");
     await until(() => started === 3);
     release.open();
@@ -199,7 +203,11 @@ test("a principal has its share whatever connections it uses, and takes nothing 
   const held = [post(server, "ann", 1), post(server, "ann", 2), post(server, "bob", 3), post(server, undefined, 4)];
   await until(() => started.length === 4);
   const refused = await status(post(server, "ann", 5), 429);
-  deepEqual(JSON.parse(refused.body()).error.data, { limit: "maxCallsPerPrincipal", retryAfterMs: 1000 });
+  deepEqual(JSON.parse(refused.body()).error.data, {
+    limit: "maxCallsPerPrincipal",
+    retryAfterMs: 1000,
+    refused: true,
+  });
   equal(refused.headers["retry-after"], "1");
   release.open();
   for (const exchange of held) await status(exchange, 200);
@@ -224,7 +232,7 @@ proves(
       for (const id of at < 3 ? [1, 2] : []) stranger.call(id, "hold").disconnect();
     await until(() => endpoint.stats.running === 6);
     const refused = await status(strangers[3]?.call(1, "hold") as ReturnType<typeof endpoint.post>, 503);
-    deepEqual(JSON.parse(refused.body()).error.data, { limit: "anonymousShare", retryAfterMs: 1000 });
+    deepEqual(JSON.parse(refused.body()).error.data, { limit: "anonymousShare", retryAfterMs: 1000, refused: true });
     await status(post(endpoint.server, undefined, 1), 503);
     const asAda = { "x-user": "ada" };
     const ada = await endpoint.open("2025-11-25", {}, { headers: asAda });
@@ -247,7 +255,11 @@ proves(
     const held = Array.from({ length: 5 }, (_, id) => post(server, undefined, id, {}, "a"));
     await until(() => started.length === 5);
     const refused = await status(post(server, undefined, 5, {}, "a"), 429);
-    deepEqual(JSON.parse(refused.body()).error.data, { limit: "maxCallsPerPrincipal", retryAfterMs: 1000 });
+    deepEqual(JSON.parse(refused.body()).error.data, {
+      limit: "maxCallsPerPrincipal",
+      retryAfterMs: 1000,
+      refused: true,
+    });
     held.push(post(server, undefined, 6, {}, "b"));
     await until(() => started.length === 6);
     release.open();
@@ -281,7 +293,7 @@ test("a stream that has begun carries the refusal as its answer", async () => {
   await until(() => endpoint.stats.running === 1);
   const refused = await status(client.call(2, "hold"), 200);
   const [{ id, error } = {}] = messages(refused);
-  deepEqual([id, error?.code, error?.data], [2, -32005, { limit: "maxCalls", retryAfterMs: 1000 }]);
+  deepEqual([id, error?.code, error?.data], [2, -32005, { limit: "maxCalls", retryAfterMs: 1000, refused: true }]);
   release.open();
   await status(held, 200);
 });

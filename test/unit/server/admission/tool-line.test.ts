@@ -37,7 +37,7 @@ for (const wire of eachWire) {
         const error = await client.callTool("busy").catch((error: unknown) => error);
         ok(error instanceof RpcError);
         match(error.message, /^Tool busy is busy: 4 calls already wait for it \(maxWaiting\)$/);
-        deepEqual([error.rpcCode, error.data], [-32005, { limit: "maxWaiting", retryAfterMs: 1000 }]);
+        deepEqual([error.rpcCode, error.data], [-32005, { limit: "maxWaiting", retryAfterMs: 1000, refused: true }]);
       }
       equal(started(), 2);
       release.open();

@@ -1,9 +1,10 @@
 import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { AbortSwitch } from "#src/call/abort-switch.js";
+import { type Journal, NO_JOURNAL, withQuestion } from "#src/journal/journal.js";
+import type { JournalKeeper } from "#src/journal/run.js";
 import { McpError, RpcError, ToolError, UrlElicitationRequiredError, UserRejectedError } from "#src/protocol/errors.js";
-import { type JournalKeeper, TaskExecution, TaskSuspended } from "#src/tasks/server/execution.js";
-import { type Journal, NO_JOURNAL } from "#src/tasks/server/record.js";
+import { TaskExecution, TaskSuspended } from "#src/tasks/server/execution.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { gate } from "../../../support/gate.js";
 
@@ -29,8 +30,8 @@ function execution(keeper = new Keeper()) {
   const clock = new FakeClock();
   const end = new AbortSwitch();
   const capabilities = { elicitation: {} };
-  const run = new TaskExecution({ keeper, capabilities, clock, replayMs: 1_000, signal: () => end.signal });
-  return { run, keeper, clock, end };
+  const task = new TaskExecution({ keeper, capabilities, clock, replayMs: 1_000, end });
+  return { task, run: task.run, keeper, clock, end };
 }
 
 test("a step is recorded before and after its work", async () => {
@@ -56,7 +57,7 @@ test("a recorded step is not run, and names of the prototype are names", async (
   const second = execution(new Keeper(stored)).run;
   for (const name of names)
     equal(await second.step(name, () => Promise.reject(new Error("it ran"))), `value of ${name}`);
-  second.assertComplete();
+  equal(second.missing, undefined);
 });
 
 test("steps with one name that overlap run once", async () => {
@@ -101,7 +102,7 @@ test("each time that a step is asked for in a later run it has its next outcome,
   for (const name of names)
     for (const number of [1, 2])
       match(String(await failureOf(second.step(name, refuse))), new RegExp(`${name} ${number}`));
-  second.assertComplete();
+  equal(second.missing, undefined);
   equal(later.past.length, 0, "nothing is recorded again");
   for (const name of names) equal(await second.step(name, () => "now"), "now");
   const third = execution(stored(later.journal)).run;
@@ -111,18 +112,7 @@ test("each time that a step is asked for in a later run it has its next outcome,
     equal(await third.step(name, refuse), "now");
     equal(await third.step(name, refuse), "now");
   }
-  third.assertComplete();
-});
-
-test("steps with one name that overlap share a recorded failure", async () => {
-  const keeper = new Keeper();
-  const fail = (run: TaskExecution, work: () => Promise<never>) =>
-    Promise.all([failureOf(run.step("a", work)), failureOf(run.step("a", work))]);
-  await fail(execution(keeper).run, () => Promise.reject(new Error("no")));
-  equal(keeper.journal.failed?.a?.length, 1);
-  const { run } = execution(stored(keeper.journal));
-  deepEqual((await fail(run, refuse)).map(String), ["Error: no", "Error: no"]);
-  run.assertComplete();
+  equal(third.missing, undefined);
 });
 
 test("a handler that takes fewer outcomes of a step than are recorded was changed", async () => {
@@ -130,9 +120,9 @@ test("a handler that takes fewer outcomes of a step than are recorded was change
     { kind: "error", message: "1" },
     { kind: "error", message: "2" },
   ] as const;
-  const { run } = execution(new Keeper({ ...NO_JOURNAL, failed: { a: failures } }));
+  const { task, run } = execution(new Keeper({ ...NO_JOURNAL, failed: { a: failures } }));
   await failureOf(run.step("a", refuse));
-  throws(() => run.assertComplete(), { code: "definition_changed" });
+  throws(() => task.assertComplete(), { code: "definition_changed" });
 });
 
 test("a recorded failure decides like the first one", async () => {
@@ -187,8 +177,8 @@ test("long parts of a failure are not recorded", async () => {
 
 test("a step that fails because its run has ended, or waits for the user, stays begun", async () => {
   const page = { elicitationId: "e", message: "Log in", url: "https://example.com" };
-  const { run, keeper, end } = execution();
-  await failureOf(run.step("asks", () => run.ask(ASK, {})));
+  const { task, run, keeper, end } = execution();
+  await failureOf(run.step("asks", () => task.ask(ASK, {})));
   deepEqual(keeper.journal.begun, ["asks"]);
   const second = execution();
   await failureOf(second.run.step("login", () => Promise.reject(new UrlElicitationRequiredError([page]))));
@@ -206,7 +196,7 @@ test("a step that fails because its run has ended, or waits for the user, stays 
 });
 
 test("a step that had begun runs at once, and later ones wait until it is asked for", async () => {
-  const { run, clock } = execution(new Keeper({ ...NO_JOURNAL, steps: { done: 1 }, begun: ["a", "b"] }));
+  const { task, run, clock } = execution(new Keeper({ ...NO_JOURNAL, steps: { done: 1 }, begun: ["a", "b"] }));
   const order: string[] = [];
   const later = run.step("new", () => order.push("new"));
   await run.step("a", () => order.push("a"));
@@ -217,8 +207,8 @@ test("a step that had begun runs at once, and later ones wait until it is asked 
   await later;
   deepEqual(order.toSorted(), ["a", "b", "new"]);
   equal(clock.pending, 0);
-  run.assertComplete();
-  throws(() => execution(new Keeper({ ...NO_JOURNAL, begun: ["a"] })).run.assertComplete(), {
+  task.assertComplete();
+  throws(() => execution(new Keeper({ ...NO_JOURNAL, begun: ["a"] })).task.assertComplete(), {
     code: "definition_changed",
   });
 });
@@ -230,13 +220,13 @@ test("a step without a value is recorded as null", async () => {
 });
 
 test("a journal that cannot be kept ends the task, whatever the handler does", async () => {
-  const { run, keeper } = execution();
+  const { task, run, keeper } = execution();
   keeper.failure = new Error("full");
   await rejects(
     run.step("a", () => 1),
     /full/,
   );
-  match(String(run.broken), /full/);
+  match(String(task.broken), /full/);
 });
 
 test("a new step waits until all that is recorded was asked for", async () => {
@@ -246,7 +236,7 @@ test("a new step waits until all that is recorded was asked for", async () => {
     asked: { q: { text: TEXT, times: 1 } },
     answers: { q: "x" },
   };
-  const { run, clock } = execution(new Keeper(journal));
+  const { task, run, clock } = execution(new Keeper(journal));
   const order: string[] = [];
   const first = run.step("new", () => order.push("new"));
   await turn();
@@ -254,14 +244,14 @@ test("a new step waits until all that is recorded was asked for", async () => {
   await run.step("a2", () => order.push("a2"));
   await turn();
   deepEqual(order, []);
-  equal(await run.ask(ASK, { key: "q" }), "x");
+  equal(await task.ask(ASK, { key: "q" }), "x");
   await first;
   deepEqual(order, ["new"]);
   equal(clock.pending, 0);
 });
 
 test("a new step fails if something recorded is not asked for in time", async () => {
-  const { run, clock } = execution(new Keeper({ ...NO_JOURNAL, steps: { old: 1 } }));
+  const { task, run, clock } = execution(new Keeper({ ...NO_JOURNAL, steps: { old: 1 } }));
   let ran = false;
   const step = run.step("new", () => {
     ran = true;
@@ -271,12 +261,12 @@ test("a new step fails if something recorded is not asked for in time", async ()
   clock.advance(1_000);
   await failed;
   equal(ran, false);
-  ok(run.broken !== undefined);
-  throws(() => run.assertComplete(), { code: "definition_changed" });
+  ok(task.broken !== undefined);
+  throws(() => task.assertComplete(), { code: "definition_changed" });
 });
 
 test("the end of a run ends its waits", async () => {
-  const { run, clock, end } = execution(new Keeper({ ...NO_JOURNAL, steps: { old: 1 } }));
+  const { task, run, clock, end } = execution(new Keeper({ ...NO_JOURNAL, steps: { old: 1 } }));
   const reason = new Error("over");
   const failed = rejects(
     run.step("new", () => 1),
@@ -286,16 +276,16 @@ test("the end of a run ends its waits", async () => {
   end.abort(reason);
   await failed;
   equal(clock.pending, 0);
-  equal(run.broken, undefined);
+  equal(task.broken, undefined);
 });
 
 test("a question without an answer suspends, and later steps do not begin", async () => {
-  const { run, keeper } = execution();
+  const { task, run, keeper } = execution();
   const open = gate();
   const underWay = run.step("under way", () => open.opened);
   await turn();
-  await rejects(run.ask(ASK, {}), TaskSuspended);
-  deepEqual([...run.questions.keys()], ["ask-1"]);
+  await rejects(task.ask(ASK, {}), TaskSuspended);
+  deepEqual([...task.questions.keys()], ["ask-1"]);
   let ran = false;
   await rejects(
     run.step("later", () => {
@@ -318,9 +308,9 @@ test("a question without an answer suspends, and later steps do not begin", asyn
 
 test("keys on the wire are never used again", async () => {
   const keys = (asked: Journal["asked"], key: string) => {
-    const { run } = execution(new Keeper({ ...NO_JOURNAL, asked }));
-    run.open({ key, request: ASK });
-    return [...run.questions.keys()][0];
+    const { task } = execution(new Keeper({ ...NO_JOURNAL, asked }));
+    task.open({ key, request: ASK });
+    return [...task.questions.keys()][0];
   };
   const used = [
     keys({}, "a"),
@@ -336,22 +326,97 @@ test("keys on the wire are never used again", async () => {
 
 test("a question is asked again if its text or its answer does not fit", async () => {
   const journal = { ...NO_JOURNAL, asked: { q: { text: TEXT, times: 1 } }, answers: { q: "x" } };
-  const fits = execution(new Keeper(journal)).run;
+  const fits = execution(new Keeper(journal)).task;
   equal(await fits.ask(ASK, { key: "q", check: () => undefined }), "x");
   for (const [request, check] of [
     [ASK, () => "no"],
     [{ method: "elicitation/create", params: { message: "other" } } as never, () => undefined],
   ] as const) {
-    const { run } = execution(new Keeper(journal));
-    await rejects(run.ask(request, { key: "q", check }), TaskSuspended);
-    deepEqual([...run.questions.keys()], ["q.2"]);
+    const { task } = execution(new Keeper(journal));
+    await rejects(task.ask(request, { key: "q", check }), TaskSuspended);
+    deepEqual([...task.questions.keys()], ["q.2"]);
   }
 });
 
 test("two questions with one key and a request to the client are mistakes", async () => {
-  const { run } = execution();
-  await rejects(run.ask(ASK, { key: "q" }), TaskSuspended);
-  await rejects(run.ask(ASK, { key: "q" }), /two questions have the key "q"/);
-  ok(run.broken !== undefined);
-  await rejects(run.push("com.example/x"), { code: "no_server_requests" });
+  const { task } = execution();
+  await rejects(task.ask(ASK, { key: "q" }), TaskSuspended);
+  await rejects(task.ask(ASK, { key: "q" }), /two questions have the key "q"/);
+  ok(task.broken !== undefined);
+  await rejects(task.push("com.example/x"), { code: "no_server_requests" });
+});
+
+test("parts of a step that is done are not asked for again", async () => {
+  const keeper = new Keeper();
+  const first = execution(keeper);
+  const ask = (run: TaskExecution) => run.ask(ASK, {});
+  const order = ({ run, task }: ReturnType<typeof execution>) =>
+    run.step("order", async () => [await run.step("price", () => 7), await ask(task)]);
+  await rejects(order(first), TaskSuspended);
+  const answered = stored({ ...withQuestion(keeper.journal, open(first.task)), answers: { "ask-1": "Oslo" } });
+  const second = execution(answered);
+  deepEqual(await order(second), [7, "Oslo"]);
+  const third = execution(stored(answered.journal));
+  deepEqual(await third.run.step("order", refuse), [7, "Oslo"]);
+  equal(await third.run.step("mail", () => "sent"), "sent");
+  third.task.assertComplete();
+});
+
+/** Returns the open question of a run as it is recorded. */
+function open({ questions }: TaskExecution) {
+  const [question] = questions.values();
+  return { key: String(question?.key), within: question?.within, text: TEXT };
+}
+
+test("a step that is tried again runs those of its parts that failed, and asks its questions again", async () => {
+  const keeper = new Keeper();
+  const paid: string[] = [];
+  const attempt = ({ run, task }: ReturnType<typeof execution>, card: string) =>
+    run.step("order", async () => {
+      await run.step("reserve", () => paid.push("reserve"));
+      await run.step("pay", () => {
+        paid.push(card);
+        if (card !== "good") throw new ToolError(`${card} card`);
+      });
+      return task.ask(ASK, {});
+    });
+  const first = execution(keeper);
+  await rejects(attempt(first, "bad"), /bad card/);
+  const second = execution(stored(keeper.journal));
+  await rejects(attempt(second, "unused"), /bad card/);
+  equal(second.run.missing, undefined);
+  await rejects(attempt(second, "good"), TaskSuspended);
+  deepEqual(paid, ["reserve", "bad", "good"]);
+});
+
+test("a question that was asked in a failed attempt is another one in the next", async () => {
+  const failed = { kind: "tool", message: "no", parts: { "question ask-1": 1 } } as const;
+  const keeper = new Keeper({
+    ...NO_JOURNAL,
+    failed: { order: [failed] },
+    asked: { "ask-1": { text: TEXT, times: 1 } },
+    answers: { "ask-1": "first" },
+    within: { "question ask-1": ["order"] },
+  });
+  const { run, task } = execution(keeper);
+  await rejects(run.step("order", refuse), /no/);
+  await rejects(
+    run.step("order", () => task.ask(ASK, {})),
+    TaskSuspended,
+  );
+  deepEqual([...task.questions.keys()], ["ask-2"]);
+});
+
+test("questions without a key are told apart by their texts, and by their order if a text is new", async () => {
+  const request = (message: string) => ({ method: "elicitation/create", params: { message } }) as never;
+  const asked = { "ask-1": { text: JSON.stringify(request("a")), times: 1 }, "ask-2": { text: TEXT, times: 1 } };
+  const { task } = execution(new Keeper({ ...NO_JOURNAL, asked, answers: { "ask-1": "of a", "ask-2": "of ?" } }));
+  equal(await task.ask(ASK, {}), "of ?");
+  equal(await task.ask(request("a"), {}), "of a");
+  const { task: other } = execution(
+    new Keeper({ ...NO_JOURNAL, asked, answers: { "ask-1": "of a", "ask-2": "of ?" } }),
+  );
+  await rejects(other.ask(request("a, at noon"), {}), TaskSuspended);
+  equal(await other.ask(ASK, {}), "of ?");
+  deepEqual([...other.questions.keys()], ["ask-1.2"]);
 });

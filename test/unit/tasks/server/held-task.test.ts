@@ -1,8 +1,8 @@
 import { equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { ClusterError } from "#src/cluster/error.js";
-import { HeldTask } from "#src/tasks/server/held-task.js";
 import type { StoredTask, TaskStore } from "#src/tasks/server/store.js";
+import { HeldTask } from "#src/tasks/server/store.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 
 test("a change that waits for the engine is given up when the run has ended", async () => {

@@ -3,14 +3,14 @@ import { test } from "node:test";
 import { memoryCluster } from "bowline/cluster";
 import { tasks } from "bowline/tasks/server";
 import { AbortSwitch } from "#src/call/abort-switch.js";
-import { TaskMessages } from "#src/tasks/server/changes/messages.js";
-import { TaskWatchers } from "#src/tasks/server/changes/watchers.js";
+import { NO_JOURNAL } from "#src/journal/journal.js";
+import { TaskMessages, TaskWatchers } from "#src/tasks/server/changes.js";
+import { OwnerSlots } from "#src/tasks/server/limits.js";
 import { ownerOf } from "#src/tasks/server/owner.js";
-import { OwnerSlots } from "#src/tasks/server/owner-slots.js";
-import { ended, NO_JOURNAL, type TaskRecord } from "#src/tasks/server/record.js";
-import { RunningTasks } from "#src/tasks/server/running-tasks.js";
-import { StatusMessages } from "#src/tasks/server/status-messages.js";
+import { ended, type TaskRecord } from "#src/tasks/server/record.js";
+import { StatusMessages } from "#src/tasks/server/run.js";
 import { TaskStore } from "#src/tasks/server/store.js";
+import { RunningTasks } from "#src/tasks/server/workers.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { gate } from "../../../support/gate.js";
 import { replaceParts } from "../../../support/nodes-world.js";
@@ -359,4 +359,29 @@ test("messages: one of another form is reported", async (t) => {
   while (heard?.length === 0) await turn();
   deepEqual([heard, reports?.length], [["a"], 2]);
   messages.stop();
+});
+
+test("a server that is closed while it starts reports nothing", async (t) => {
+  const [subscribing, away] = [gate(), gate()];
+  const { server, cluster, errors } = new TaskNodes(t).node(
+    (server) => server.tool("t", { task: "optional" }, () => "done"),
+    {
+      wrap: ({ bus }) => ({
+        bus: replaceParts(bus, {
+          subscribe: async (topic, listener) => {
+            subscribing.open();
+            await away.opened;
+            return bus.subscribe(topic, listener);
+          },
+        }),
+      }),
+    },
+  );
+  await subscribing.opened;
+  const closed = server.close().then(() => cluster.close());
+  for (let turns = 0; turns < 10; turns++) await turn();
+  away.open();
+  await closed;
+  await turn();
+  deepEqual(errors.map(String), []);
 });

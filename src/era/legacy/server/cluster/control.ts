@@ -2,13 +2,13 @@ import { pause } from "../../../../call/abortable.js";
 import type { Clock } from "../../../../call/clock.js";
 import type { MaybePromise } from "../../../../call/maybe-promise.js";
 import type { Cluster } from "../../../../cluster/cluster.js";
-import type { RequestId, RpcNotification } from "../../../../protocol/jsonrpc/message.js";
+import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
 import type { LogMessage } from "../../../server-era.js";
 import type { StateChange } from "../shared-sessions.js";
 
 const TOPIC = "control";
 
-/** Maximum length of a message. A longer one is not sent. */
+/** Maximum length of a message, which only a message of the author can reach. A longer one is not sent. */
 const MAX_CHARS = 262_144;
 /** Time after which joining is tried again. */
 const JOIN_PAUSE_MS = 500;
@@ -26,15 +26,19 @@ const MAX_SENDING = 1_000;
 
 /** Message between the processes that serve the same sessions. */
 export type ControlMessage =
-  /** A cancellation, or progress of a question, from the client of a session. */
-  | { readonly kind: "notification"; readonly session: string; readonly message: RpcNotification }
+  /** The client of a session has cancelled a request. */
+  | { readonly kind: "cancelled"; readonly session: string; readonly id: RequestId; readonly reason?: string }
+  /** The client of a session reports progress of a question. */
+  | { readonly kind: "progress"; readonly session: string; readonly progress: QuestionProgress }
   /** The state of a session has changed. */
   | { readonly kind: "changed"; readonly session: string; readonly change: StateChange }
-  /** The client of a session watches a resource from now on, or does not any more. */
-  | { readonly kind: "watched"; readonly session: string; readonly uri: string; readonly isWatched: boolean }
+  /** The client of a session watches a resource from now on, or does not any more. A long URI is stored only. */
+  | { readonly kind: "watched"; readonly session: string; readonly uri?: string; readonly isWatched: boolean }
   | { readonly kind: "ended"; readonly session: string }
-  /** The sender writes the standalone stream of a session now. Holders with an earlier turn stop. */
+  /** The sender writes the standalone stream of a session now. Holders with an earlier turn stop writing. */
   | { readonly kind: "listening"; readonly session: string; readonly turn: number }
+  /** The sender no longer writes the standalone stream of a session. It has handled messages to all clients up to these. */
+  | { readonly kind: "written"; readonly session: string; readonly numbers: readonly (readonly [string, number])[] }
   /** A message for the standalone stream that its former writer could not store. */
   | { readonly kind: "frame"; readonly session: string; readonly frame: string }
   /** Changes of the session may have been missed, since a former writer of its standalone stream has died. */
@@ -42,12 +46,20 @@ export type ControlMessage =
   /** A question of the session has been answered. */
   | { readonly kind: "answered"; readonly session: string; readonly id: string }
   | { readonly kind: "failed"; readonly session: string; readonly id: RequestId; readonly problem: string }
-  /** A message to all clients. The sender has written it to the standalone streams of the sessions in `sent`. */
-  | { readonly kind: "log"; readonly message: LogMessage; readonly sent: readonly string[] }
+  /** A message to all clients, with its number. */
+  | { readonly kind: "log"; readonly number: number; readonly message: LogMessage }
   /** A URL elicitation is complete. */
   | { readonly kind: "elicited"; readonly id: string }
   /** The streams of a process that has died are ended. */
   | { readonly kind: "dead"; readonly node: string };
+
+/** Progress of a question, as far as other processes need it. */
+export interface QuestionProgress {
+  readonly progressToken: string;
+  readonly progress: unknown;
+  readonly total?: unknown;
+  readonly message?: string;
+}
 
 /** Topic on which the processes tell each other about running calls and sessions. */
 export class Control {
@@ -76,7 +88,7 @@ export class Control {
     return this.#leave !== undefined;
   }
 
-  /** Resolves when messages arrive. If the engine is away, the next call tries again. */
+  /** Resolves when messages arrive. If it fails, the next call tries again. */
   join(): Promise<void> {
     this.#joining ??= this.#joinWhenReached().finally(() => {
       this.#joining = undefined;
@@ -111,7 +123,7 @@ export class Control {
     await leave?.();
   }
 
-  /** Joins. Tries again while the engine is away, since no message may come that would tell of it. */
+  /** Joins. Tries again until the engine can be reached, since no message may come that announces it. */
   async #joinWhenReached(): Promise<void> {
     for (let failures = 0; !this.#closed; failures++) {
       try {

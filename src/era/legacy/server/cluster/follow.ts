@@ -1,7 +1,7 @@
 import type { HttpExchange } from "../../../../http/exchange.js";
 import { SseConnection } from "../../../../http/sse/connection.js";
 import { toEventId } from "../event-id.js";
-import type { FollowingSession, StreamPlace } from "../shared-sessions.js";
+import type { FollowingSession, StreamPosition } from "../shared-sessions.js";
 import type { SessionLog } from "./session-log.js";
 
 /**
@@ -12,7 +12,7 @@ export function followStream(
   log: SessionLog,
   session: FollowingSession,
   exchange: HttpExchange,
-  { streamId, after }: StreamPlace,
+  { streamId, after }: StreamPosition,
 ): void {
   if (exchange.answered) return;
   const { clock, keepAlive, limits, primes, sessionId } = session;

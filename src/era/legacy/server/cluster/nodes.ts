@@ -1,16 +1,17 @@
 import { type Clock, unref } from "../../../../call/clock.js";
-import type { Cluster, Lease } from "../../../../cluster/cluster.js";
+import type { Cluster } from "../../../../cluster/cluster.js";
+import { Presence } from "../../../../cluster/presence.js";
 import { each } from "../../../../cluster/update.js";
 
 /** Index of the processes that serve sessions. */
 const NODES = "nodes";
 /** Start of the keys and leases of processes. */
 const PREFIX = "nodes/";
-/** Number of looks at another process during one life of a lease. */
+/** Number of looks at another process during the lifetime of a lease. */
 const LOOKS = 10;
 /** Number of living processes at which each process looks. The nearest may have started a moment ago, and not look yet. */
 const LIVING = 2;
-/** Number of times that the list is read during one life of a lease. */
+/** Number of times that the list is read during the lifetime of a lease. */
 const READS = 2;
 
 export interface NodesOptions {
@@ -21,7 +22,7 @@ export interface NodesOptions {
   onDead(node: string): Promise<void>;
   /** True if this process has ended all streams that it has to end. */
   leavesNothing(): boolean;
-  /** Called when this process has its lease again, after others may have taken it for dead. */
+  /** Called when this process has its lease again, after others may have declared it dead. */
   onReturned(): void;
   report(error: unknown): void;
 }
@@ -29,26 +30,27 @@ export interface NodesOptions {
 /**
  * Processes that serve sessions. Each one has a lease. A process looks at its predecessor in the list of all: when it
  * can acquire the predecessor's lease, the predecessor is dead, and no other process declares it dead at the same time.
- * No process is declared dead until the engine has been reachable for a whole life of a lease after the last gap.
  */
 export class Nodes {
   readonly #options: NodesOptions;
-  #own: Lease | undefined;
+  readonly #presence: Presence;
   #isListed = false;
   #timer: unknown;
   #looking: Promise<void> | undefined;
-  #acquiring: Promise<void> | undefined;
   /** Other processes, beginning with the one before this process. */
   #predecessors: readonly string[] = [];
   /** Time at which the list was read. */
   #readAt = Number.NEGATIVE_INFINITY;
-  /** Time since which the engine has been reachable without a gap. */
-  #steadySince: number;
   #closed = false;
 
   constructor(options: NodesOptions) {
+    const { cluster, clock, leaseMs, onReturned } = options;
     this.#options = options;
-    this.#steadySince = options.clock.now();
+    const onHeld = () => {
+      this.#isListed = false;
+      onReturned();
+    };
+    this.#presence = new Presence({ cluster, clock, leaseMs, prefix: PREFIX, name: cluster.node, onHeld });
     this.#look();
   }
 
@@ -63,14 +65,10 @@ export class Nodes {
    */
   enlist(): Promise<void> | undefined {
     // Other processes remove one from the list that has lost its lease.
-    if (this.#own?.lost.aborted) this.#isListed = false;
+    if (this.#presence.isLost) this.#isListed = false;
     if (this.#isListed) return undefined;
-    // Without a lease, it would be taken for dead.
-    return this.#looking?.then(() => this.#acquire()).then(() => this.#enlist());
-  }
-
-  onGap(): void {
-    this.#steadySince = this.#options.clock.now();
+    // Without a lease, it would be declared dead.
+    return this.#looking?.then(() => this.#presence.hold()).then(() => this.#enlist());
   }
 
   /** Removes this process from the list, unless another one has to end its streams. */
@@ -79,14 +77,17 @@ export class Nodes {
     const { cluster, clock, leavesNothing } = this.#options;
     clock.cancel(this.#timer);
     await this.#looking;
-    if (this.#isListed && leavesNothing()) await cluster.records.delete(keyOf(cluster.node));
-    await this.#own?.release();
+    try {
+      if (this.#isListed && leavesNothing()) await cluster.records.delete(keyOf(cluster.node));
+    } finally {
+      await this.#presence.close();
+    }
   }
 
   #look(): void {
     const { clock, leaseMs, report } = this.#options;
     this.#looking = this.#lookOnce().catch((error: unknown) => {
-      this.onGap();
+      this.#presence.onAway();
       report(error);
     });
     this.#looking.then(() => {
@@ -97,28 +98,10 @@ export class Nodes {
   }
 
   async #lookOnce(): Promise<void> {
-    const { cluster, clock, leaseMs } = this.#options;
-    if (!cluster.available) return this.onGap();
-    await this.#acquire();
-    if (this.#own === undefined) return;
+    if (!this.#options.cluster.available) return this.#presence.onAway();
+    if (!(await this.#presence.hold())) return;
     await this.#enlist();
-    if (clock.now() - this.#steadySince >= leaseMs) await this.#buryPredecessors();
-  }
-
-  /** Acquires the lease of this process, unless it has it. */
-  #acquire(): Promise<void> {
-    this.#acquiring ??= this.#acquireOnce().finally(() => {
-      this.#acquiring = undefined;
-    });
-    return this.#acquiring;
-  }
-
-  async #acquireOnce(): Promise<void> {
-    const { cluster, leaseMs, onReturned } = this.#options;
-    if (this.#own?.lost.aborted === false || this.#closed) return;
-    this.#isListed = false;
-    this.#own = await cluster.leases.acquire(nameOf(cluster.node), leaseMs);
-    if (this.#own !== undefined) onReturned();
+    if (this.#presence.isSteady) await this.#endPredecessors();
   }
 
   async #enlist(): Promise<void> {
@@ -128,8 +111,8 @@ export class Nodes {
     this.#isListed = true;
   }
 
-  /** Looks at the predecessors in the list, until it finds two that live. */
-  async #buryPredecessors(): Promise<void> {
+  /** Looks at the predecessors in the list, until two of them are alive. */
+  async #endPredecessors(): Promise<void> {
     const { cluster, clock, leaseMs, onDead } = this.#options;
     if (clock.now() - this.#readAt >= leaseMs / READS) {
       this.#predecessors = await this.#readPredecessors();
@@ -137,8 +120,8 @@ export class Nodes {
     }
     let living = 0;
     for (const node of this.#predecessors) {
-      if (this.#closed || this.#own?.lost.aborted !== false) return;
-      const lease = await cluster.leases.acquire(nameOf(node), leaseMs);
+      if (this.#closed || !this.#presence.isHeld) return;
+      const lease = await this.#presence.inherit(node);
       if (lease === undefined) {
         if (++living === LIVING) return;
         continue;
@@ -166,10 +149,5 @@ export class Nodes {
 }
 
 function keyOf(node: string): string {
-  return `${PREFIX}${node}`;
-}
-
-/** Returns the name of a process's lease. */
-function nameOf(node: string): string {
   return `${PREFIX}${node}`;
 }

@@ -1,12 +1,17 @@
 import type { Clock } from "../../../../call/clock.js";
 import type { Cluster } from "../../../../cluster/cluster.js";
+import { isUnknown } from "../../../../cluster/error.js";
 import { each, update } from "../../../../cluster/update.js";
 import type { RequestId, RpcResponse } from "../../../../protocol/jsonrpc/message.js";
-import type { SharedSession } from "../shared-sessions.js";
+import type { HttpSession } from "../http-session.js";
+import type { SharedQuestions } from "../shared-sessions.js";
 import type { Control } from "./control.js";
 import { untilReached } from "./until-reached.js";
 
-/** Longest life of a question: a day. The process that asked deletes it when it has the response or gives up. */
+/** Maximum length of the description of a malformed response. */
+const MAX_PROBLEM_CHARS = 500;
+
+/** Longest lifetime of a question: a day. The process that asked deletes it when it has the response or gives up. */
 const LIFE_MS = 86_400_000;
 
 interface QuestionRecord {
@@ -14,53 +19,60 @@ interface QuestionRecord {
   readonly response?: RpcResponse;
 }
 
+export interface QuestionsOptions {
+  readonly cluster: Cluster;
+  readonly control: Control;
+  readonly clock: Clock;
+  /** Lists this process among those whose questions are deleted after their death, unless it is listed. */
+  enlist(): Promise<void> | undefined;
+  /** Returns the local part of a session. */
+  local(session: string): HttpSession | undefined;
+  report(error: unknown): void;
+}
+
 /**
  * Questions of running calls to their clients. A question is a record, so that the process that receives the response
  * can give it to the process that asked. The id of a question names its process.
  */
-export class Questions {
+export class Questions implements SharedQuestions {
   readonly #cluster: Cluster;
   readonly #control: Control;
   readonly #clock: Clock;
   readonly #closing = new AbortController();
   readonly #enlist: () => Promise<void> | undefined;
+  readonly #local: (session: string) => HttpSession | undefined;
   readonly #report: (error: unknown) => void;
-  /** Open questions of this process, with their sessions. */
-  readonly #open = new Map<string, SharedSession>();
+  /** Sessions of the open questions of this process. */
+  readonly #open = new Map<string, string>();
 
-  /** `enlist` lists this process among those whose questions are deleted after their death, unless it is listed. */
-  constructor(
-    cluster: Cluster,
-    control: Control,
-    clock: Clock,
-    enlist: () => Promise<void> | undefined,
-    report: (error: unknown) => void,
-  ) {
+  constructor({ cluster, control, clock, enlist, local, report }: QuestionsOptions) {
     this.#cluster = cluster;
     this.#control = control;
     this.#clock = clock;
     this.#enlist = enlist;
+    this.#local = local;
     this.#report = report;
   }
 
-  async open(session: SharedSession): Promise<string> {
+  async open(session: string): Promise<string> {
     const enlisting = this.#enlist();
     if (enlisting !== undefined) await enlisting;
     const { node, records } = this.#cluster;
     const id = `${node}:${crypto.randomUUID()}`;
-    const value: QuestionRecord = { session: session.sessionId };
+    const value: QuestionRecord = { session };
     const options = { ttlMs: LIFE_MS, ifVersion: null, index: [{ index: questionsOf(node), score: 0 }] };
     try {
       await records.put(keyOf(id), JSON.stringify(value), options);
     } catch (error) {
-      this.end(id);
+      // Otherwise there is nothing to delete.
+      if (isUnknown(error)) this.close(id);
       throw error;
     }
     this.#open.set(id, session);
     return id;
   }
 
-  end(id: string): void {
+  close(id: string): void {
     this.#open.delete(id);
     const { records } = this.#cluster;
     this.#try(() => untilReached(this.#clock, this.#closing.signal, async () => records.delete(keyOf(id))));
@@ -72,20 +84,25 @@ export class Questions {
   }
 
   /** Stores a response. Nothing happens unless the question is open and belongs to the session. */
-  async answer(session: SharedSession, response: RpcResponse): Promise<void> {
+  async answer(session: string, response: RpcResponse): Promise<void> {
     const { id } = response;
     if (!this.isElsewhere(id)) return;
     let isOpen = false;
     await update(this.#cluster.records, keyOf(id), (stored) => {
       const question = stored === undefined ? undefined : (JSON.parse(stored.value) as QuestionRecord);
-      isOpen = question?.session === session.sessionId;
+      isOpen = question?.session === session;
       if (!isOpen || question?.response !== undefined) return undefined;
-      const value: QuestionRecord = { session: session.sessionId, response };
+      const value: QuestionRecord = { session, response };
       const index = [{ index: questionsOf(nodeOf(id)), score: 0 }];
       return { value: JSON.stringify(value), ttlMs: LIFE_MS, index };
     });
     if (!isOpen) return;
-    this.#control.publish({ kind: "answered", session: session.sessionId, id });
+    this.#control.publish({ kind: "answered", session, id });
+  }
+
+  fail(session: string, id: RequestId | undefined, problem: string): void {
+    if (!this.isElsewhere(id)) return;
+    this.#control.publish({ kind: "failed", session, id, problem: problem.slice(0, MAX_PROBLEM_CHARS) });
   }
 
   /** Gives the stored response of a question to the call that waits for it. */
@@ -99,8 +116,8 @@ export class Questions {
     for (const id of this.#open.keys()) this.onAnswered(id);
   }
 
-  /** Deletes the questions of this process, which shuts down. Waiting for an engine that is away ends. */
-  close(): Promise<void> {
+  /** Deletes the questions of this process, which shuts down. No longer waits for an engine that cannot be reached. */
+  shutDown(): Promise<void> {
     this.#closing.abort();
     return this.forget(this.#cluster.node);
   }
@@ -112,14 +129,15 @@ export class Questions {
   }
 
   /** Looks for the response of an open question. */
-  async #settle(id: string, session: SharedSession): Promise<void> {
+  async #settle(id: string, session: string): Promise<void> {
     const { records } = this.#cluster;
     const stored = await untilReached(this.#clock, this.#closing.signal, async () =>
       this.#open.has(id) ? records.get(keyOf(id)) : undefined,
     );
-    if (stored === undefined) return session.failQuestion(id, "Other processes took the one that asked for dead");
+    if (stored === undefined)
+      return this.#local(session)?.failQuestion(id, "The process that asked was declared dead by the others");
     const { response } = JSON.parse(stored.value) as QuestionRecord;
-    if (response !== undefined) session.settle(response);
+    if (response !== undefined) this.#local(session)?.settle(response);
   }
 
   #try(work: () => Promise<unknown>): void {

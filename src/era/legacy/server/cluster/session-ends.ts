@@ -1,19 +1,21 @@
 import type { Clock } from "../../../../call/clock.js";
 import type { Records, Stored } from "../../../../cluster/cluster.js";
 import { isUnknown } from "../../../../cluster/error.js";
-import { type Change, update } from "../../../../cluster/update.js";
-import { ENDED_SESSIONS, GRACE_MS, idOf, keyOf, parseRecord, type SessionRecord } from "./session-record.js";
+import type { KnownRecord } from "./known-record.js";
+import { ended, keyOf, type SessionRecord, storedAs } from "./session-record.js";
 import { untilReached } from "./until-reached.js";
 
 export interface SessionEndsOptions {
-  readonly clock: Clock;
   readonly records: Records;
-  /** Removes everything of a session except its record. */
-  clear(id: string): Promise<void>;
-  /** Tells the author. */
-  onEnd(id: string): void;
+  readonly clock: Clock;
   /** Fires when this process shuts down. */
   readonly closing: AbortSignal;
+  /** Returns the time of day. */
+  now(): number;
+  /** Removes everything of a session except its record. `watches` is false if its client has watched nothing. */
+  clear(id: string, watches: boolean): Promise<void>;
+  /** Tells the author. */
+  onEnd(id: string): void;
   report(error: unknown): void;
 }
 
@@ -28,35 +30,28 @@ export class SessionEnds {
     this.#options = options;
   }
 
-  /** Marks a session as ended. Returns false if it has ended before. */
-  async begin(id: string): Promise<boolean> {
-    let isMarked = false;
-    await update(this.#options.records, keyOf(id), (stored) => {
-      const isOpen = stored !== undefined && parseRecord(stored.value) !== undefined;
-      isMarked = isOpen;
-      return isOpen ? marked(stored) : undefined;
-    });
-    return isMarked;
+  /** Marks a session as ended. Returns the marked record, or undefined if the session has ended before. */
+  begin(record: KnownRecord): Promise<SessionRecord | undefined> {
+    const by = crypto.randomUUID();
+    return record.change((before) => ({ ...before, ended: by }));
   }
 
-  /** Marks a record. Returns false if it has changed since it was read. */
-  async mark(stored: Stored): Promise<boolean> {
-    const { value, ...options } = marked(stored);
-    return (
-      (await this.#options.records.put(stored.key, value, { ...options, ifVersion: stored.version })) !== undefined
-    );
+  /** Marks a session that was listed. Returns false if it has changed since then. */
+  async beginListed({ key, value, version }: Stored): Promise<boolean> {
+    const { records, now } = this.#options;
+    const { value: next, ...options } = storedAs(ended(value, crypto.randomUUID()), now());
+    return (await records.put(key, next, { ...options, ifVersion: version })) !== undefined;
   }
 
   /** Completes an end. The process that deletes the record tells the author. */
-  async finish(key: string): Promise<void> {
+  async finish(id: string, watches = true): Promise<void> {
     const { records, clear, onEnd } = this.#options;
-    const id = idOf(key);
-    await clear(id);
+    await clear(id, watches);
     let mayBeDeleted = false;
     const remove = async () => {
-      if (mayBeDeleted && (await records.get(key)) === undefined) return onEnd(id);
+      if (mayBeDeleted && (await records.get(keyOf(id))) === undefined) return onEnd(id);
       try {
-        if (await records.delete(key)) onEnd(id);
+        if (await records.delete(keyOf(id))) onEnd(id);
       } catch (error) {
         mayBeDeleted ||= isUnknown(error);
         throw error;
@@ -64,31 +59,25 @@ export class SessionEnds {
     };
     await remove().catch((error: unknown) => {
       if (!mayBeDeleted) throw error;
-      // The sweeper does not find a record that is gone.
-      return this.#later(remove);
+      // The sweeper does not find a deleted record.
+      return this.#repeat(remove);
     });
-  }
-
-  /** Tries again at once, and if that fails, without being waited for. */
-  async #later(remove: () => Promise<void>): Promise<void> {
-    const { clock, closing, report } = this.#options;
-    await remove().catch(() => void untilReached(clock, closing, remove).catch(report));
   }
 
   /** Ends a session that the author knows of, but whose record may not have been stored. Waits for the engine. */
-  async endUnstored(id: string, signal: AbortSignal): Promise<void> {
-    const { clock, records, onEnd } = this.#options;
-    const isStored = await untilReached(clock, signal, async () => {
-      await this.begin(id);
-      return (await records.get(keyOf(id))) !== undefined;
+  async endUnstored(id: string, record: KnownRecord): Promise<void> {
+    const { records, clock, closing, onEnd } = this.#options;
+    const stored = await untilReached(clock, closing, async () => {
+      await this.begin(record);
+      return records.get(keyOf(id));
     });
-    if (isStored) await this.finish(keyOf(id));
-    else onEnd(id);
+    if (stored === undefined) onEnd(id);
+    else await this.finish(id);
   }
-}
 
-/** Returns the record of a session that has ended. */
-function marked({ value }: Stored): Change {
-  const record = { ...(JSON.parse(value) as SessionRecord), ended: crypto.randomUUID() };
-  return { value: JSON.stringify(record), ttlMs: GRACE_MS, index: [{ index: ENDED_SESSIONS, score: 0 }] };
+  /** Tries again at once, and if that fails, without being waited for. */
+  async #repeat(work: () => Promise<void>): Promise<void> {
+    const { clock, closing, report } = this.#options;
+    await work().catch(() => void untilReached(clock, closing, work).catch(report));
+  }
 }

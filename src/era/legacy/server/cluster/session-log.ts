@@ -6,20 +6,20 @@ import { formatFailure, formatNotification } from "../../../../protocol/jsonrpc/
 import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
 import type { LoggedEvent } from "../../../../store/event-log.js";
 import type { ServerLimits } from "../../../server-limits.js";
-import { type SharedLog, STANDALONE, type StreamPlace } from "../shared-sessions.js";
+import { type BroadcastId, type SharedLog, STANDALONE, type StreamPosition } from "../shared-sessions.js";
 import { isMessage } from "../stream.js";
-import { isLogMessage } from "./recent-frames.js";
+import { textOf } from "./broadcasts.js";
 import { StreamAppends, type StreamTurns } from "./stream-appends.js";
 import { untilReached } from "./until-reached.js";
 
-/** Time for which the start of a call waits for an engine that is away. After it, the call is refused. */
+/** Time for which the start of a call waits for the engine. After it, the call is refused. */
 const MAX_WAIT_MS = 5_000;
-/** Maximum number of operations that wait for an engine that is away. Above it, no call begins. */
+/** Maximum number of operations that wait for the engine. Above it, no call begins. */
 const MAX_PENDING = 10_000;
-/** Number of stored log messages, and of others, that are compared with those that arrive after a takeover. */
-const MAX_COMPARED = 64;
 /** Start of the first entry of a call's stream, which names the requests. Clients see an event without data. */
 const REQUESTS = "#";
+/** Start of the entry of a message to all clients. Its id follows, then a space and the message. */
+const BROADCAST = "@";
 
 export interface SessionLogOptions {
   readonly cluster: Cluster;
@@ -43,7 +43,7 @@ export class SessionLog implements SharedLog {
   /** Operations that `settled` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
-  /** True if this process has given up to end a stream, so that another one has to do it. */
+  /** True if this process could not end a stream, so that another one has to do it. */
   hasUnended = false;
 
   constructor(options: SessionLogOptions) {
@@ -86,20 +86,17 @@ export class SessionLog implements SharedLog {
   }
 
   /**
-   * Makes this process the writer of the standalone stream. `onStored` takes the last messages of the former writer, and
-   * returns those that wait to be stored here as well. Returns the id of the last entry, if there are messages.
+   * Makes this process the writer of the standalone stream. Returns the id of the last entry, if there are messages, and
+   * the messages to all clients that are stored.
    */
-  async takeOver(
-    sessionId: string,
-    onStored: (frames: readonly string[]) => readonly string[],
-  ): Promise<string | undefined> {
-    const written = await this.claim(sessionId, STANDALONE);
+  async takeOver(sessionId: string): Promise<{ lastId: string | undefined; broadcasts: ReadonlySet<string> }> {
+    await this.claim(sessionId, STANDALONE);
     const entries = (await this.#cluster.logs.readAfter(logOf(sessionId), STANDALONE)) ?? [];
-    const compared = lastMessages(entries);
-    const waiting = onStored(compared.map(({ data }) => data));
-    const stored = compared.filter(({ data }) => waiting.includes(data));
-    written.stored = new Map(stored.map(({ data, id }) => [data, id]));
-    return compared.some(({ data }) => data !== "") ? entries.at(-1)?.id : undefined;
+    const broadcasts = entries.flatMap(({ data }) =>
+      data.startsWith(BROADCAST) ? [data.slice(1, data.indexOf(" "))] : [],
+    );
+    const lastId = entries.some(({ data }) => data !== "") ? entries.at(-1)?.id : undefined;
+    return { lastId, broadcasts: new Set(broadcasts) };
   }
 
   open(sessionId: string, streamId: string, requests: readonly RequestId[]): Promise<string> {
@@ -111,7 +108,8 @@ export class SessionLog implements SharedLog {
     return opened;
   }
 
-  append(sessionId: string, streamId: string, data: string, last = false): Promise<string> {
+  append(sessionId: string, streamId: string, frame: string, last = false, broadcast?: BroadcastId): Promise<string> {
+    const data = broadcast === undefined ? frame : `${BROADCAST}${textOf(broadcast)} ${frame}`;
     const place = placeOf(sessionId, streamId);
     const written = this.#written.get(place);
     if (written === undefined) return Promise.reject(notWriter(streamId));
@@ -143,7 +141,7 @@ export class SessionLog implements SharedLog {
   }
 
   /** True if a stream has ended and has no message after an entry, or does not keep that entry. */
-  async isOver(sessionId: string, { streamId, after }: StreamPlace): Promise<boolean> {
+  async isOver(sessionId: string, { streamId, after }: StreamPosition): Promise<boolean> {
     const read = async (id?: string) => this.#cluster.logs.readAfter(logOf(sessionId), streamId, id);
     const left = await read(after);
     if (left === undefined) return true;
@@ -173,7 +171,7 @@ export class SessionLog implements SharedLog {
     await this.#cluster.logs.drop(logOf(sessionId));
   }
 
-  /** Resolves when nothing waits to be stored. Waiting for an engine that is away ends. */
+  /** Resolves when nothing waits to be stored. No longer waits for an engine that cannot be reached. */
   async settled(): Promise<void> {
     this.#closing.abort();
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
@@ -191,13 +189,13 @@ export class SessionLog implements SharedLog {
           endStream(this.#cluster.logs, log, stream, describe),
         );
       } catch (error) {
-        if (isOver(error)) continue;
+        if (isLost(error)) continue;
         if (!isRefused(error)) {
           this.hasUnended = true;
           throw error;
         }
         // The others are ended all the same.
-        this.#trackEnd(this.#insist(log, stream, describe, error));
+        this.#trackEnd(this.#endAnyway(log, stream, describe, error));
       }
     }
   }
@@ -211,23 +209,23 @@ export class SessionLog implements SharedLog {
   #finish(sessionId: string, streamId: string, appended: Promise<unknown>): void {
     this.#trackEnd(
       appended.catch((error: unknown) => {
-        if (isOver(error) || this.#closing.signal.aborted) throw error;
-        return this.#insist(logOf(sessionId), streamId, describeRefusal, error);
+        if (isLost(error) || this.#closing.signal.aborted) throw error;
+        return this.#endAnyway(logOf(sessionId), streamId, describeRefusal, error);
       }),
     );
   }
 
   /** Ends a stream whose end the engine has refused. Tries until it succeeds, whatever the engine says. */
-  #insist(log: string, stream: string, describe: (id: RequestId) => string, refusal: unknown): Promise<void> {
+  #endAnyway(log: string, stream: string, describe: (id: RequestId) => string, refusal: unknown): Promise<void> {
     this.#options.report(refusal);
     const end = () => endStream(this.#cluster.logs, log, stream, describe);
-    return untilReached(this.#clock, this.#closing.signal, end, (error) => !isOver(error));
+    return untilReached(this.#clock, this.#closing.signal, end, (error) => !isLost(error));
   }
 
   #trackEnd(ended: Promise<unknown>): void {
     this.#track(
       ended.catch((error: unknown) => {
-        if (isOver(error)) return;
+        if (isLost(error)) return;
         this.hasUnended = true;
         this.#options.report(error);
       }),
@@ -237,8 +235,7 @@ export class SessionLog implements SharedLog {
   /** Waits for an entry, but no longer than a client should. The entry is stored even if that takes longer. */
   #within(appended: Promise<string>): Promise<string> {
     return new Promise((resolve, reject) => {
-      const late = new ClusterError("unavailable", "The event log cannot be reached");
-      const timer = this.#clock.schedule(() => reject(late), MAX_WAIT_MS);
+      const timer = this.#clock.schedule(() => reject(noAnswer()), MAX_WAIT_MS);
       appended.then(resolve, reject).finally(() => this.#clock.cancel(timer));
     });
   }
@@ -262,6 +259,7 @@ function placeOf(sessionId: string, streamId: string): string {
 }
 
 function toEvent({ id, data }: LogEntry): LoggedEvent {
+  if (data.startsWith(BROADCAST)) return { id, data: data.slice(data.indexOf(" ") + 1) };
   return { id, data: data.startsWith(REQUESTS) ? "" : data };
 }
 
@@ -277,7 +275,7 @@ function requestsIn(entries: readonly LogEntry[]): readonly RequestId[] {
 /** Returns the notifications that cancel the questions in a stream, since nobody waits for their answers any more. */
 function cancellationsIn(entries: readonly LogEntry[]): readonly string[] {
   const asked = entries.map(({ data }) => askedBy(data)).filter((id) => id !== undefined);
-  const reason = "The process that asked is gone";
+  const reason = "The process that asked has ended";
   return asked.map((requestId) => formatNotification("notifications/cancelled", { requestId, reason }));
 }
 
@@ -303,13 +301,18 @@ function isRefused(error: unknown): boolean {
   return error instanceof ClusterError && error.failure === "refused";
 }
 
-/** True if the stream has another writer, or is gone. */
-function isOver(error: unknown): boolean {
+/** True if the stream has another writer, or was dropped. */
+function isLost(error: unknown): boolean {
   return isFenced(error) || (error instanceof ClusterError && error.failure === "dropped");
 }
 
 function tooManyPending(): ClusterError {
-  return new ClusterError("unavailable", `${MAX_PENDING} operations wait for the event log already`);
+  const text = `${MAX_PENDING} operations of the session log are already queued`;
+  return new ClusterError("unavailable", `${text}; limit concurrent calls, or look at the engine`);
+}
+
+function noAnswer(): ClusterError {
+  return new ClusterError("unavailable", `The session log has not stored the start of a call within ${MAX_WAIT_MS} ms`);
 }
 
 /** Writes the error of a request whose response is not in the log. */
@@ -333,11 +336,4 @@ async function endStream(logs: Logs, log: string, stream: string, describe: (id:
   const requests = requestsIn(entries);
   const frames = requests.length === 0 ? [""] : [...cancellationsIn(entries), ...requests.map(describe)];
   for (const [seq, frame] of frames.entries()) await writer.append(seq, frame, { last: seq === frames.length - 1 });
-}
-
-/** Returns the last log messages and the last other ones. Log messages come once only, so others must not hide them. */
-function lastMessages(entries: readonly LogEntry[]): readonly LogEntry[] {
-  const logs = entries.filter(({ data }) => isLogMessage(data));
-  const others = entries.filter(({ data }) => !isLogMessage(data));
-  return [...others.slice(-MAX_COMPARED), ...logs.slice(-MAX_COMPARED)];
 }

@@ -1,10 +1,13 @@
 import { pause } from "../../../../call/abortable.js";
-import type { Clock } from "../../../../call/clock.js";
+import { type Clock, unref } from "../../../../call/clock.js";
 import type { Records, Stored } from "../../../../cluster/cluster.js";
 import { keyOf, parseRecord, type SessionRecord } from "./session-record.js";
 
 /** Time after which a read that failed is repeated. */
 const REPEAT_MS = 1_000;
+
+/** Number of batches during the time for which a record is kept. */
+const BATCHES = 20;
 
 /** What was read of a session. */
 export interface SessionRead {
@@ -14,6 +17,8 @@ export interface SessionRead {
   readonly watched: ReadonlySet<string> | undefined;
   /** Time at which the read began. */
   readonly startedAt: number;
+  /** Number of changes of the record that this process had stored then. */
+  readonly changes: number;
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
@@ -32,6 +37,8 @@ export interface SessionReadsOptions {
   readonly records: Records;
   /** True if this process serves the session. */
   isKept(id: string): boolean;
+  /** Returns the number of changes of a record that this process has stored. */
+  changesOf(id: string): number;
   /** True if this process does not know what the client of the session watches. */
   needsWatched(id: string): boolean;
   /** Reads what the client of a session watches. */
@@ -85,9 +92,9 @@ export class SessionReads {
   }
 
   async #readNewest(id: string): Promise<SessionRecord | undefined> {
-    const { server, clock, records, needsWatched, readWatched, onRead } = this.#options;
+    const { server, clock, records, changesOf, needsWatched, readWatched, onRead } = this.#options;
     for (;;) {
-      const startedAt = clock.now();
+      const [startedAt, changes] = [clock.now(), changesOf(id)];
       const stored = await records.get(keyOf(id));
       const found = stored && parseRecord(stored.value);
       const record = found?.server === server ? found : undefined;
@@ -98,8 +105,47 @@ export class SessionReads {
         reading.isOutdated = false;
         continue;
       }
-      onRead(id, record && stored && { record, stored, watched, startedAt });
+      onRead(id, record && stored && { record, stored, watched, startedAt, changes });
       return record;
     }
+  }
+}
+
+/**
+ * Reads of records that are not urgent. They wait a moment, so that those of many sessions are sent together: a command
+ * costs several times as much on its own.
+ */
+export class EarlyReads {
+  readonly #clock: Clock;
+  readonly #waitMs: number;
+  readonly #read: (id: string) => void;
+  readonly #waiting = new Set<string>();
+  #timer: unknown;
+
+  /** Creates the reads of records that are kept for `cacheMs`. */
+  constructor(clock: Clock, cacheMs: number, read: (id: string) => void) {
+    this.#clock = clock;
+    this.#waitMs = cacheMs / BATCHES;
+    this.#read = read;
+  }
+
+  /** Plans a read, unless it is planned. */
+  add(id: string): void {
+    this.#waiting.add(id);
+    if (this.#timer !== undefined) return;
+    this.#timer = this.#clock.schedule(() => this.#readAll(), this.#waitMs);
+    unref(this.#timer);
+  }
+
+  close(): void {
+    this.#clock.cancel(this.#timer);
+    this.#waiting.clear();
+  }
+
+  #readAll(): void {
+    const due = [...this.#waiting];
+    this.#waiting.clear();
+    this.#timer = undefined;
+    for (const id of due) this.#read(id);
   }
 }

@@ -1,151 +1,172 @@
-import { type Deadline, DeadlineQueue } from "../../../../call/deadline-queue.js";
+import { timeOfDay } from "../../../../call/clock.js";
 import type { Cluster, Stored } from "../../../../cluster/cluster.js";
-import { type Change, update } from "../../../../cluster/update.js";
 import { DefinitionError } from "../../../../protocol/errors.js";
 import type { HttpRefusal } from "../../../refuse.js";
+import type { ServerRuntime } from "../../../server-era.js";
 import type { ServerLimits } from "../../../server-limits.js";
+import type { HttpSession } from "../http-session.js";
 import { sessionClosed, sessionNotFound, toUnavailable } from "../refusals.js";
-import type { SessionChange, SessionPlace, Sessions, SharedSession, StateChange } from "../shared-sessions.js";
-import { EarlyReads } from "./early-reads.js";
-import { SessionPlaces } from "./places.js";
+import type { Sessions } from "../session-table.js";
+import type { SessionChange, SessionSharing, StateChange } from "../shared-sessions.js";
+import type { ControlMessage } from "./control.js";
+import { type Kept, KeptSessions } from "./kept-sessions.js";
+import { KnownRecord } from "./known-record.js";
+import { SessionQuota } from "./quota.js";
 import { SessionEnds } from "./session-ends.js";
-import { type SessionRead, SessionReads } from "./session-reads.js";
+import { EarlyReads, type SessionRead, SessionReads } from "./session-reads.js";
 import {
   changed,
   createRecord,
+  type Holder,
   idOf,
   keyOf,
   lifeOf,
-  parseRecord,
   type SessionRecord,
-  withLife,
+  storedAs,
 } from "./session-record.js";
-import { untilReached } from "./until-reached.js";
 import { Watches } from "./watches.js";
 
 /** Part of `sessionCacheMs` after which the record of a session in use is read without a request that waits for it. */
 const EARLY = 0.8;
-/** Longest time between two extensions of the life of a session in use. */
+/** Longest time between two extensions of the lifetime of a session in use. */
 const MAX_TOUCH_MS = 60_000;
 /** Maximum length of a session id. A longer one that a client sends is not looked up. */
 const MAX_ID_CHARS = 1_024;
 
-/** Local part of a session. */
-interface Kept<Session> {
-  readonly session: Session;
-  /** Record as this process read or wrote it last. */
-  stored: Stored;
-  /** Time at which the record was read, on the clock of this process. */
-  readAt: number;
-  /** Time at which the life of the record was extended. Not finite before the first use of the session. */
-  touchedAt: number;
-  usedAt: number;
-  place: Deadline<Kept<Session>> | undefined;
-  /** True if what the client watches was read, and no change of it was missed since. */
-  knowsWatched: boolean;
+/** Maximum length of a URI in a message. Other processes read a longer one from the engine. */
+const MAX_URI_CHARS = 1_024;
+
+/** Endpoint whose sessions are shared. */
+export interface SharedEndpoint {
+  readonly runtime: ServerRuntime;
+  /** True if streams can be resumed. */
+  readonly resumable: boolean;
+  /** Creates the local part of a session that another process opened. */
+  create(id: string, principal: string | undefined): HttpSession;
+  /** Calls `sessions.onEnd`. */
+  onEnd(id: string): void;
 }
 
-export interface ClusterSessionsOptions<Session> {
+/** Sessions of an endpoint, and their connection with the other processes that serve them. */
+export interface SharedSessions {
+  readonly sessions: Sessions;
+  readonly shared: SessionSharing;
+}
+
+export interface ClusterSessionsOptions {
   readonly cluster: Cluster;
-  readonly place: SessionPlace<Session>;
+  readonly endpoint: SharedEndpoint;
+  /** First holder of the standalone stream of a session that this process opens. */
+  readonly firstHolder: Holder | undefined;
   /** Prepares the log of a new session. */
-  onOpened(session: Session): Promise<void>;
-  /** Removes what is left of a session that has ended for all processes. May be called several times. */
-  onEnded(id: string): Promise<void>;
+  onOpened(id: string): Promise<void>;
+  /** Removes the log of a session that has ended for all processes. May be called several times. */
+  clear(id: string): Promise<void>;
   /** Called when this process begins to serve a session. */
-  onKept(session: Session): void;
+  onKept(session: HttpSession): void;
+  /** Called with the record of a session when another process may have changed it. */
+  onRead(session: HttpSession, record: SessionRecord): void;
   /** Called when this process learns of resources that the client of a session watches. */
-  onWatched(session: Session, uris: Iterable<string>): void;
-  /** Called when this process has changed what the client of a session watches. */
-  onWatchChanged(id: string, uri: string, isWatched: boolean): void;
-  /** Called when the life of a session is extended. */
-  onExtended(session: Session): void;
-  /** Called before this process leaves a session that goes on. */
-  onUnused(session: Session): void;
+  onWatched(session: HttpSession, uris: Iterable<string>): void;
+  /** Called before this process leaves a session that continues. */
+  onUnused(id: string): void;
   /** Called when this process no longer serves a session, for whatever reason. */
-  onLeft(session: Session): void;
-  /** Called when this process has changed the state of a session. Resolves when the others were told, or will be later. */
-  onChanged(id: string, change: StateChange): Promise<void>;
+  onLeft(id: string): void;
   /** Called when the local parts of all sessions have ended. */
   onClosed(): Promise<void>;
+  /** Sends a message to the other processes. Resolves when it was sent, or will be sent later. */
+  announce(message: ControlMessage): Promise<void>;
   report(error: unknown): void;
 }
 
 /**
  * Sessions that several processes serve. Each session is a record of the cluster. A process that serves a session keeps
  * its local part: running calls, streams, and the state from the record, which is read again after `sessionCacheMs`. A
- * session is refused only after its record was read. If the engine is away, sessions that are in use go on.
+ * session is refused only after its record was read. While the engine cannot be reached, sessions in use are served.
  */
-export class ClusterSessions<Session extends SharedSession> implements Sessions<Session> {
-  readonly #options: ClusterSessionsOptions<Session>;
+export class ClusterSessions implements Sessions {
+  readonly #options: ClusterSessionsOptions;
   readonly #cluster: Cluster;
   readonly #limits: ServerLimits;
-  readonly #kept = new Map<string, Kept<Session>>();
+  readonly #kept: KeptSessions;
   readonly #reads: SessionReads;
   readonly #watches: Watches;
-  /** Sessions that have a record, or whose record is being stored. */
-  readonly #stored = new WeakSet<Session>();
   readonly #ends: SessionEnds;
-  readonly #places: SessionPlaces;
+  /** Sessions that have a record, or whose record is being stored. */
+  readonly #stored = new WeakSet<HttpSession>();
+  readonly #quota: SessionQuota;
   readonly #early: EarlyReads;
-  readonly #queue: DeadlineQueue<Kept<Session>>;
-  /** Time after which an unused session is over. */
+  /** Time after which an unused session ends. */
   readonly #idleMs: number;
-  /** Time after which a session is over whose client has sent nothing since the handshake. */
+  /** Time after which a session ends whose client has sent nothing since the handshake. */
   readonly #setupMs: number;
-  readonly #touchMs: number;
   readonly #closing = new AbortController();
 
-  constructor(options: ClusterSessionsOptions<Session>) {
-    const { audience, clock, limits } = options.place.runtime;
+  constructor(options: ClusterSessionsOptions) {
+    const { audience, clock, limits } = options.endpoint.runtime;
     this.#options = options;
     this.#cluster = options.cluster;
-    this.#watches = new Watches(options.cluster.records);
+    const { records } = options.cluster;
+    const { report } = options;
+    const closing = this.#closing.signal;
+    const now = () => this.#timeOfDay();
+    this.#watches = new Watches({ records, clock, closing, report });
     this.#ends = new SessionEnds({
+      records,
       clock,
-      records: options.cluster.records,
-      clear: async (id) => {
-        await options.onEnded(id);
-        await this.#watches.clear(id);
-      },
-      onEnd: (id) => options.place.onEnd(id),
-      closing: this.#closing.signal,
-      report: options.report,
+      closing,
+      now,
+      clear: (id, watches) => this.#clear(id, watches),
+      onEnd: (id) => options.endpoint.onEnd(id),
+      report,
     });
     this.#limits = limits;
     this.#idleMs = limits.sessionIdleMs || Number.POSITIVE_INFINITY;
     this.#setupMs = Math.min(limits.sessionSetupMs || this.#idleMs, this.#idleMs);
-    this.#touchMs = Math.min(MAX_TOUCH_MS, this.#idleMs / 4);
-    this.#places = new SessionPlaces({
+    const touchMs = Math.min(MAX_TOUCH_MS, this.#idleMs / 4);
+    this.#quota = new SessionQuota({
       cluster: options.cluster,
       limits,
-      now: () => this.#timeOfDay(),
+      now,
       fullLifeMs: lifeOf(this.#idleMs),
       newLifeMs: lifeOf(this.#setupMs),
-      touchMs: this.#touchMs,
-      isAtWork: (id) => this.#isAtWork(id),
+      touchMs,
+      isInUse: (id) => this.#kept.isInUse(id),
       end: (session) => this.endListed(session),
     });
     this.#reads = new SessionReads({
       server: audience,
       clock,
-      records: options.cluster.records,
+      records,
       isKept: (id) => this.#kept.has(id),
+      changesOf: (id) => this.#kept.get(id)?.record.changes ?? 0,
       needsWatched: (id) => this.#kept.get(id)?.knowsWatched !== true,
       readWatched: (id) => this.#watches.read(id),
       onRead: (...read) => this.#onRead(...read),
-      report: options.report,
+      report,
     });
     this.#early = new EarlyReads(clock, limits.sessionCacheMs, (id) => this.#reads.refresh(id));
-    this.#queue = new DeadlineQueue(clock, this.#touchMs, (kept) => this.#onDue(kept));
+    this.#kept = new KeptSessions({
+      records,
+      clock,
+      limits,
+      idleMs: this.#idleMs,
+      touchMs,
+      inUse: (record) => this.inUse(record),
+      onKept: options.onKept,
+      onUnused: options.onUnused,
+      onLeft: options.onLeft,
+      onGone: (id) => this.#onGone(id),
+      report,
+    });
   }
 
   get size(): number {
     return this.#kept.size;
   }
 
-  *values(): Iterable<Session> {
-    for (const { session } of this.#kept.values()) yield session;
+  values(): Iterable<HttpSession> {
+    return this.#kept.values();
   }
 
   has(id: string): boolean {
@@ -153,42 +174,46 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   }
 
   /** Returns the local part of a session, if this process has one. */
-  local(id: string): Session | undefined {
+  local(id: string): HttpSession | undefined {
     return this.#kept.get(id)?.session;
   }
 
   reserve(principal: string | undefined): Promise<HttpRefusal | undefined> {
-    return this.#places.reserve(principal);
+    return this.#quota.reserve(principal);
   }
 
   free(principal: string | undefined): void {
-    this.#places.free(principal);
+    this.#quota.free(principal);
   }
 
-  async add(id: string, session: Session): Promise<void> {
-    if (id.length > MAX_ID_CHARS)
+  async add(id: string, session: HttpSession): Promise<void> {
+    if (id.length > MAX_ID_CHARS) {
+      this.free(session.principal);
       throw new DefinitionError(`http.sessions.createId must return at most ${MAX_ID_CHARS} characters with a cluster`);
+    }
     this.#stored.add(session);
     session.protocol.subscriptions.listener = { principal: session.principal, sessionId: id };
     let stored: Stored;
     try {
       stored = await this.#store(id, session).finally(() => this.free(session.principal));
-      await this.#options.onOpened(session);
+      await this.#options.onOpened(id);
     } catch (error) {
-      if (this.#stored.delete(session)) this.#ends.endUnstored(id, this.#closing.signal).catch(this.#options.report);
+      if (this.#stored.delete(session))
+        this.#ends.endUnstored(id, this.#recordOf(id, undefined)).catch(this.#options.report);
       throw error;
     }
-    if (this.#closing.signal.aborted) this.#options.onLeft(session);
+    if (this.#closing.signal.aborted) this.#options.onLeft(id);
     // Nobody else knows the session yet.
-    else this.#keep(id, session, stored).knowsWatched = true;
+    else this.#kept.keep(id, session, this.#recordOf(id, stored, true)).knowsWatched = true;
   }
 
-  async #store(id: string, session: Session): Promise<Stored> {
-    const { audience: server } = this.#options.place.runtime;
+  async #store(id: string, session: HttpSession): Promise<Stored> {
+    const { firstHolder: holder, endpoint } = this.#options;
     const { principal, protocol } = session;
-    const now = this.#timeOfDay();
-    const record = createRecord({ server, principal, openedAt: now, state: protocol.state });
-    const { value, ...options } = withLife(record, JSON.stringify(record), { ttlMs: lifeOf(this.#setupMs), now });
+    const endsAt = this.#timeOfDay() + lifeOf(this.#setupMs);
+    const { audience: server } = endpoint.runtime;
+    const record = createRecord({ server, principal, endsAt, state: protocol.state, holder });
+    const { value, ...options } = storedAs(record, this.#timeOfDay());
     const key = keyOf(id);
     const version = await this.#cluster.records.put(key, value, { ...options, ifVersion: null });
     if (version !== undefined) return { key, value, version };
@@ -196,42 +221,53 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     throw new DefinitionError("http.sessions.createId returned the id of an open session");
   }
 
-  find(id: string, principal: string | undefined): Session | Promise<Session | HttpRefusal> {
+  find(id: string, principal: string | undefined): HttpSession | Promise<HttpSession | HttpRefusal> {
     const kept = this.#kept.get(id);
     if (kept === undefined || kept.session.principal !== principal) return this.#load(id, principal);
     const age = this.#now() - kept.readAt;
     const { sessionCacheMs } = this.#limits;
     if (age > sessionCacheMs) return this.#load(id, principal);
     if (age > sessionCacheMs * EARLY) this.#early.add(id);
-    this.#use(kept);
+    this.#kept.use(kept);
     return kept.session;
   }
 
-  touch(session: Session): void {
-    const kept = this.#kept.get(session.sessionId);
-    if (kept?.session === session) this.#use(kept);
+  touch(session: HttpSession): void {
+    this.#kept.touch(session);
   }
 
   /** Ends a session for all processes. */
-  async end(session: Session, why: HttpRefusal): Promise<void> {
+  async end(session: HttpSession, why: HttpRefusal): Promise<void> {
     const { sessionId: id } = session;
-    const wasOpen = this.#stored.has(session) && (await this.#ends.begin(id));
+    const record = this.record(id);
+    const marked = this.#stored.has(session) ? await this.#ends.begin(record) : undefined;
     if (this.#kept.get(id)?.session === session) this.drop(id, why);
     session.end(why);
-    if (wasOpen) await this.#ends.finish(keyOf(id)).catch(this.#options.report);
+    if (marked === undefined) return;
+    const { isAlone } = record;
+    if (!isAlone) this.#announceEnd(id);
+    // Another process may have stored something to watch that the record does not mention, and have died.
+    await this.#ends.finish(id, marked.watches === true || !isAlone).catch(this.#options.report);
   }
 
   /** Ends a session that was listed. Returns false if it has changed since then. */
   async endListed(listed: Stored): Promise<boolean> {
-    if (!(await this.#ends.mark(listed))) return false;
-    this.drop(idOf(listed.key), sessionClosed);
-    await this.#ends.finish(listed.key);
+    const id = idOf(listed.key);
+    if (!(await this.#ends.beginListed(listed))) return false;
+    this.drop(id, sessionClosed);
+    this.#announceEnd(id);
+    await this.#ends.finish(id);
     return true;
   }
 
   /** Completes the end of a session that another process has begun. */
-  finish(key: string): Promise<void> {
-    return this.#ends.finish(key);
+  finish({ key }: Stored): Promise<void> {
+    this.#announceEnd(idOf(key));
+    return this.#ends.finish(idOf(key));
+  }
+
+  #announceEnd(id: string): void {
+    void this.#options.announce({ kind: "ended", session: id });
   }
 
   /** Ends the local part of a session that has ended in another process. */
@@ -242,19 +278,14 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
 
   /** Ends the local part of a session. */
   drop(id: string, why: HttpRefusal): void {
-    const kept = this.#kept.get(id);
-    if (kept === undefined) return;
-    this.#kept.delete(id);
-    kept.place?.leave();
-    kept.session.end(why);
-    this.#options.onLeft(kept.session);
+    this.#kept.drop(id, why);
   }
 
-  /** Ends the local parts of all sessions. Other processes go on to serve them. */
+  /** Ends the local parts of all sessions. Other processes continue to serve them. */
   close(why: HttpRefusal): Promise<void> {
     this.#closing.abort();
     this.#early.close();
-    for (const id of [...this.#kept.keys()]) this.drop(id, why);
+    this.#kept.dropAll(why);
     return this.#options.onClosed();
   }
 
@@ -262,74 +293,39 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
   async save(id: string, change: SessionChange): Promise<void> {
     if ("watch" in change) return this.#watch(id, change.watch, true);
     if ("unwatch" in change) return this.#watch(id, change.unwatch, false);
-    let isOpen = false;
-    await update(this.#cluster.records, keyOf(id), (stored) => {
-      const record = stored && parseRecord(stored.value);
-      isOpen = record !== undefined;
-      if (record === undefined) return undefined;
-      const next: SessionRecord = { ...record, state: changed(record.state, change) };
-      return this.#inUse(next, JSON.stringify(next));
-    });
-    if (!isOpen) return;
-    this.#reread(id);
-    const told = this.#options.onChanged(id, change);
+    const record = this.record(id);
+    const stored = await record.change((before) => this.inUse({ ...before, state: changed(before.state, change) }));
+    // A read that has begun may be older.
+    this.#reads.outdate(id);
+    if (stored === undefined) return this.#onGone(id);
+    if (record.isAlone) return;
+    const announced = this.#options.announce({ kind: "changed", session: id, change });
     // The next call may come to another process at once.
-    if ("level" in change) await told;
+    if ("level" in change) await announced;
   }
 
   /** Stores that the client of a session watches a resource, or does not, and announces it. */
   async #watch(id: string, uri: string, isWatched: boolean): Promise<void> {
     if (!isWatched) await this.#watches.remove(id, uri);
-    else if (!(await this.#addWatch(id, uri))) return;
+    else if (!(await this.#watches.add(id, uri, this.record(id)))) return;
     this.#reads.outdate(id);
-    this.#options.onWatchChanged(id, uri, isWatched);
-  }
-
-  /** Notes in the record that the client watches something, so that others read what. Returns false if the session has ended. */
-  async #noteWatched(id: string): Promise<boolean> {
-    let isOpen = false;
-    await update(this.#cluster.records, keyOf(id), (stored) => {
-      const record = stored && parseRecord(stored.value);
-      isOpen = record !== undefined;
-      if (record === undefined || record.watches === true) return undefined;
-      const next: SessionRecord = { ...record, watches: true };
-      return this.#inUse(next, JSON.stringify(next));
-    });
-    return isOpen;
-  }
-
-  /** Returns false if the session has ended. */
-  async #addWatch(id: string, uri: string): Promise<boolean> {
-    // The end of a session removes what is there, so that nothing may come later.
-    const keep = async () => {
-      const isOpen = await this.#noteWatched(id);
-      if (!isOpen) await this.#watches.remove(id, uri);
-      return isOpen;
-    };
-    try {
-      await this.#watches.add(id, uri);
-      return await keep();
-    } catch (error) {
-      const { place, report } = this.#options;
-      untilReached(place.runtime.clock, this.#closing.signal, keep).catch(report);
-      throw error;
-    }
+    const known = uri.length > MAX_URI_CHARS ? undefined : { uri };
+    void this.#options.announce({ kind: "watched", session: id, isWatched, ...known });
   }
 
   /** Takes a change of what the client of a session watches that another process has stored. */
-  onWatchChanged(id: string, uri: string, isWatched: boolean): void {
+  onWatchChanged(id: string, uri: string | undefined, isWatched: boolean): void {
     // A read that has begun may be older.
     this.#reads.outdate(id);
-    const session = this.local(id);
-    if (session === undefined) return;
+    const kept = this.#kept.get(id);
+    if (kept === undefined) return;
+    const { session } = kept;
+    if (uri === undefined) {
+      kept.knowsWatched = false;
+      return this.#reads.refresh(id);
+    }
     session.protocol.subscriptions.change(uri, isWatched);
     if (isWatched) this.#options.onWatched(session, [uri]);
-  }
-
-  /** True if a session has not ended. */
-  async isOpen(id: string): Promise<boolean> {
-    const stored = await this.#cluster.records.get(keyOf(id));
-    return stored !== undefined && parseRecord(stored.value) !== undefined;
   }
 
   /** Takes a change of a session that another process has stored. Of two such changes, the record tells the last one. */
@@ -339,28 +335,57 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     this.#reread(id);
   }
 
-  /** Reads the record of a session that has changed, if this process serves it. A read that has begun is repeated. */
-  #reread(id: string): void {
-    this.#reads.outdate(id);
-    this.#reads.refresh(id);
+  /** Returns the record of a session, which may be served by other processes only. */
+  record(id: string): KnownRecord {
+    return this.#kept.get(id)?.record ?? this.#recordOf(id, undefined);
+  }
+
+  /** Returns the record of a session that is used now. */
+  inUse(record: SessionRecord): SessionRecord {
+    return { ...record, endsAt: this.#timeOfDay() + lifeOf(this.#idleMs) };
+  }
+
+  /** Reads what the client of a session watches, unless it is known. */
+  async readWatched(id: string): Promise<void> {
+    if (this.#kept.get(id)?.knowsWatched === false) await this.#reads.read(id);
   }
 
   /** Reads the record of a session again. A read that has begun is repeated. */
-  async reread(id: string): Promise<void> {
+  read(id: string): Promise<SessionRecord | undefined> {
     this.#reads.outdate(id);
-    await this.#reads.read(id);
+    return this.#reads.read(id);
   }
 
   /** Reads the record again before the next use of each session, since announcements may have been missed. */
   onGap(): void {
-    for (const [id, kept] of this.#kept) {
+    for (const [id, kept] of this.#kept.entries()) {
       kept.readAt = Number.NEGATIVE_INFINITY;
       kept.knowsWatched = false;
       if (kept.session.busy || kept.session.standalone.held) this.#reread(id);
     }
   }
 
-  async #load(id: string, principal: string | undefined): Promise<Session | HttpRefusal> {
+  async #clear(id: string, watches: boolean): Promise<void> {
+    await this.#options.clear(id);
+    if (watches) await this.#watches.clear(id);
+  }
+
+  #recordOf(id: string, stored: Stored | undefined, isNew = false): KnownRecord {
+    const options = {
+      records: this.#cluster.records,
+      now: () => this.#timeOfDay(),
+      onForeign: (record: SessionRecord) => this.#onForeign(id, record),
+    };
+    return new KnownRecord(id, options, stored, isNew);
+  }
+
+  /** Reads the record of a session that has changed, if this process serves it. A read that has begun is repeated. */
+  #reread(id: string): void {
+    this.#reads.outdate(id);
+    this.#reads.refresh(id);
+  }
+
+  async #load(id: string, principal: string | undefined): Promise<HttpSession | HttpRefusal> {
     if (id.length > MAX_ID_CHARS) return sessionNotFound;
     let record: SessionRecord | undefined;
     try {
@@ -375,7 +400,7 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     if (record === undefined || record.principal !== principal) return sessionNotFound;
     const kept = this.#kept.get(id);
     if (kept === undefined) return sessionNotFound;
-    this.#use(kept);
+    this.#kept.use(kept);
     return kept.session;
   }
 
@@ -385,15 +410,24 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     else if (!this.#closing.signal.aborted) this.#restore(id, read);
   }
 
-  #restore(id: string, { record, stored, watched, startedAt }: SessionRead): void {
-    const kept = this.#kept.get(id) ?? this.#keep(id, this.#create(id, record), stored);
-    kept.stored = stored;
+  #restore(id: string, { record, stored, watched, startedAt, changes }: SessionRead): void {
+    const kept = this.#kept.get(id) ?? this.#kept.keep(id, this.#create(id, record), this.#recordOf(id, stored));
+    kept.record.onRead(stored, changes);
     kept.readAt = startedAt;
     kept.session.protocol.restore(record.state);
+    this.#options.onRead(kept.session, record);
     if (watched !== undefined) this.#restoreWatched(kept, watched);
   }
 
-  #restoreWatched(kept: Kept<Session>, watched: ReadonlySet<string>): void {
+  /** Takes a record that another process has changed, and that this one has changed since. */
+  #onForeign(id: string, record: SessionRecord): void {
+    const session = this.local(id);
+    if (session === undefined) return;
+    session.protocol.restore(record.state);
+    this.#options.onRead(session, record);
+  }
+
+  #restoreWatched(kept: Kept, watched: ReadonlySet<string>): void {
     kept.knowsWatched = true;
     const { session } = kept;
     if (watched.size === 0 && !session.protocol.hasSubscriptions) return;
@@ -406,109 +440,24 @@ export class ClusterSessions<Session extends SharedSession> implements Sessions<
     );
   }
 
-  #create(id: string, { principal }: SessionRecord): Session {
-    const session = this.#options.place.create(id, principal);
+  #create(id: string, { principal }: SessionRecord): HttpSession {
+    const session = this.#options.endpoint.create(id, principal);
     this.#stored.add(session);
     session.standalone.held = false;
     session.protocol.subscriptions.listener = { principal, sessionId: id };
     return session;
   }
 
-  #keep(id: string, session: Session, stored: Stored): Kept<Session> {
-    if (this.#kept.size >= this.#limits.maxSessions) this.#leaveOne();
-    const now = this.#now();
-    const kept: Kept<Session> = {
-      session,
-      stored,
-      readAt: now,
-      touchedAt: Number.NEGATIVE_INFINITY,
-      usedAt: now,
-      place: undefined,
-      knowsWatched: false,
-    };
-    this.#kept.set(id, kept);
-    kept.place = this.#queue.add(kept);
-    this.#options.onKept(session);
-    return kept;
-  }
-
-  /** Leaves a session that nothing here depends on. */
-  #leaveOne(): void {
-    const since = this.#now() - this.#limits.sessionCacheMs;
-    const kept = this.#queue.find(({ session, usedAt }) => usedAt < since && !isAtWork(session));
-    if (kept !== undefined) this.#leave(kept.session);
-  }
-
-  #leave(session: Session): void {
-    this.#options.onUnused(session);
-    this.drop(session.sessionId, sessionClosed);
-  }
-
-  /** Extends the life of a session at work. Leaves a session that is unused in this process. */
-  #onDue(kept: Kept<Session>): void {
-    const { session } = kept;
-    const unusedMs = this.#now() - kept.usedAt;
-    const isAwaited = (session.standalone.held || session.protocol.awaitsPage) && unusedMs < this.#idleMs;
-    if (!isAtWork(session) && !isAwaited && unusedMs >= this.#touchMs) return this.#leave(session);
-    const isUsed = Number.isFinite(kept.touchedAt) && kept.usedAt > kept.touchedAt;
-    if (session.busy || isUsed) this.#extend(kept);
-    kept.place = this.#queue.add(kept);
-  }
-
-  #use(kept: Kept<Session>): void {
-    const now = this.#now();
-    kept.usedAt = now;
-    if (now - kept.touchedAt >= this.#touchMs) this.#extend(kept);
-  }
-
-  /** Extends the life of a session. If its record is gone, the local part ends. */
-  #extend(kept: Kept<Session>): void {
-    kept.touchedAt = this.#now();
-    this.#prolong(kept).catch((error: unknown) => this.#options.report(error));
-    this.#options.onExtended(kept.session);
-  }
-
-  /** Puts the record again, so that its place in the indexes moves. If another process has changed it, it is read. */
-  async #prolong(kept: Kept<Session>): Promise<void> {
-    const { sessionId: id } = kept.session;
-    const { records } = this.#cluster;
-    let isOpen = false;
-    const prolonged = (stored: Stored | undefined) => {
-      const record = stored && parseRecord(stored.value);
-      isOpen = record !== undefined;
-      return stored && record && this.#inUse(record, stored.value);
-    };
-    try {
-      kept.stored = (await update(records, keyOf(id), prolonged, { known: kept.stored })) ?? kept.stored;
-    } catch (error) {
-      // An engine that is full can still extend a life.
-      if (toUnavailable(error) === undefined) throw error;
-      isOpen = await records.touch(keyOf(id), lifeOf(this.#idleMs));
-    }
-    // The announcement of the end may have been missed.
-    if (!isOpen) await this.#reads.read(id);
-  }
-
-  /** Returns the record of a session that is used now. */
-  #inUse(record: SessionRecord, value: string): Change {
-    return withLife(record, value, { ttlMs: lifeOf(this.#idleMs), now: this.#timeOfDay() });
-  }
-
-  #isAtWork(id: string): boolean {
-    const session = this.local(id);
-    return session !== undefined && isAtWork(session);
+  /** Reads the record of a session that has ended. The announcement of the end may have been missed. */
+  async #onGone(id: string): Promise<void> {
+    if (this.#kept.has(id)) await this.#reads.read(id);
   }
 
   #timeOfDay(): number {
-    return this.#options.place.runtime.clock.timeOfDay?.() ?? Date.now();
+    return timeOfDay(this.#options.endpoint.runtime.clock);
   }
 
   #now(): number {
-    return this.#options.place.runtime.clock.now();
+    return this.#options.endpoint.runtime.clock.now();
   }
-}
-
-/** True if a request or a stream of the session depends on this process. */
-function isAtWork({ busy, opening }: SharedSession): boolean {
-  return busy || opening;
 }

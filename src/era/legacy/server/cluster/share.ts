@@ -3,87 +3,105 @@ import { ClusterError } from "../../../../cluster/error.js";
 import type { HttpExchange } from "../../../../http/exchange.js";
 import { PROCESS_GONE } from "../../../../protocol/jsonrpc/errors.js";
 import { formatFailure } from "../../../../protocol/jsonrpc/format.js";
-import type { RequestId, RpcNotification, RpcResponse } from "../../../../protocol/jsonrpc/message.js";
+import type { Params, RequestId, RpcNotification } from "../../../../protocol/jsonrpc/message.js";
+import { isRequestId } from "../../../../protocol/jsonrpc/parse.js";
+import type { HttpSession } from "../http-session.js";
 import {
+  type BroadcastId,
   type FollowingSession,
   type SessionChange,
-  type SessionPlace,
   type SessionSharing,
-  type SharedSession,
   STANDALONE,
-  type StreamPlace,
+  type StreamPosition,
   type Takeover,
 } from "../shared-sessions.js";
 import { replyOver } from "../stream.js";
-import { Control, type ControlMessage } from "./control.js";
-import { EarlyMessages } from "./early-messages.js";
+import { Broadcasts, type FormerWriter } from "./broadcasts.js";
+import { Control, type ControlMessage, type QuestionProgress } from "./control.js";
+import { EarlyCancels, RecentChanges } from "./early.js";
 import { followStream } from "./follow.js";
-import { Holders } from "./holders.js";
+import { Holders, NOBODY } from "./holders.js";
 import { Nodes } from "./nodes.js";
 import { Questions } from "./questions.js";
-import { RecentChanges } from "./recent-changes.js";
-import { RecentFrames } from "./recent-frames.js";
 import { SessionLog } from "./session-log.js";
-import { ClusterSessions } from "./sessions.js";
+import type { Holder, SessionRecord } from "./session-record.js";
+import { ClusterSessions, type SharedEndpoint, type SharedSessions } from "./sessions.js";
 import { Sweeper } from "./sweeper.js";
 
 /** Connects the sessions of an endpoint with the other processes of a cluster. */
-export function shareSessions<Session extends SharedSession>(cluster: Cluster, place: SessionPlace<Session>) {
-  const shared = new ClusterSharing(cluster, place);
+export function shareSessions(cluster: Cluster, endpoint: SharedEndpoint): SharedSessions {
+  const shared = new ClusterSharing(cluster, endpoint);
   return { sessions: shared.sessions, shared };
 }
 
 /** Milliseconds after which clients connect to another process when this one shuts down. */
 const HAND_OVER_MS = 100;
-/** Maximum number of sessions that a message to all clients names. */
-const MAX_NAMED = 1_000;
+/** Turn of the process that opens a session with a log. */
+const FIRST = { turn: 1, listens: false };
+/** Maximum length of a text of a client that other processes get: the reason of a cancellation, a message of progress. */
+const MAX_TEXT_CHARS = 1_024;
 
-class ClusterSharing<Session extends SharedSession> implements SessionSharing {
+class ClusterSharing implements SessionSharing {
   readonly log: SessionLog | undefined;
-  readonly sessions: ClusterSessions<Session>;
+  readonly sessions: ClusterSessions;
+  readonly questions: Questions;
   readonly #cluster: Cluster;
-  readonly #place: SessionPlace<Session>;
+  readonly #endpoint: SharedEndpoint;
   readonly #control: Control;
-  readonly #questions: Questions;
   readonly #holders: Holders;
   readonly #nodes: Nodes;
   readonly #sweeper: Sweeper;
-  readonly #early: EarlyMessages;
-  readonly #recent: RecentChanges;
-  readonly #frames: RecentFrames;
+  readonly #early: EarlyCancels;
+  readonly #changes: RecentChanges;
+  readonly #broadcasts: Broadcasts;
   /** Sessions whose standalone streams this process took over, by the process that wrote them before. */
   readonly #takenFrom = new Map<string, Set<string>>();
   readonly #stop: readonly (() => void)[];
 
-  constructor(cluster: Cluster, place: SessionPlace<Session>) {
-    const { runtime, resumable } = place;
+  constructor(cluster: Cluster, endpoint: SharedEndpoint) {
+    const { runtime, resumable } = endpoint;
     const { clock, limits } = runtime;
+    const { node } = cluster;
     const report = (error: unknown) => runtime.report(error, { where: "cluster" });
-    this.#cluster = cluster;
-    this.#place = place;
-    this.#holders = new Holders(cluster, clock);
-    const holds = (session: string) => this.#holders.isOwn(session);
+    const local = (session: string) => this.sessions.local(session);
     const enlist = () => this.#nodes.enlist();
+    this.#cluster = cluster;
+    this.#endpoint = endpoint;
+    this.#holders = new Holders({
+      node,
+      clock,
+      record: (session) => this.sessions.record(session),
+      inUse: (record) => this.sessions.inUse(record),
+    });
+    const holds = (session: string) => this.#isHolder(session);
     this.log = resumable ? new SessionLog({ cluster, clock, limits, enlist, holds, report }) : undefined;
-    this.#control = new Control(cluster, clock, (message, from) => this.#receive(message, from), report);
-    this.#questions = new Questions(cluster, this.#control, clock, enlist, report);
-    this.#early = new EarlyMessages(clock);
-    this.#frames = new RecentFrames(clock);
-    this.#recent = new RecentChanges(clock, 2 * limits.sessionCacheMs);
+    const control = new Control(cluster, clock, (message, from) => this.#receive(message, from), report);
+    this.#control = control;
+    this.questions = new Questions({ cluster, control, clock, enlist, local, report });
+    this.#early = new EarlyCancels(clock);
+    this.#changes = new RecentChanges(clock, 2 * limits.sessionCacheMs);
+    this.#broadcasts = new Broadcasts({
+      node,
+      clock,
+      local,
+      sessions: () => this.sessions.values(),
+      tell: (session, numbers) => void control.publish({ kind: "written", session, numbers: [...numbers] }),
+      onSilent: (session, former) => this.#try(() => this.#onSilent(session, former)),
+    });
     this.sessions = new ClusterSessions({
       cluster,
-      place,
-      report,
-      onOpened: (session) => this.#onOpened(session),
+      endpoint,
+      firstHolder: resumable ? { node, ...FIRST } : undefined,
+      onOpened: (id) => this.#onOpened(id),
+      clear: async (id) => this.log?.drop(id),
       onKept: (session) => this.#onKept(session),
-      onChanged: (session, change) => this.#control.publish({ kind: "changed", session, change }),
+      onRead: (session, record) => this.#onRead(session, record),
       onWatched: (session, uris) => this.#onWatched(session, uris),
-      onWatchChanged: (session, uri, isWatched) => this.#control.publish({ kind: "watched", session, uri, isWatched }),
-      onEnded: (id) => this.#onEnded(id),
-      onExtended: ({ sessionId }) => this.#try(() => this.#holders.keep(sessionId)),
-      onUnused: ({ sessionId }) => this.#giveUp(sessionId),
-      onLeft: (session) => this.#onLeft(session),
+      announce: (message) => control.publish(message),
+      onUnused: (id) => this.#giveUp(id),
+      onLeft: (id) => this.#onLeft(id),
       onClosed: () => this.#close(),
+      report,
     });
     const { nodeLeaseMs: leaseMs, sessionIdleMs } = limits;
     this.#nodes = new Nodes({
@@ -91,9 +109,9 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       clock,
       leaseMs,
       report,
-      onDead: (node) => this.#onDead(node),
+      onDead: (dead) => this.#onDead(dead),
       leavesNothing: () => this.log?.hasUnended !== true,
-      onReturned: () => this.#questions.readAll(),
+      onReturned: () => this.questions.readAll(),
     });
     this.#sweeper = new Sweeper({
       cluster,
@@ -102,286 +120,312 @@ class ClusterSharing<Session extends SharedSession> implements SessionSharing {
       sessionIdleMs,
       report,
       end: (session) => this.sessions.endListed(session),
-      finish: (key) => this.sessions.finish(key),
+      finish: (session) => this.sessions.finish(session),
     });
-    runtime.urlElicitations.onUnknown = (id) => this.#control.publish({ kind: "elicited", id });
+    runtime.urlElicitations.onUnknown = (id) => control.publish({ kind: "elicited", id });
     this.#stop = [
       cluster.bus.onGap(() => this.#onGap()),
-      runtime.onLog((message) => this.#control.publish({ kind: "log", message, sent: this.#connected() })),
-      runtime.changes.subscribe((change) => this.#recent.add(change)),
-      runtime.onClosing(() => this.#handOver()),
+      runtime.onLog((message) => control.publish({ kind: "log", number: this.#broadcasts.send(message), message })),
+      runtime.changes.subscribe((change) => this.#changes.add(change)),
+      runtime.onClosing(() => this.#leaveStreams()),
     ];
     this.#join();
   }
 
-  save(session: SharedSession, change: SessionChange): Promise<void> {
-    return this.sessions.save(session.sessionId, change);
+  save(session: string, change: SessionChange): Promise<void> {
+    return this.sessions.save(session, change);
   }
 
-  forward(session: SharedSession, message: RpcNotification): void {
-    const token = message.params?.progressToken;
-    if (message.method === "notifications/progress" && !this.#questions.isElsewhere(token)) return;
-    this.#control.publish({ kind: "notification", session: session.sessionId, message });
+  forward(session: string, { method, params = {} }: RpcNotification): void {
+    const message = method === "notifications/progress" ? this.#progressOf(session, params) : cancelOf(session, params);
+    if (message !== undefined) this.#control.publish(message);
   }
 
-  answer(session: SharedSession, response: RpcResponse): Promise<void> {
-    return this.#questions.answer(session, response);
-  }
-
-  fail(session: SharedSession, id: RequestId | undefined, problem: string): void {
-    if (this.#questions.isElsewhere(id))
-      this.#control.publish({ kind: "failed", session: session.sessionId, id, problem });
-  }
-
-  openQuestion(session: SharedSession): Promise<string> {
-    return this.#questions.open(session);
-  }
-
-  closeQuestion(id: string): void {
-    this.#questions.end(id);
-  }
-
-  async takeOver(session: SharedSession): Promise<Takeover> {
-    const id = session.sessionId;
-    this.#frames.begin(id);
-    if (this.#place.runtime.draining)
+  async takeOver(session: string): Promise<Takeover> {
+    if (this.#endpoint.runtime.draining)
       throw new ClusterError("unavailable", "This process shuts down; another one takes the stream over");
+    this.#broadcasts.begin(session);
     try {
-      const { missed, isSent } = await this.#succeed(id);
-      // From now on this process tells the client of changes, so that it must know what the client has asked for.
-      await this.sessions.reread(id);
-      if (this.log === undefined) return { missed: false };
-      const lastId = await this.log.takeOver(id, (frames) => this.#frames.onStored(id, frames));
-      if (await this.#holders.isOwn(id)) return { missed, sentId: isSent ? lastId : undefined };
+      const { former, missed, isSent } = await this.#succeed(session);
+      if (this.log === undefined) {
+        // From now on this process tells the client of changes, so that it must know what the client has asked for.
+        await this.sessions.readWatched(session);
+        this.#broadcasts.taken(session, former);
+        return { missed: false };
+      }
+      const { lastId, broadcasts } = await this.log.takeOver(session);
+      if (await this.#isHolder(session)) {
+        this.#broadcasts.taken(session, former, broadcasts);
+        return { missed, sentId: isSent ? lastId : undefined };
+      }
     } catch (error) {
-      this.#giveUp(id, true);
+      this.#broadcasts.fail(session);
+      this.#giveUp(session, true);
       throw error;
     } finally {
       // The session may have ended meanwhile.
-      if (this.sessions.local(id) === undefined) this.#onLeft(session);
+      if (this.sessions.local(session) === undefined) this.#onLeft(session);
     }
-    throw new ClusterError("fenced", "A newer GET stream of this session has taken the place of this one");
+    this.#broadcasts.fail(session);
+    throw new ClusterError("fenced", "A newer GET stream of this session has replaced this one");
   }
 
-  onListening({ sessionId }: SharedSession): void {
-    this.#control.publish({ kind: "listening", session: sessionId, turn: this.#holders.turnOf(sessionId) });
+  onListening(session: string): void {
+    if (this.sessions.record(session).isAlone) return;
+    this.#control.publish({ kind: "listening", session, turn: this.#holders.turnOf(session) });
   }
 
-  isNew({ sessionId }: SharedSession, frame: string): boolean {
-    return this.#frames.isNew(sessionId, frame);
+  handOver(session: string, frame: string, broadcast: BroadcastId | undefined): void {
+    if (broadcast === undefined) this.#control.publish({ kind: "frame", session, frame });
+    else this.#broadcasts.onUnwritten(session, broadcast);
   }
 
-  passOn(session: SharedSession, frame: string): void {
-    this.#frames.forget(session.sessionId, frame);
-    this.#control.publish({ kind: "frame", session: session.sessionId, frame });
+  onLost(session: string): void {
+    const local = this.sessions.local(session);
+    if (local !== undefined) this.#tellWritten(local);
+    this.#giveUp(session);
   }
 
-  onLost(session: SharedSession, frame: string): void {
-    this.passOn(session, frame);
-    this.#giveUp(session.sessionId);
-  }
-
-  async follow(session: FollowingSession, exchange: HttpExchange, place: StreamPlace): Promise<void> {
+  async follow(session: FollowingSession, exchange: HttpExchange, place: StreamPosition): Promise<void> {
     if (this.log === undefined || (await this.log.isOver(session.sessionId, place))) replyOver(exchange);
     else followStream(this.log, session, exchange, place);
   }
 
+  #progressOf(session: string, { progressToken, progress, total, message }: Params): ControlMessage | undefined {
+    if (!this.questions.isElsewhere(progressToken)) return undefined;
+    const sent: QuestionProgress = {
+      progressToken,
+      progress: Number(progress),
+      ...(typeof total === "number" && { total }),
+      ...(typeof message === "string" && { message: message.slice(0, MAX_TEXT_CHARS) }),
+    };
+    return { kind: "progress", session, progress: sent };
+  }
+
   /**
-   * Notes that this process writes the standalone stream of a session. `missed` is true if the process that wrote it before
-   * has died, so that changes may not have been written. If its death is noticed later, `#onDead` makes up for it. `isSent`
-   * is true if another process may have sent messages.
+   * Notes that this process writes the standalone stream of a session. `former` is the process that wrote it before and may
+   * still write, or said what it had received. `missed` is true if no process has written it for a while. `isSent` is true
+   * if another process may have sent messages.
    */
-  async #succeed(session: string): Promise<{ missed: boolean; isSent: boolean }> {
-    const former = await this.#holders.succeed(session, () => this.sessions.isOpen(session));
-    const { node, listens: isSent = false } = former ?? {};
-    if (node === undefined || node === this.#cluster.node) return { missed: false, isSent: false };
-    if (!(await this.#nodes.isListed(node))) return { missed: true, isSent };
+  async #succeed(session: string): Promise<{ former: FormerWriter; missed: boolean; isSent: boolean }> {
+    const { node, listens = false, received } = (await this.#holders.take(session)) ?? {};
+    if (node === undefined || node === this.#cluster.node)
+      return { former: { name: undefined }, missed: false, isSent: false };
+    if (node === NOBODY) return { former: { name: received && NOBODY, received }, missed: true, isSent: listens };
     const taken = this.#takenFrom.get(node) ?? new Set<string>();
     this.#takenFrom.set(node, taken.add(session));
-    return { missed: false, isSent };
+    return { former: { name: node }, missed: false, isSent: listens };
+  }
+
+  /** Tells the client that everything may have changed if the process is dead that wrote its stream before. */
+  async #onSilent(session: string, former: string): Promise<void> {
+    const taken = this.#takenFrom.get(former);
+    // If its death is noticed later, `#onDead` does it.
+    if (taken?.has(session) !== true || (await this.#nodes.isListed(former))) return;
+    if (taken.delete(session)) this.#resyncSession(session);
   }
 
   /**
    * Stores that no process writes a stream. `isLossy` is true if nobody has written it for a while: a process that has
-   * taken it over since is told that changes may have been missed.
+   * taken it over since is told that changes may have been missed. `received` has the messages to all clients that were not.
    */
-  #giveUp(session: string, isLossy = false): void {
+  #giveUp(session: string, isLossy = false, received?: Holder["received"]): void {
     this.#try(async () => {
-      const isStored = await this.#holders.giveUp(session);
-      if (!isLossy) return;
-      if (!isStored) this.#control.publish({ kind: "missed", session });
-      // The end of the session may have come before a write of this process whose reply was lost.
-      else if (!(await this.sessions.isOpen(session))) await this.#holders.delete(session);
+      const isStored = await this.#holders.giveUp(session, received);
+      if (isLossy && !isStored) this.#control.publish({ kind: "missed", session });
     });
   }
 
-  async #onOpened(session: SharedSession): Promise<void> {
-    const id = session.sessionId;
-    if (this.log === undefined) return;
-    await this.log.create(id);
-    await this.#holders.succeed(id);
-    await this.log.claim(id, STANDALONE);
+  /** True if no other process has taken the stream over since this one did. Reads the record of the session. */
+  async #isHolder(session: string): Promise<boolean> {
+    return this.#holders.isOwn(session, (await this.sessions.read(session))?.holder);
   }
 
-  #onKept(session: SharedSession): void {
+  async #onOpened(session: string): Promise<void> {
+    if (this.log === undefined) return;
+    this.#holders.begin(session, FIRST);
+    await this.log.create(session);
+    await this.log.claim(session, STANDALONE);
+  }
+
+  #onKept(session: HttpSession): void {
     for (const message of this.#early.take(session.sessionId)) session.receiveFromPeer(message);
   }
 
+  /** Stops writing a stream that another process has taken over, in case that the announcement was missed. */
+  #onRead(session: HttpSession, { holder }: SessionRecord): void {
+    if (session.standalone.held && this.#holders.isLost(session.sessionId, holder)) this.#release(session);
+  }
+
+  /** Stops writing a stream that another process has taken over. */
+  #release(session: HttpSession): void {
+    if (session.standalone.held) this.#tellWritten(session);
+    session.standalone.release();
+  }
+
+  #tellWritten({ sessionId, standalone }: HttpSession): void {
+    this.#try(() => this.#broadcasts.release(sessionId, standalone.settled()));
+  }
+
   /** Tells the client of resources that changed just before this process learned of their subscriptions. */
-  #onWatched({ protocol }: SharedSession, uris: Iterable<string>): void {
-    for (const uri of uris) if (this.#recent.has(uri)) protocol.subscriptions.send({ kind: "resource", uri });
+  #onWatched({ protocol }: HttpSession, uris: Iterable<string>): void {
+    for (const uri of uris) if (this.#changes.has(uri)) protocol.subscriptions.send({ kind: "resource", uri });
   }
 
-  async #onEnded(id: string): Promise<void> {
-    this.#control.publish({ kind: "ended", session: id });
-    await this.log?.drop(id);
-    await this.#holders.delete(id);
-  }
-
-  #onLeft({ sessionId }: SharedSession): void {
-    this.log?.release(sessionId);
-    this.#holders.leave(sessionId);
-    this.#frames.leave(sessionId);
+  #onLeft(session: string): void {
+    this.log?.release(session);
+    this.#holders.leave(session);
+    this.#broadcasts.leave(session);
     for (const [node, taken] of this.#takenFrom)
-      if (taken.delete(sessionId) && taken.size === 0) this.#takenFrom.delete(node);
+      if (taken.delete(session) && taken.size === 0) this.#takenFrom.delete(node);
   }
 
   #receive(message: ControlMessage, from: string): void {
-    if (message.kind === "log") {
-      const sent = new Set(message.sent);
-      for (const { sessionId, protocol } of this.sessions.values())
-        if (protocol.isReady && !sent.has(sessionId)) protocol.log(message.message);
-    } else if (message.kind === "elicited") this.#complete(message.id);
-    else if (message.kind === "dead") this.#resync(message.node);
-    else this.#receiveFor(this.sessions.local(message.session), message, from);
+    switch (message.kind) {
+      case "log":
+        return this.#broadcasts.receive({ from, number: message.number }, message.message);
+      case "elicited":
+        return this.#complete(message.id);
+      case "dead":
+        return this.#resync(message.node);
+      case "changed":
+        return this.sessions.onChanged(message.session, message.change);
+      case "watched":
+        return this.sessions.onWatchChanged(message.session, message.uri, message.isWatched);
+      case "ended":
+        this.sessions.onEnded(message.session);
+        return this.#endpoint.runtime.onSessionEnd?.(message.session);
+      case "written":
+        return this.#broadcasts.onTold(message.session, from, new Map(message.numbers));
+    }
+    const session = this.sessions.local(message.session);
+    if (session !== undefined) this.#receiveFor(session, message);
+    else if (message.kind === "cancelled") this.#early.keep(message.session, message.id);
   }
 
-  #receiveFor(session: SharedSession | undefined, message: SessionMessage, from: string): void {
-    if (message.kind === "changed") return this.sessions.onChanged(message.session, message.change);
-    if (message.kind === "watched")
-      return this.sessions.onWatchChanged(message.session, message.uri, message.isWatched);
-    if (message.kind === "ended") {
-      this.sessions.onEnded(message.session);
-      return this.#place.runtime.onSessionEnd?.(message.session);
-    }
-    if (session === undefined) {
-      if (message.kind === "notification") this.#early.keep(message.session, message.message);
-      return;
-    }
+  #receiveFor(session: HttpSession, message: LocalMessage): void {
     switch (message.kind) {
-      case "notification":
-        return session.receiveFromPeer(message.message);
+      case "cancelled":
+        return void session.receiveFromPeer(cancelled(message.id, message.reason));
+      case "progress":
+        return void session.receiveFromPeer(notification("notifications/progress", { ...message.progress }));
       case "listening":
-        if (message.turn > this.#holders.turnOf(message.session)) session.standalone.release();
+        if (message.turn > this.#holders.turnOf(message.session)) this.#release(session);
         return;
       case "frame":
-        if (session.standalone.held && this.#frames.isNewPassedOn(message.session, message.frame, from))
-          void session.standalone.send(message.frame);
+        if (session.standalone.held) void session.standalone.send(message.frame);
         return;
       case "missed":
         if (session.standalone.held) session.resync();
         return;
       case "answered":
-        return this.#questions.onAnswered(message.id);
+        return this.questions.onAnswered(message.id);
       case "failed":
-        return session.failQuestion(message.id, message.problem);
+        return void session.failQuestion(message.id, message.problem);
     }
-  }
-
-  /**
-   * Returns the sessions whose clients get a message to all from this process, since they must not get it again where
-   * they listen next. A log tells the next writer of the messages that it stores.
-   */
-  #connected(): readonly string[] {
-    if (this.log !== undefined) return [];
-    const connected: string[] = [];
-    for (const { sessionId, standalone } of this.sessions.values()) {
-      if (standalone.connected) connected.push(sessionId);
-      if (connected.length === MAX_NAMED) break;
-    }
-    return connected;
   }
 
   /** Completes a URL elicitation of this process whose completion was reported in another one. */
   #complete(id: string): void {
-    const { urlElicitations } = this.#place.runtime;
+    const { urlElicitations } = this.#endpoint.runtime;
     if (urlElicitations.has(id)) urlElicitations.complete(id);
   }
 
   async #onDead(node: string): Promise<void> {
     await this.log?.endStreamsOf(node, describeLoss);
-    await this.#questions.forget(node);
+    await this.questions.forget(node);
     this.#control.publish({ kind: "dead", node });
     this.#resync(node);
   }
 
   /**
-   * Tells clients that everything may have changed if a process died whose streams this one had taken over. A stream may
-   * have been taken over again since. The process may have stored answers that it did not announce.
+   * Tells clients that everything may have changed if a process died whose streams this one had taken over. The process may
+   * have stored answers that it did not announce.
    */
   #resync(node: string): void {
-    this.#questions.readAll();
+    this.questions.readAll();
     const taken = this.#takenFrom.get(node) ?? [];
     this.#takenFrom.delete(node);
-    for (const id of taken) {
-      const session = this.sessions.local(id);
-      if (session?.standalone.held) session.resync();
-      else this.#control.publish({ kind: "missed", session: id });
-    }
+    for (const session of taken) this.#resyncSession(session);
+  }
+
+  /** Tells a client that everything may have changed. Its stream may have been taken over again. */
+  #resyncSession(id: string): void {
+    const session = this.sessions.local(id);
+    if (session?.standalone.held) session.resync();
+    else this.#control.publish({ kind: "missed", session: id });
   }
 
   #onGap(): void {
     this.#join();
-    this.#nodes.onGap();
     this.#catchUp();
   }
 
   /** Joins the other processes. Messages before that are missed. */
   #join(): void {
     if (this.#control.isJoined) return;
-    const report = (error: unknown) => this.#place.runtime.report(error, { where: "cluster" });
-    this.#control.join().then(() => this.#catchUp(), report);
+    this.#try(() => this.#control.join().then(() => this.#catchUp()));
   }
 
   /** Reads everything again about which messages may have been missed. */
   #catchUp(): void {
-    this.#questions.readAll();
+    this.questions.readAll();
     this.sessions.onGap();
   }
 
   #try(work: () => Promise<void>): void {
-    work().catch((error: unknown) => this.#place.runtime.report(error, { where: "cluster" }));
+    work().catch((error: unknown) => this.#endpoint.runtime.report(error, { where: "cluster" }));
   }
 
   /**
    * Closes the streams for messages outside calls, so that their clients connect to another process. From now on this
    * process learns of no changes.
    */
-  #handOver(): void {
+  #leaveStreams(): void {
     for (const { sessionId, standalone } of this.sessions.values()) {
       standalone.detach(HAND_OVER_MS);
-      if (standalone.held) this.#giveUp(sessionId);
+      if (standalone.held) this.#giveUp(sessionId, false, this.#broadcasts.received(sessionId));
     }
   }
 
   async #close(): Promise<void> {
+    const { runtime } = this.#endpoint;
     for (const stop of this.#stop) stop();
-    this.#place.runtime.urlElicitations.onUnknown = undefined;
+    runtime.urlElicitations.onUnknown = undefined;
     this.#early.clear();
     this.#holders.close();
+    this.#broadcasts.close();
     await this.log?.settled();
     const closed = await Promise.allSettled([
-      this.#questions.close(),
+      this.questions.shutDown(),
       this.#nodes.close(),
       this.#sweeper.close(),
       this.#control.close(),
     ]);
-    for (const result of closed)
-      if (result.status === "rejected") this.#place.runtime.report(result.reason, { where: "cluster" });
+    for (const result of closed) if (result.status === "rejected") runtime.report(result.reason, { where: "cluster" });
   }
 }
 
-type SessionMessage = Extract<ControlMessage, { readonly session: string }>;
+/** Message that concerns a session of this process. */
+type LocalMessage = Extract<
+  ControlMessage,
+  { readonly kind: "cancelled" | "progress" | "listening" | "frame" | "missed" | "answered" | "failed" }
+>;
+
+function notification(method: string, params: Params): RpcNotification {
+  return { jsonrpc: "2.0", method, params };
+}
+
+function cancelled(requestId: RequestId, reason?: string): RpcNotification {
+  return notification("notifications/cancelled", reason === undefined ? { requestId } : { requestId, reason });
+}
+
+/** Returns what other processes need of a cancellation. Undefined if it names no request. */
+function cancelOf(session: string, { requestId, reason }: Params): ControlMessage | undefined {
+  if (!isRequestId(requestId) || String(requestId).length > MAX_TEXT_CHARS) return undefined;
+  const cancel = { kind: "cancelled", session, id: requestId } as const;
+  return typeof reason === "string" ? { ...cancel, reason: reason.slice(0, MAX_TEXT_CHARS) } : cancel;
+}
 
 /** Writes the error of a request whose process has died. */
 function describeLoss(id: RequestId): string {

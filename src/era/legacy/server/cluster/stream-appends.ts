@@ -1,12 +1,11 @@
 import type { Clock } from "../../../../call/clock.js";
 import type { LogEntry, Writer } from "../../../../cluster/cluster.js";
 import { ClusterError, type ClusterFailure, isUnknown } from "../../../../cluster/error.js";
-import { isLogMessage } from "./recent-frames.js";
 import { untilReached } from "./until-reached.js";
 
 export interface StreamAppendsOptions {
   readonly clock: Clock;
-  /** Fires when this process no longer waits for an engine that is away. */
+  /** Fires when this process no longer waits for an engine that cannot be reached. */
   readonly closing: AbortSignal;
   readonly writer: Writer;
   /** For a stream that another process may take over, and this one again. */
@@ -28,7 +27,7 @@ interface Waiting {
 
 /**
  * Appends the entries of a stream in order. Those that come while others are being appended wait, and are appended
- * together. They are repeated while the engine is away, so that no later entry can overtake them.
+ * together. They are repeated until the engine can be reached, so that no later entry can overtake them.
  */
 export class StreamAppends {
   readonly #options: StreamAppendsOptions;
@@ -40,8 +39,6 @@ export class StreamAppends {
   #lastId: string | undefined;
   /** True if the outcome of the last attempt is unknown. */
   #isUncertain = false;
-  /** Entries that the former writer has stored, and that this process was about to store as well, with their ids. */
-  stored: Map<string, string> | undefined;
 
   constructor(options: StreamAppendsOptions) {
     this.#options = options;
@@ -66,7 +63,7 @@ export class StreamAppends {
   /** Appends entries until each is stored or refused. One that is refused leaves its number to the next one. */
   async #appendAll(given: readonly Waiting[]): Promise<void> {
     const { clock, closing } = this.#options;
-    const left = given.filter((entry) => !this.#takeStored(entry));
+    const left = [...given];
     for (let most = left.length; left.length > 0; ) {
       try {
         await untilReached(clock, closing, () => this.#tryAppend(left, most));
@@ -101,46 +98,31 @@ export class StreamAppends {
       for (const { reject } of left.splice(0)) reject(failed);
       return;
     }
-    // The entry was appended, and is gone.
+    // The entry was appended, and evicted.
     if (isFailure(error, "missed")) this.#seq++;
     for (const { reject } of left.splice(0, concernsAll(error) ? left.length : 1)) reject(error);
   }
 
   /**
    * Claims the stream again if this process is to write it: one that took the stream over earlier may have claimed it
-   * later. Entries that may have been stored already are looked for: another process may have stored a log message as well.
+   * later. Of entries whose outcome is unknown, the first may have been stored.
    */
   async #reclaim(left: Waiting[]): Promise<boolean> {
     const { turns } = this.#options;
+    const former = this.#writer;
     const writer = await turns?.reclaim();
     if (turns === undefined || writer === undefined) return false;
-    const mayBeStored = ({ data }: Waiting) => isUncertain || isLogMessage(data);
     const isUncertain = this.#isUncertain;
     this.#writer = writer;
     this.#seq = 0;
     this.#isUncertain = false;
-    if (!left.some(mayBeStored)) return true;
-    const stored = [...((await turns.readAfter(this.#lastId)) ?? [])];
-    for (const entry of left.filter(mayBeStored)) {
-      const at = stored.findIndex(({ data }) => data === entry.data);
-      if (at < 0) continue;
-      left.splice(left.indexOf(entry), 1);
-      for (const { id } of stored.splice(at, 1)) entry.resolve(id);
-    }
-    return true;
-  }
-
-  /** Resolves an entry that the former writer has stored. */
-  #takeStored({ data, resolve }: Waiting): boolean {
-    const id = this.stored?.get(data);
-    if (id === undefined) return false;
-    this.stored?.delete(data);
-    resolve(id);
+    if (!isUncertain) return true;
+    for (const { id } of (await turns.readAfter(this.#lastId)) ?? []) if (former.wrote(id)) left.shift()?.resolve(id);
     return true;
   }
 }
 
-/** True if no entry of the stream can be appended, since the engine is away, or the stream has another writer or is gone. */
+/** True if no entry of the stream can be appended, since the engine cannot be reached, or the stream has another writer or was dropped. */
 function concernsAll(error: unknown): boolean {
   return (["unavailable", "unknown_outcome", "fenced", "dropped"] as const).some((failure) =>
     isFailure(error, failure),

@@ -1,14 +1,14 @@
 import { type Clock, unref } from "../../../../call/clock.js";
 import type { Cluster, Lease, Listed } from "../../../../cluster/cluster.js";
 import { each } from "../../../../cluster/update.js";
-import { ALL_SESSIONS, ENDED_SESSIONS, isOver } from "./session-record.js";
+import { ALL_SESSIONS, ENDED_SESSIONS, hasExpired } from "./session-record.js";
 
 const NAME = "sweeper";
 const LONGEST_PAUSE_MS = 30_000;
 const SHORTEST_PAUSE_MS = 250;
 /**
- * Number of sessions one after another that are not over, after which a sweep looks at no more. The clocks of the processes
- * that wrote the order may differ.
+ * Number of sessions in a row that have not expired, after which a sweep looks at no more. The clocks of the processes that
+ * wrote the order may differ.
  */
 const MAX_OPEN = 100;
 
@@ -20,7 +20,7 @@ export interface SweeperOptions {
   /** Ends a session. Returns false if it has changed. */
   end(session: Listed): Promise<boolean>;
   /** Completes the end of a session that another process has begun. */
-  finish(key: string): Promise<void>;
+  finish(session: Listed): Promise<void>;
   report(error: unknown): void;
 }
 
@@ -67,15 +67,15 @@ export class Sweeper {
     if (this.#lease === undefined) return;
     const { end, finish } = this.#options;
     const ended = new Set<string>();
-    for await (const { key } of this.#listed(ENDED_SESSIONS, this.#lease)) {
-      if (this.#ended.has(key)) await finish(key);
-      else ended.add(key);
+    for await (const session of this.#listed(ENDED_SESSIONS, this.#lease)) {
+      if (this.#ended.has(session.key)) await finish(session);
+      else ended.add(session.key);
     }
     this.#ended = ended;
     // These are listed by the time at which they would end.
     let open = 0;
     for await (const session of this.#listed(ALL_SESSIONS, this.#lease)) {
-      open = isOver(session) ? 0 : open + 1;
+      open = hasExpired(session) ? 0 : open + 1;
       if (open === MAX_OPEN) return;
       if (open === 0) await end(session);
     }

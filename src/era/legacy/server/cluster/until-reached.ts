@@ -2,7 +2,7 @@ import { pause } from "../../../../call/abortable.js";
 import type { Clock } from "../../../../call/clock.js";
 import { ClusterError } from "../../../../cluster/error.js";
 
-/** True if an operation failed since the engine was away or full, so that it may succeed later. */
+/** True if an operation failed because the engine could not be reached or is full, so that it may succeed later. */
 function isPassing(error: unknown): boolean {
   return error instanceof ClusterError && (error.failure === "unavailable" || error.failure === "unknown_outcome");
 }
@@ -10,7 +10,7 @@ function isPassing(error: unknown): boolean {
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 
-/** Repeats an operation while the engine is away, until the signal fires. `mayPass` tells which failures are repeated. */
+/** Repeats an operation until the engine can be reached, or the signal fires. `mayPass` selects the failures after which it is repeated. */
 export async function untilReached<T>(
   clock: Clock,
   signal: AbortSignal,

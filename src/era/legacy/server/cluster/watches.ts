@@ -1,20 +1,52 @@
+import type { Clock } from "../../../../call/clock.js";
 import type { Records } from "../../../../cluster/cluster.js";
+import { isUnknown } from "../../../../cluster/error.js";
 import { each } from "../../../../cluster/update.js";
+import type { KnownRecord } from "./known-record.js";
+import type { SessionRecord } from "./session-record.js";
+import { untilReached } from "./until-reached.js";
 
-/** Life of a record. It is extended when a process that begins to serve the session reads it in the second half. */
+/** Lifetime of a record. It is extended when a process that begins to serve the session reads it in the second half. */
 const LIFE_MS = 30 * 86_400_000;
+
+export interface WatchesOptions {
+  readonly records: Records;
+  readonly clock: Clock;
+  /** Fires when this process shuts down. */
+  readonly closing: AbortSignal;
+  report(error: unknown): void;
+}
 
 /** Resources that the clients of sessions watch. Each is a record, so that a change costs the same however many there are. */
 export class Watches {
   readonly #records: Records;
+  readonly #options: WatchesOptions;
 
-  constructor(records: Records) {
-    this.#records = records;
+  constructor(options: WatchesOptions) {
+    this.#records = options.records;
+    this.#options = options;
   }
 
-  async add(session: string, uri: string): Promise<void> {
-    const index = [{ index: watchedBy(session), score: 0 }];
-    await this.#records.put(await keyOf(session, uri), uri, { ttlMs: LIFE_MS, index });
+  /** Adds a resource, and notes in the record that there are some. Returns false if the session has ended. */
+  async add(session: string, uri: string, record: KnownRecord): Promise<boolean> {
+    // The end of a session removes what is there, so that nothing may come later.
+    const keep = async () => {
+      const note = (before: SessionRecord) => (before.watches ? undefined : { ...before, watches: true });
+      const isOpen = (await record.change(note, { reads: true })) !== undefined;
+      if (!isOpen) await this.remove(session, uri);
+      return isOpen;
+    };
+    let isStored = false;
+    try {
+      const index = [{ index: watchedBy(session), score: 0 }];
+      await this.#records.put(await keyOf(session, uri), uri, { ttlMs: LIFE_MS, index });
+      isStored = true;
+      return await keep();
+    } catch (error) {
+      const { clock, closing, report } = this.#options;
+      if (isStored || isUnknown(error)) untilReached(clock, closing, keep).catch(report);
+      throw error;
+    }
   }
 
   async remove(session: string, uri: string): Promise<void> {

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { setMaxListeners } from "node:events";
 import { test } from "node:test";
 import { StreamCursor } from "#src/era/legacy/client/streams.js";
-import type { StreamTrace } from "#src/http/client/read.js";
+import type { StreamTrace } from "#src/http/sse/reader.js";
 import { FakeClock } from "../../../../support/fake-clock.js";
 import { LEGACY, legacyWorld, sessionWorld } from "../../../../support/http-transports.js";
 

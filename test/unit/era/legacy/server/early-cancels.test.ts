@@ -1,10 +1,9 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { equal } from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
 import { createCancelQueue, EarlyCancels } from "#src/era/legacy/server/early-cancels.js";
-import { answer, LegacyEndpoint, messages, settle, status, textOf } from "../../../../support/legacy-endpoint.js";
 
-const createCancels = (clock = new FakeClock()) => new EarlyCancels(clock, createCancelQueue(clock));
+const createCancels = (clock = new FakeClock()) => new EarlyCancels(createCancelQueue(clock));
 
 test("a cancellation that overtook its request is found by it, once, in either spelling of the id", () => {
   const early = createCancels();
@@ -65,38 +64,4 @@ test("one with a long id is not kept", () => {
   early.keep("x".repeat(129));
   equal(early.take("x".repeat(128)), true);
   equal(early.take("x".repeat(129)), false);
-});
-
-test("one that comes after the end of its call is not kept for a call that has the same id later", () => {
-  const clock = new FakeClock();
-  const early = createCancels(clock);
-  early.onOver(7);
-  early.keep(7);
-  early.keep("7");
-  equal(early.take(7), false);
-  clock.advance(9_999);
-  for (let id = 100; id < 163; id++) early.onOver(id);
-  early.keep(7);
-  equal(early.take(7), false);
-  early.onOver(163);
-  early.keep(7);
-  equal(early.take(7), true);
-  early.onOver("b");
-  clock.advance(10_000);
-  early.keep("b");
-  equal(early.take("b"), true);
-});
-
-test("a server runs a call whose id an earlier one had, whatever comes late about that", async () => {
-  const endpoint = new LegacyEndpoint();
-  endpoint.server.tool("echo", {}, () => "here");
-  const client = await endpoint.open();
-  equal(textOf(await answer(client.call("x", "echo"))), "here");
-  await status(client.cancel("x"), 202);
-  equal(textOf(await answer(client.call("x", "echo"))), "here");
-  await status(client.cancel("9"), 202);
-  const overtaken = client.call(9, "echo");
-  await overtaken.done;
-  await settle();
-  deepEqual(messages(overtaken), []);
 });

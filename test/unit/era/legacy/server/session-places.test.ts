@@ -308,3 +308,49 @@ test("where nobody can have a name, strangers may have all places, until the fir
   match(limitIn(await status(endpoint.initialize(), 503)), /limits\.anonymousShare\)/);
   await open("bob");
 });
+
+proves(
+  "hosting:session:address-share",
+  { wire: "legacy-http" },
+  "beyond half of the places an address has a share: its own idle session goes for its new one",
+  async (t) => {
+    const { ended, endpoint, alive } = createWorld(t, { maxSessions: 8, maxSessionsPerPrincipal: 2 });
+    const from = (remote: string) => ({ remote });
+    const open = (remote: string) => endpoint.open("2025-11-25", {}, from(remote));
+    const streams: ReturnType<LegacyClient["get"]>[] = [];
+    // Four come before there are many. Each listens, so that it does not give way to others.
+    for (let at = 0; at < 6; at++) streams.push((await open("203.0.113.7")).get());
+    await until(() => streams.every((stream) => stream.status === 200));
+    const refused = await status(endpoint.initialize("2025-11-25", from("203.0.113.7")), 503);
+    match(limitIn(refused), /2 sessions of this address are in use \(limits\.maxSessionsPerPrincipal\)/);
+    const others = [await open("198.51.100.1"), await open("198.51.100.2")];
+    deepEqual(ended, []);
+    streams.at(-1)?.disconnect();
+    await settle();
+    const next = await open("203.0.113.7");
+    equal(ended.length, 1, "its own idle session gives way, not that of another");
+    for (const client of [next, ...others]) equal(await alive(client), true);
+  },
+);
+
+test("streams of HTTP+SSE count for their addresses, too, and callers of unknown address have no share", async (t) => {
+  const { endpoint } = createWorld(t, { maxSessions: 8, maxSessionsPerPrincipal: 1 });
+  const open = async (remote?: string) => {
+    const exchange = createArrayExchange({ method: "GET", url: "/sse", remote });
+    endpoint.server.handle(exchange);
+    await until(() => exchange.status !== undefined);
+    return exchange;
+  };
+  const streams: Awaited<ReturnType<typeof open>>[] = [];
+  for (let at = 0; at < 5; at++) streams.push(await open("203.0.113.7"));
+  deepEqual(
+    streams.map(({ status }) => status),
+    [200, 200, 200, 200, 200],
+  );
+  equal((await open("203.0.113.7")).status, 503);
+  equal((await open("198.51.100.1")).status, 200);
+  equal((await open()).status, 200);
+  streams.at(-1)?.disconnect();
+  await until(() => endpoint.stats.sessions === 6);
+  equal((await open("203.0.113.7")).status, 200, "a stream that has ended gives its place back");
+});

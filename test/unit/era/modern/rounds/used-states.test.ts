@@ -110,7 +110,7 @@ test("a cancelled call does not run the round that it waited for", async (t) => 
 });
 
 test("an outcome that is not to be kept goes to the calls that wait for it alone", async () => {
-  const used = new UsedStates(new FakeClock(), { ...SERVER_LIMITS, stateOutcomeMs: 0 });
+  const used = new UsedStates(new FakeClock(), { ...SERVER_LIMITS, stateOutcomeMs: 0 }, 0);
   const release = gate();
   const call = { end: new AbortSwitch() } as Call;
   const run = async () => {
@@ -160,7 +160,7 @@ test("at the bound the state that was used first is forgotten, and none that run
 });
 
 test("a state that had to make room is kept nowhere, nor is its outcome", async () => {
-  const used = new UsedStates(new FakeClock(), { ...SERVER_LIMITS, maxUsedStates: 2 });
+  const used = new UsedStates(new FakeClock(), { ...SERVER_LIMITS, maxUsedStates: 2 }, 0);
   const call = { end: { aborted: false } } as Call;
   const rounds: WeakRef<object>[] = [];
   const outcomes: WeakRef<object>[] = [];
@@ -177,7 +177,7 @@ test("a state that had to make room is kept nowhere, nor is its outcome", async 
 
 test("nothing is kept of states beyond the bound", () => {
   const clock = new FakeClock();
-  const used = new UsedStates(clock, { ...SERVER_LIMITS, maxUsedStates: 0 });
+  const used = new UsedStates(clock, { ...SERVER_LIMITS, maxUsedStates: 0 }, 0);
   for (let at = 0; at < 10; at++) used.use(String(at));
   equal(clock.pending, 0);
 });

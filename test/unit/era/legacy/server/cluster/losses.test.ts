@@ -60,7 +60,7 @@ test("a question that other processes have deleted fails", async (t) => {
   world.state.mend(one.cluster);
   await pass(5_000);
   await call.done;
-  match(JSON.stringify(messages(call).at(-1)), /took the one that asked for dead/);
+  match(JSON.stringify(messages(call).at(-1)), /declared dead by the others/);
 });
 
 test("a subscription stays while another process changes the session", async (t) => {

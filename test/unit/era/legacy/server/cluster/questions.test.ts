@@ -9,7 +9,7 @@ import {
   textOf,
   until,
 } from "../../../../../support/legacy-endpoint.js";
-import { at, NodesWorld } from "../../../../../support/nodes-world.js";
+import { at, NodesWorld, replaceParts } from "../../../../../support/nodes-world.js";
 
 const schema = z.object({ name: z.string() });
 const result = { action: "accept", content: { name: "Ada" } };
@@ -37,6 +37,29 @@ test("a process that asks is listed, so that another one deletes its questions a
   const { node } = one.cluster;
   ok(await other.cluster.records.get(`nodes/${node}`), "the process is listed");
   equal(await other.cluster.leases.acquire(`nodes/${node}`, 10_000), undefined);
+});
+
+test("a question that the engine did not store needs no deletion", async (t) => {
+  const world = new NodesWorld(t);
+  let deletions = 0;
+  const one = world.node(asking({}), ({ records }) => ({
+    records: replaceParts(records, {
+      delete: (key, ifVersion) => {
+        if (key.startsWith("question:")) deletions++;
+        return records.delete(key, ifVersion);
+      },
+    }),
+  }));
+  const client = await one.endpoint.open("2025-11-25", { elicitation: {} });
+  await settle();
+  world.state.cut(one.cluster);
+  const call = client.call(1, "ask");
+  await ended(call);
+  for (let seconds = 0; seconds < 3; seconds++) {
+    world.clock.advance(1_000);
+    await settle();
+  }
+  equal(deletions, 0);
 });
 
 async function pass(world: NodesWorld, ms: number): Promise<void> {

@@ -283,6 +283,14 @@ test("an id of a session that no client could use is refused", async (t) => {
   equal(await one.cluster.records.count("sessions"), 0);
 });
 
+test("a handshake whose id is refused takes no place", async (t) => {
+  const ids = ["x".repeat(1_025), "short"];
+  const world = new NodesWorld(t, { sessions: { createId: () => ids.shift() ?? "" } }, { limits: { maxSessions: 1 } });
+  const one = world.node();
+  await status(one.endpoint.initialize(), 500);
+  await status(one.endpoint.initialize(), 200);
+});
+
 test("the session that is unused longest makes room, however many that are in use were opened before it", async (t) => {
   const inUse = 201;
   const world = new NodesWorld(t, {}, { limits: { maxSessions: inUse + 1, sessionIdleMs: 100_000 } });

@@ -3,11 +3,10 @@ import { test } from "node:test";
 import { ClusterError, type LogEntry, type Writer } from "bowline/cluster";
 import { StreamAppends } from "#src/era/legacy/server/cluster/stream-appends.js";
 import { FakeClock } from "../../../../../support/fake-clock.js";
-import { gate } from "../../../../../support/gate.js";
 import { settle, until } from "../../../../../support/legacy-endpoint.js";
 
 /** Log in memory whose writer fails as a test says. */
-function writing(fail: (data: string, entries: LogEntry[]) => void) {
+function writing(fail: (data: string, entries: LogEntry[]) => void, wrote: Writer["wrote"] = () => false) {
   const entries: LogEntry[] = [];
   const seqs: number[] = [];
   const append: Writer["append"] = async (seq, data, { last = false } = {}) => {
@@ -20,7 +19,7 @@ function writing(fail: (data: string, entries: LogEntry[]) => void) {
     entries.push({ id: `e${seq}`, data, last });
     return `e${seq}`;
   };
-  return { entries, seqs, writer: { append } satisfies Writer };
+  return { entries, seqs, writer: { append, wrote } satisfies Writer };
 }
 
 test("an entry that is refused leaves its number to the next one", async () => {
@@ -59,26 +58,33 @@ test("entries whose outcome is unknown are repeated with their numbers", async (
   );
 });
 
-test("entries of a stream that has another writer fail, those that it has stored as well are looked for", async () => {
+test("entries of a stream that has another writer fail", async () => {
   const closing = new AbortController().signal;
   const fenced = () => {
     throw new ClusterError("fenced", "there is a newer writer");
   };
   const other = new StreamAppends({ clock: new FakeClock(), closing, writer: writing(fenced).writer });
   for (const result of ["a", "b"].map((data) => other.append(data))) await rejects(result, /newer writer/);
+});
 
-  const log = '{"jsonrpc":"2.0","method":"notifications/message"}';
-  const again = writing(() => {});
-  const reclaimed = gate();
-  const turns = {
-    reclaim: async () => {
-      reclaimed.open();
-      return again.writer;
-    },
-    readAfter: async () => [{ id: "theirs", data: log, last: false }],
+test("entries whose outcome is unknown are looked for by their writer when the stream is claimed again", async () => {
+  const clock = new FakeClock();
+  let attempts = 0;
+  const fail = () => {
+    throw new ClusterError(attempts++ < 2 ? "unknown_outcome" : "fenced", "no reply");
   };
-  const own = new StreamAppends({ clock: new FakeClock(), closing, writer: writing(fenced).writer, turns });
-  deepEqual(await Promise.all(["a", log, log].map((data) => own.append(data))), ["e0", "theirs", "e1"]);
-  await reclaimed.opened;
-  equal(again.entries.length, 2);
+  const former = writing(fail, (id) => id.startsWith("own"));
+  const again = writing(() => {});
+  const entry = (id: string) => ({ id, data: "equal", last: false });
+  const turns = {
+    reclaim: async () => again.writer,
+    readAfter: async () => [entry("theirs"), entry("own1")],
+  };
+  const own = new StreamAppends({ clock, closing: new AbortController().signal, writer: former.writer, turns });
+  const appended = Promise.all(["equal", "equal"].map((data) => own.append(data)));
+  await until(() => attempts === 2, "the first attempt");
+  await settle();
+  clock.advance(100);
+  deepEqual(await appended, ["own1", "e0"]);
+  equal(again.entries.length, 1);
 });

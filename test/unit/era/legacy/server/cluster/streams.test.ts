@@ -44,7 +44,7 @@ function beforeAppend(work: (data: string) => void | Promise<void>) {
         await work(data);
         return writer.append(seq, data, options);
       };
-      return { append };
+      return { append, wrote: (id) => writer.wrote(id) };
     };
     return { logs: replaceParts<Logs>(logs, { claim }) };
   };
@@ -317,7 +317,7 @@ test("a GET that a newer one of another process overtakes ends (without an event
     records: replaceParts<Records>(records, {
       put: async (key, value, options) => {
         const version = await records.put(key, value, options);
-        if (key.startsWith("holder:")) {
+        if (value.includes('"listens":true')) {
           stored.open();
           await taken.opened;
         }

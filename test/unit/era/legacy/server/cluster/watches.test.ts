@@ -5,7 +5,7 @@ import type { Store } from "#src/cluster/store.js";
 import { StoreCluster } from "#src/cluster/store-cluster.js";
 import { FakeClock } from "../../../../../support/fake-clock.js";
 import { answer, LegacyEndpoint, messages, settle, status, until } from "../../../../../support/legacy-endpoint.js";
-import { at, NodesWorld } from "../../../../../support/nodes-world.js";
+import { at, NodesWorld, replaceParts } from "../../../../../support/nodes-world.js";
 
 const stateKeys = [{ id: "k", secret: new Uint8Array(32) }];
 
@@ -99,4 +99,30 @@ test("what a client watches is known where it is served next, changes with it, a
   await status(client.delete(), 200);
   await settle();
   equal(await one.cluster.records.count(`watched by ${client.id}`), 0);
+});
+
+test("a subscription that the engine did not store leaves nothing to repeat", async (t) => {
+  const world = new NodesWorld(t);
+  let reads = 0;
+  const one = world.node(
+    ({ server }) => void server.resource("x:1", { name: "x" }, () => ""),
+    ({ records }) => ({
+      records: replaceParts(records, {
+        get: (key) => {
+          if (key.startsWith("session:")) reads++;
+          return records.get(key);
+        },
+      }),
+    }),
+  );
+  const client = await one.endpoint.open();
+  await settle();
+  world.state.cut(one.cluster);
+  const { error } = await answer(client.request(1, "resources/subscribe", { uri: "x:1" }));
+  equal(error?.code, -32005);
+  for (let seconds = 0; seconds < 3; seconds++) {
+    world.clock.advance(1_000);
+    await settle();
+  }
+  equal(reads, 0);
 });
