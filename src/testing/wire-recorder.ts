@@ -1,9 +1,11 @@
-import { ForwardingExchange } from "../http/decorated-exchange.js";
-import type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
-import { SSE_HEADERS } from "../http/sse/writer.js";
+import type { HttpExchange, HttpHeaders } from "../http/exchange.js";
 import { isObject } from "../protocol/json.js";
-import type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
+import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
+import type { ConnectionRecorder } from "../recording/connection.js";
+import type { FrameEvent, RecordingEvent } from "../recording/events.js";
+import { Recording } from "../recording/recording.js";
+import { tapExchange } from "../recording/tap-exchange.js";
 
 /** JSON-RPC message of any kind, typed loosely for tests. */
 export interface RecordedMessage {
@@ -38,11 +40,24 @@ export interface RecordedExchange {
   readonly frames: RecordedFrame[];
 }
 
-/** Records all frames between a client and a server, over channels and HTTP. */
+/** Everything is recorded, as it is, and kept as frames only. */
+const AS_IT_IS = {
+  redaction: false,
+  limits: { maxKeptLines: 0, maxLineBytes: Number.POSITIVE_INFINITY },
+} as const;
+
+/** Records all frames between a client and a server, over channels and HTTP. It replaces nothing, and writes nothing. */
 export class WireRecorder {
   readonly frames: RecordedFrame[] = [];
   readonly exchanges: RecordedExchange[] = [];
+  readonly #recording = new Recording(AS_IT_IS);
+  readonly #byNumber = new Map<number, RecordedExchange>();
   readonly #watchers = new Set<() => void>();
+  #http: ConnectionRecorder | undefined;
+
+  constructor() {
+    this.#recording.subscribe((event) => this.#take(event));
+  }
 
   /** Returns the requests of the client, of one method or of all. */
   requests(method?: string): RecordedMessage[] {
@@ -93,26 +108,13 @@ export class WireRecorder {
 
   /** Wraps a client's channel so that its frames are recorded. */
   channel(inner: Channel): Channel {
-    return {
-      open: (events: ChannelEvents) =>
-        inner.open({
-          onFrame: (text) => {
-            this.record("server", text);
-            events.onFrame(text);
-          },
-          onProblem: (problem) => events.onProblem(problem),
-          onClose: (reason) => events.onClose(reason),
-        }),
-      send: (text) => {
-        this.record("client", text);
-        return inner.send(text);
-      },
-      close: () => inner.close(),
-    };
+    return this.#recording.channel(inner);
   }
 
   /** Wraps a server's HTTP exchange so that it is recorded. */
   exchange(inner: HttpExchange): HttpExchange {
+    this.#http ??= this.#recording.connection({ wire: "http", role: "server" });
+    const tapped = tapExchange(inner, this.#http);
     const entry: RecordedExchange = {
       method: inner.method,
       header: (name) => inner.header(name),
@@ -124,11 +126,30 @@ export class WireRecorder {
       frames: [],
     };
     this.exchanges.push(entry);
-    inner.onGone(() => {
-      entry.gone = true;
-      this.changed();
-    });
-    return new RecordedHttpExchange(inner, entry, this);
+    this.#byNumber.set(tapped.x, entry);
+    return tapped;
+  }
+
+  #take(event: RecordingEvent): void {
+    const entry = "x" in event && event.x !== undefined ? this.#byNumber.get(event.x) : undefined;
+    switch (event.k) {
+      case "frame": {
+        const text = textOf(event);
+        // An event without data only tells its id.
+        if (text === "") return;
+        if (entry !== undefined && event.d === ">") entry.body = text;
+        return this.record(event.d === ">" ? "client" : "server", text, entry);
+      }
+      case "noise":
+        return this.record("server", event.text);
+      case "response":
+        if (entry !== undefined) Object.assign(entry, { status: event.status, headers: event.headers });
+        return this.changed();
+      case "end":
+        if (entry !== undefined) entry[event.by === "client" ? "gone" : "ended"] = true;
+        this.#byNumber.delete(event.x);
+        return this.changed();
+    }
   }
 
   #messages(from: "client" | "server"): RecordedMessage[] {
@@ -136,59 +157,9 @@ export class WireRecorder {
   }
 }
 
-class RecordedHttpExchange extends ForwardingExchange {
-  readonly #entry: RecordedExchange;
-  readonly #recorder: WireRecorder;
-
-  constructor(inner: HttpExchange, entry: RecordedExchange, recorder: WireRecorder) {
-    super(inner);
-    this.#entry = entry;
-    this.#recorder = recorder;
-  }
-
-  override async text(limit: number): Promise<string> {
-    const text = await super.text(limit);
-    this.#entry.body = text;
-    this.#recorder.record("client", text, this.#entry);
-    return text;
-  }
-
-  override reply(status: number, headers: HttpHeaders, body?: string): void {
-    Object.assign(this.#entry, { status, headers, ended: true });
-    if (headers["content-type"] === SSE_HEADERS["content-type"]) this.#recordEvents(body ?? "");
-    else if (body !== undefined && body !== "") this.#recorder.record("server", body, this.#entry);
-    super.reply(status, headers, body);
-    this.#recorder.changed();
-  }
-
-  override stream(status: number, headers: HttpHeaders): HttpStream {
-    Object.assign(this.#entry, { status, headers });
-    const inner = super.stream(status, headers);
-    this.#recorder.changed();
-    return {
-      write: (text) => {
-        this.#recordEvents(text);
-        return inner.write(text);
-      },
-      onDrain: (listener) => inner.onDrain(listener),
-      end: () => {
-        this.#entry.ended = true;
-        inner.end();
-        this.#recorder.changed();
-      },
-      destroy: () => {
-        this.#entry.ended = true;
-        inner.destroy();
-        this.#recorder.changed();
-      },
-    };
-  }
-
-  #recordEvents(text: string): void {
-    for (const line of text.split("\n")) {
-      if (line.startsWith("data: ") && line.length > 6) this.#recorder.record("server", line.slice(6), this.#entry);
-    }
-  }
+/** Returns the text of a frame, which is what its message is serialized to. */
+function textOf({ m, raw }: FrameEvent): string {
+  return raw ?? JSON.stringify(m);
 }
 
 function isMethod(message: RecordedMessage, method: string | undefined): boolean {

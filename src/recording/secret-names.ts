@@ -1,0 +1,48 @@
+/** Words that make the value of a member, parameter or option a secret. */
+const WORDS =
+  /token|secret|password|passwd|passphrase|apikey|authorization|cookie|credential|privatekey|accesskey|signingkey|dpop|codeverifier|assertion/;
+
+/** Names that contain such a word and tell no secret: numbers of tokens, and members of protocols. */
+const HARMLESS =
+  /^(?:progresstoken|related.*token|.*tokens|.*token(?:s?)(?:count|limit|budget|usage|type|typehint|endpoint.*|izer.*|estimate)|.*supported|clientassertiontype)$/;
+
+/** Parameters of authorization that are bearer values, under names too common to be secret elsewhere. */
+export const CODE_NAMES: ReadonlySet<string> = new Set(["code", "state", "nonce", "code_challenge", "code_verifier"]);
+
+/** Number of names whose verdict is kept. */
+const MAX_CACHED = 4_000;
+
+/** Spells a name in one way: lower case, without separators. */
+export function plainName(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]/g, "");
+}
+
+/** Decides by its name if a member is secret. Names that were given by the user come first. */
+export class SecretNames {
+  readonly #redact: ReadonlySet<string>;
+  readonly #keep: ReadonlySet<string>;
+  readonly #cache = new Map<string, boolean>();
+
+  constructor(redact: readonly string[], keep: readonly string[]) {
+    this.#redact = new Set(redact.map(plainName));
+    this.#keep = new Set(keep.map(plainName));
+  }
+
+  has(name: string): boolean {
+    const known = this.#cache.get(name);
+    if (known !== undefined) return known;
+    const isSecret = this.#judge(plainName(name));
+    if (this.#cache.size >= MAX_CACHED) this.#cache.clear();
+    this.#cache.set(name, isSecret);
+    return isSecret;
+  }
+
+  keeps(name: string): boolean {
+    return this.#keep.has(plainName(name));
+  }
+
+  #judge(name: string): boolean {
+    if (this.#keep.has(name)) return false;
+    return this.#redact.has(name) || (WORDS.test(name) && !HARMLESS.test(name));
+  }
+}
