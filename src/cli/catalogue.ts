@@ -1,0 +1,86 @@
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Tool } from "../protocol/types/index.js";
+import type { CommandContext } from "./context.js";
+import type { Io } from "./io.js";
+
+/** What completion needs of a tool. */
+export interface KeptTool {
+  readonly name: string;
+  readonly inputSchema: object;
+}
+
+/** Longest catalogue that is kept. Completion must be quick. */
+const MOST_CHARS = 1_000_000;
+
+/** Servers whose catalogues are kept. The one that was used least recently gives way. */
+const MOST_SERVERS = 100;
+
+/** Keeps the tools of a server for completion. That it cannot is no failure of the command. */
+export async function keepCatalogue({ line, io }: CommandContext, tools: readonly Tool[]): Promise<void> {
+  const path = catalogueFile(line.server, line.program, io);
+  if (path === undefined) return;
+  const kept: KeptTool[] = tools.map(({ name, inputSchema }) => ({ name, inputSchema }));
+  const text = JSON.stringify({ tools: kept });
+  if (text.length > MOST_CHARS) return;
+  try {
+    await mkdir(join(path, ".."), { recursive: true, mode: 0o700 });
+    const draft = `${path}.${process.pid}`;
+    await writeFile(draft, text, { mode: 0o600 });
+    await rename(draft, path);
+    await dropOldest(join(path, ".."));
+  } catch {
+    // A cache folder that cannot be written leaves completion without tools.
+  }
+}
+
+async function dropOldest(folder: string): Promise<void> {
+  const names = await readdir(folder);
+  if (names.length <= MOST_SERVERS) return;
+  const files = names.map((name) => join(folder, name));
+  const times = await Promise.all(files.map(async (file) => ({ file, at: (await stat(file)).mtimeMs })));
+  times.sort((one, two) => one.at - two.at);
+  for (const { file } of times.slice(0, names.length - MOST_SERVERS)) await rm(file, { force: true });
+}
+
+/** Returns the tools of the last use of a server. */
+export async function keptCatalogue(
+  server: string | undefined,
+  program: readonly string[] | undefined,
+  io: Io,
+): Promise<readonly KeptTool[]> {
+  const path = catalogueFile(server, program, io);
+  if (path === undefined) return [];
+  try {
+    const { tools } = JSON.parse(await readFile(path, "utf8")) as { readonly tools?: readonly KeptTool[] };
+    return Array.isArray(tools) ? tools : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Returns the file for a server. Its name is a digest (FNV-1a), since the text may contain a secret. */
+function catalogueFile(server: string | undefined, program: readonly string[] | undefined, io: Io): string | undefined {
+  const { env, home, platform, cwd } = io;
+  if (env.BOWLINE_CACHE === "off") return undefined;
+  const folder = env.BOWLINE_HOME
+    ? join(env.BOWLINE_HOME, "cache")
+    : platform === "win32"
+      ? join(env.LOCALAPPDATA || join(home, "AppData", "Local"), "bowline", "cache")
+      : platform === "darwin"
+        ? join(home, "Library", "Caches", "bowline")
+        : join(env.XDG_CACHE_HOME || join(home, ".cache"), "bowline");
+  const isElsewhere = server !== undefined && /^https?:/.test(server);
+  const key = JSON.stringify([server, program, isElsewhere ? "" : cwd]);
+  return join(folder, `tools-${digestOf(key)}.json`);
+}
+
+/** A cryptographic digest would need a module of Node that takes longer to load than a tool call. */
+function digestOf(text: string): string {
+  let [one, two] = [0x811c9dc5, 0xc9dc5811];
+  for (const unit of new TextEncoder().encode(text)) {
+    one = Math.imul(one ^ unit, 0x01000193);
+    two = Math.imul(two ^ unit, 0x01000193) ^ (two >>> 15);
+  }
+  return [one, two].map((part) => (part >>> 0).toString(16).padStart(8, "0")).join("");
+}

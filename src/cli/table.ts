@@ -1,0 +1,259 @@
+import { ANSWER_OPTIONS, type OptionTable } from "./options.js";
+
+/** What help, completion and docs/cli.md tell about a command. */
+export interface CommandSpec {
+  readonly name: string;
+  readonly group: "Use a server" | "Find faults" | "Shell";
+  /** One line for the list of commands. */
+  readonly summary: string;
+  readonly about: string;
+  readonly usage: readonly string[];
+  readonly examples?: readonly string[];
+  /** Text between usage and options. */
+  readonly notes?: readonly string[];
+  readonly options: OptionTable;
+  /** Names of the arguments after the server. After the first, options of a `tail` belong to the server's item. */
+  readonly names: readonly string[];
+  /** What the command uses: a server, a program after `--` that it does not connect to, or neither. */
+  readonly server: "required" | "optional" | "program" | "none";
+  readonly tail?: boolean;
+  /** True if any number of arguments may follow the names. */
+  readonly more?: boolean;
+}
+
+export const COMMANDS: readonly CommandSpec[] = [
+  {
+    name: "list",
+    group: "Use a server",
+    summary: "tools, prompts and resources of a server; without a server, the configured ones",
+    about: "List what a server offers. Without a server: the configured servers; none is started.",
+    usage: ["bowline list [<server>] [options]"],
+    examples: [
+      "bowline list https://example.com/mcp",
+      "bowline list --tools --schema -- node server.js",
+      "bowline list",
+    ],
+    options: {
+      tools: { type: "boolean", help: "only tools; --prompts, --resources, --templates, --skills add others" },
+      prompts: { type: "boolean", help: "only prompts" },
+      resources: { type: "boolean", help: "only resources" },
+      templates: { type: "boolean", help: "only resource templates" },
+      skills: { type: "boolean", help: "only skills" },
+      schema: { type: "boolean", help: "the schemas of tools too" },
+      tokens: { type: "boolean", help: "about how many tokens each tool costs a model" },
+      search: { type: "string", value: "words", help: "only items with all of these words" },
+      connect: { type: "boolean", help: "without a server: also start the configured ones and list their tools" },
+      yes: { type: "boolean", help: "do not ask before they are started" },
+    },
+    names: [],
+    server: "optional",
+  },
+  {
+    name: "call",
+    group: "Use a server",
+    summary: "call a tool",
+    about: "Call a tool.",
+    usage: [
+      "bowline call <server> <tool> [--parameter value]... [options]",
+      "bowline call <tool> [--parameter value]... [options] -- <command>",
+    ],
+    examples: [
+      "bowline call https://example.com/mcp moor --ship Maria --berth n1",
+      "bowline call files write --path notes.txt --text @draft.md",
+      `bowline call search --args '{"query":"tide"}' --json -- node server.js`,
+    ],
+    notes: [
+      "Parameters come from the tool's schema; `bowline call <server> <tool> --help` lists them.",
+      "  --name value           by type; --flag and --no-flag for booleans; repeat for arrays; --a.b for members",
+      "  --name @file, @-       content of a file, of stdin; @@ for a literal @",
+      "  --args <json>          all arguments as JSON, @file or -",
+      "After the tool, an option that is a parameter of the tool belongs to the tool.",
+    ],
+    options: {
+      args: { type: "string", value: "json", help: "all arguments as JSON, @file or -; parameters override members" },
+      ...ANSWER_OPTIONS,
+      task: { type: "boolean", help: "return the task instead of waiting" },
+      retry: { type: "boolean", help: "repeat a call whose error says that this is safe" },
+      out: { type: "string", value: "folder", help: "save images, audio and files" },
+      "no-check": { type: "boolean", help: "send arguments that do not match the schema" },
+    },
+    names: ["tool"],
+    server: "required",
+    tail: true,
+  },
+  {
+    name: "read",
+    group: "Use a server",
+    summary: "read a resource",
+    about: "Read a resource. The URI may be a template, whose variables are options.",
+    usage: ["bowline read <server> <uri> [--variable value]... [options]"],
+    examples: ["bowline read files file:///notes.txt", "bowline read https://example.com/mcp 'note://{id}' --id 7"],
+    options: {
+      out: { type: "string", value: "file", help: "write the content to a file; - for bytes on stdout" },
+      watch: { type: "boolean", help: "read again on each change" },
+    },
+    names: ["uri"],
+    server: "required",
+    tail: true,
+  },
+  {
+    name: "prompt",
+    group: "Use a server",
+    summary: "get a prompt",
+    about: "Get a prompt: the messages that a server prepared for a model.",
+    usage: ["bowline prompt <server> <name> [--argument value]... [options]"],
+    examples: ["bowline prompt https://example.com/mcp log-entry --ship Maria"],
+    options: { text: { type: "boolean", help: "text of the messages alone, for a pipe" } },
+    names: ["name"],
+    server: "required",
+    tail: true,
+  },
+  {
+    name: "watch",
+    group: "Use a server",
+    summary: "print changes as they happen",
+    about: "Print changes: of lists without a URI, else of these resources. One line for each, NDJSON with --json.",
+    usage: ["bowline watch <server> [<uri>]... [options]"],
+    examples: ["bowline watch files file:///notes.txt --exec 'make notes'", "bowline watch files --json --count 1"],
+    options: {
+      exec: { type: "string", value: "command", help: "run for each change, with MCP_KIND and MCP_URI" },
+      for: { type: "string", value: "time", help: "end after a time" },
+      count: { type: "string", value: "n", help: "end after n changes" },
+    },
+    names: [],
+    server: "required",
+    more: true,
+  },
+  {
+    name: "tasks",
+    group: "Use a server",
+    summary: "list, follow and cancel tasks",
+    about: "Show tasks: calls that outlive their request. Without an id: a list, if the server can.",
+    usage: ["bowline tasks <server> [<id>] [--follow | --cancel | --result] [options]"],
+    examples: ["bowline tasks https://example.com/mcp 7f3a --follow"],
+    options: {
+      follow: { type: "boolean", help: "print each change until the task ends, then its result" },
+      result: { type: "boolean", help: "wait for the result" },
+      cancel: { type: "boolean", help: "cancel the task" },
+      ...ANSWER_OPTIONS,
+    },
+    names: ["id?"],
+    server: "required",
+  },
+  {
+    name: "skills",
+    group: "Use a server",
+    summary: "list, show and verify skills",
+    about: "List the skills of a server, or show one by its name or URI.",
+    usage: ["bowline skills <server> [<name>] [--verify] [--out <folder>] [options]"],
+    examples: ["bowline skills https://example.com/mcp mooring --verify"],
+    options: {
+      verify: { type: "boolean", help: "read all files and compare their digests" },
+      out: { type: "string", value: "folder", help: "save the verified files" },
+    },
+    names: ["name?"],
+    server: "required",
+  },
+  {
+    name: "record",
+    group: "Find faults",
+    summary: "write the traffic between an application and a server to a file",
+    about: "Stand between an application and a server, and write the traffic to a file, with secrets replaced.",
+    usage: [
+      "bowline record <file> [options] -- <command>",
+      "bowline record <file> --http <url> [options]",
+      "bowline record --check <file or folder>...",
+    ],
+    examples: [
+      "bowline record bug.rec.ndjson -- node server.js",
+      "bowline record bug.rec.ndjson --http https://example.com/mcp --port 8931",
+      "bowline record --check recordings/",
+    ],
+    notes: [
+      "An application starts the first form in place of the server. Bytes, exit code and signals pass unchanged.",
+      "The second form listens on 127.0.0.1, prints its URL, and ends at Ctrl-C.",
+    ],
+    options: {
+      http: { type: "string", value: "url", help: "record an HTTP server" },
+      port: { type: "string", value: "number", help: "port to listen on (any free one)" },
+      overwrite: { type: "boolean", help: "replace the file" },
+      redact: { type: "string", multiple: true, value: "name", help: "also replace these members; or a JSON pointer" },
+      keep: { type: "string", multiple: true, value: "name", help: "keep these members although they look secret" },
+      max: { type: "string", value: "size", help: "end the recording, not the traffic, at a size (256MB)" },
+      check: { type: "boolean", help: "report what looks secret in recordings; exit code 1 if there is any" },
+    },
+    names: ["file"],
+    more: true,
+    server: "program",
+  },
+  {
+    name: "replay",
+    group: "Find faults",
+    summary: "send a recording to a server, and tell what it answers differently",
+    about: "Send a recording to a server, and tell what it answers differently. Exit code 1 if anything differs.",
+    usage: ["bowline replay <file> <server> [options]", "bowline replay <file> [options] -- <command>"],
+    examples: [
+      "bowline replay bug.rec.ndjson https://staging.example.com/mcp",
+      "bowline replay bug.rec.ndjson --ignore /result/structuredContent/time -- node server.js",
+    ],
+    options: {
+      ignore: { type: "string", multiple: true, value: "pointer", help: "place that may differ; repeatable" },
+      shape: { type: "boolean", help: "compare the types of values, not the values" },
+    },
+    names: ["server?"],
+    server: "optional",
+  },
+  {
+    name: "completion",
+    group: "Shell",
+    summary: "completion script for bash, zsh or fish",
+    about: "Print a completion script. It completes commands, options, servers, tools, their parameters and values.",
+    usage: ["bowline completion bash|zsh|fish"],
+    examples: [
+      'eval "$(bowline completion bash)"        in ~/.bashrc',
+      'eval "$(bowline completion zsh)"         in ~/.zshrc, after compinit',
+      "bowline completion fish > ~/.config/fish/completions/bowline.fish",
+    ],
+    notes: [
+      "Tools and parameters come from the last use of the server, which the cache folder keeps. Nothing is started.",
+      "BOWLINE_CACHE=off keeps nothing.",
+    ],
+    options: {},
+    names: ["shell"],
+    server: "none",
+  },
+];
+
+/** True if a command connects to a server, and so has the options of servers. */
+export function usesServer({ server }: CommandSpec): boolean {
+  return server === "required" || server === "optional";
+}
+
+export function commandNamed(name: string): CommandSpec | undefined {
+  return COMMANDS.find((command) => command.name === name);
+}
+
+/** Forms of a server, for help and for the error about something else. */
+export const SERVER_FORMS: readonly (readonly [form: string, meaning: string])[] = [
+  ["https://example.com/mcp", "a URL"],
+  ["server.ts, server.ts#name", "a file that serves, or exports, a server"],
+  ["files, cursor:files", "a name in mcp.json or in the file of an application"],
+  ["npm:package, pypi:package", "a package"],
+  ["bug.rec.ndjson", "a recording, which plays the server"],
+  ["-- node server.js", "a command, at the end of the line"],
+];
+
+export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
+  [0, "done"],
+  [1, "a check failed, such as the digest of a skill, or a replay"],
+  [2, "wrong usage, invalid arguments, unknown tool, a mistake in a configuration"],
+  [3, "login is required or failed"],
+  [4, "not reached, not started, or lost"],
+  [5, "the tool failed (`isError`)"],
+  [6, "the server answered with an error, or against the protocol"],
+  [7, "time limit"],
+  [8, "a question needs an answer"],
+  [70, "a defect of Bowline"],
+  [130, "interrupted by SIGINT (Ctrl-C)"],
+  [143, "interrupted by SIGTERM"],
+];
