@@ -95,7 +95,7 @@ function problemOf(told) {
  * and comes back.
  */
 async function runProgram() {
-  const program = spawn(process.execPath, ["server.js"], {
+  const program = spawn(process.execPath, ["app.js"], {
     cwd: await writeProgram(),
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -142,7 +142,7 @@ async function writeProgram() {
     const own = code.replace(/\b(?:3000|8080)\b/g, (port) => ports[port]);
     writeFileSync(`${folder}/${name}`, own);
     const { code: script } = await transform(own, { loader: "ts", format: "esm" });
-    if (name === "server.ts") writeFileSync(`${folder}/server.js`, script);
+    if (name === "app.ts") writeFileSync(`${folder}/app.js`, script);
   }
   return folder;
 }

@@ -151,15 +151,30 @@ function report({ specifier, types }, homes) {
       if (!homes.has(key(used))) helpers.set(key(used), [used.name, used]);
     }
   }
-  const section = ([name, origin]) => `### ${name}\n\n\`\`\`ts\n${declarations.textOf(origin)}\n\`\`\`\n`;
-  const part = (heading, entries) => (entries.length === 0 ? [] : [`## ${heading}\n`, ...entries.map(section)]);
+  const part = (heading, found) => (found.length === 0 ? [] : [`## ${heading}\n`, blockOf(found, declarations)]);
   return [
     `# ${specifier}\n`,
     "Made by `npm run api` from the build; a change here is a change of the public interface.\n",
     ...part("Exported", own),
-    ...[...others].map(([home, found]) => `## As in ${home}\n\n${found.join("\n")}\n`),
+    ...[...others].map(([home, found]) => `## As in ${home}\n\n${listOf(found)}\n`),
     ...part("Used by the above, not exported", [...helpers.values()].sort(byName)),
   ].join("\n");
+}
+
+/** Returns declarations as one block, with an empty line between any two. */
+function blockOf(found, declarations) {
+  const texts = found.map(([name, origin]) => {
+    const alias = name === origin.name ? "" : `// exported as ${name}\n`;
+    return `${alias}${declarations.textOf(origin)}\n`;
+  });
+  return `\`\`\`ts\n${texts.join("\n")}\`\`\`\n`;
+}
+
+/** Returns names as a paragraph with a line for each first letter, so that a new name changes one line. */
+function listOf(names) {
+  const lines = new Map();
+  for (const name of names) lines.set(name[0], [...(lines.get(name[0]) ?? []), name]);
+  return [...lines.values()].map((group) => group.join(", ")).join(",\n");
 }
 
 const key = ({ file, name }) => `${file}#${name}`;

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { cliPage } from "./cli-page.mjs";
 import { alone } from "./lib/check.mjs";
 import { execTsc, lines } from "./lib/exec.mjs";
-import { blocksOf, examplesOf, fileNameOf, pages } from "./lib/markdown.mjs";
+import { allPages, blocksOf, deadLinks, examplesOf, fileNameOf, pages } from "./lib/markdown.mjs";
 import { at, filesBelow, shown } from "./lib/project.mjs";
 import { llmsText } from "./llms.mjs";
 
@@ -25,9 +26,10 @@ const settings = {
 /** Names that examples in comments may use: an example in an editor is short, and has no imports. */
 const FRONT = `import { jwtVerifier, protect } from "bowline/auth/server";
 import { connect, createGroup, type ClientInterceptor } from "bowline/client";
-import { serveHttp, serveStdio } from "bowline/node";
+import { recordingFile, serveHttp, serveStdio } from "bowline/node";
 import { defineState } from "bowline/state";
 import { tasks } from "bowline/tasks/server";
+import { Recording, replayClient, replayServer, withFetchFaults } from "bowline/testing";
 import * as z from "zod";
 `;
 
@@ -40,14 +42,14 @@ async function example(ctx: Context) {
 /**
  * Compiles every TypeScript block of the pages as a module of its own, against the built package. A block that begins with
  * `// name.ts` is that file, which other blocks of the page import. Compiles the examples in comments of the source in the
- * same way. Also checks that `llms.txt` is current.
+ * same way. Also checks the links of all pages, and that `llms.txt` and the help texts in `docs/cli.md` are current.
  */
 export const docs = {
   name: "docs",
   async run() {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
-    const problems = staleGuide();
+    const problems = [...staleGuide(), ...(await staleHelp()), ...allPages().flatMap((page) => deadLinks(page))];
     const places = new Map();
     for (const page of pages()) {
       const home = shown(page).replace(/\.md$/, "").replaceAll("/", "-");
@@ -85,6 +87,14 @@ export const docs = {
 function staleGuide() {
   const written = existsSync(at("llms.txt")) ? readFileSync(at("llms.txt"), "utf8") : undefined;
   return written === llmsText() ? [] : ["llms.txt is not made from the current pages: run node scripts/llms.mjs"];
+}
+
+async function staleHelp() {
+  const { isCurrent, missing } = await cliPage();
+  return [
+    ...missing.map((name) => `docs/cli.md: has no help of ${name}`),
+    ...(isCurrent ? [] : ["docs/cli.md has not the current help texts: run node scripts/cli-page.mjs"]),
+  ];
 }
 
 /** Compiles the blocks. Returns the messages of the compiler with the line in the page. */

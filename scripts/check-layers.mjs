@@ -1,66 +1,75 @@
-import { readFileSync } from "node:fs";
 import { posix } from "node:path";
+import * as table from "./layers.mjs";
 import { alone } from "./lib/check.mjs";
-import { importsOf, withoutComments } from "./lib/imports.mjs";
-import { at, filesBelow, readJson, shown } from "./lib/project.mjs";
+import { cyclesIn, readGraph } from "./lib/graph.mjs";
+import { withoutComments } from "./lib/imports.mjs";
+import { at, readJson, root } from "./lib/project.mjs";
 
 const eraWords = /legacy|modern|\b20\d\d-\d\d-\d\d\b/i;
-const knowsEras = new Set(["era", "entry"]);
 /** Users name eras in an option. Its type and its description may name them, since a union tells what is allowed. */
 const eraOption = /^\s*(readonly )?era\??: /;
 
 /**
- * Checks rules for which the linter has none: files that no row of biome-layers.json covers, packages that users do not
- * have, and names of eras. The linter checks the order of layers, cycles and `node:`.
+ * Compares the imports of `src` with the table of layers, and looks for packages that users do not have and for names of
+ * eras. Looks for cycles of imports in all folders.
  */
 export const layers = {
   name: "layers",
   async run() {
     const { dependencies = {}, peerDependencies = {} } = readJson(at("package.json"));
-    return examine(at("src"), new Set([...Object.keys(dependencies), ...Object.keys(peerDependencies)]));
+    const packages = new Set([...Object.keys(dependencies), ...Object.keys(peerDependencies)]);
+    const graph = readGraph(at("src"));
+    const all = readGraph(root, isSource);
+    const cycles = cyclesIn(all).map((cycle) => `a cycle of imports: ${cycle.join(" -> ")}`);
+    const problems = examine(graph, packages).map((problem) => `src/${problem}`);
+    return { problems: [...problems, ...cycles], note: `${graph.size} files, ${all.size} without a cycle` };
   },
 };
 
-export function examine(source, packages) {
-  const files = filesBelow(source, ".ts");
-  const problems = files.length === 0 ? [`${shown(source)}: no TypeScript files`] : [];
-  const rows = readJson(at("biome-layers.json")).overrides.flatMap(({ includes }) => includes);
-  for (const file of files) {
-    const path = file.slice(source.length + 1).replaceAll("\\", "/");
-    const code = readFileSync(file, "utf8");
-    const imports = importsOf(code).map((one) => unseen(one, packages));
-    const found = [unknown(path, rows), ...imports].filter((problem) => problem !== undefined);
-    problems.push(...found.map((problem) => `${shown(file)}: ${problem}`));
-    if (!knowsEras.has(path.split("/")[0])) problems.push(...words(file, code));
+const isSource = (path) => !/(^|\/)(build|dist|cache|results)\//.test(path);
+
+/** Returns the problems of the modules of a source folder, but for cycles. */
+export function examine(graph, packages) {
+  const problems = graph.size === 0 ? ["no TypeScript files"] : [];
+  for (const [path, { code, imports }] of graph) {
+    const layer = layerOf(path);
+    if (layer === undefined) problems.push(`${path}: no layer: scripts/layers.mjs has no row for this folder`);
+    const found = imports.map((one) => judge(layer, one, packages)).filter((problem) => problem !== undefined);
+    problems.push(...found.map((problem) => `${path}: ${problem}`));
+    if (!table.knowsEras.includes(layer)) problems.push(...words(path, code));
   }
-  return { problems, note: `${files.length} files` };
+  return problems;
 }
 
-/** A row is for one layer and one depth of folders, since the linter compares relative paths as text. */
-function unknown(path, rows) {
-  const folders = path.split("/").slice(0, -1);
-  const row = ["src", ...folders.map((name, depth) => (depth === 0 ? name : "*")), "*.ts"].join("/");
-  return rows.includes(row) ? undefined : `no layer: biome-layers.json has no row for ${row}`;
+/** Returns the layer of a module: the innermost of its folders that has a row. */
+export function layerOf(path) {
+  for (let folder = posix.dirname(path); folder !== "."; folder = posix.dirname(folder))
+    if (Object.hasOwn(table.layers, folder)) return folder;
+  return undefined;
 }
 
-function unseen({ specifier, kind }, packages) {
+function judge(layer, { specifier, kind, target }, packages) {
   if (kind === "inline" && /^\.|^node:/.test(specifier))
-    return `takes a type by import("${specifier}"), which the linter does not see: use import type`;
-  if (specifier.startsWith("node:")) return undefined;
-  if (specifier.startsWith(".")) {
-    // The linter treats `./../server` and `../schema/../server` as other folders.
-    const isShortest = posix.normalize(specifier) === specifier.replace(/^\.\/(?!\.)/, "");
-    return isShortest ? undefined : `imports ${specifier}, which is not the shortest path`;
+    return `takes a type by import("${specifier}"): use import type`;
+  if (specifier.startsWith("node:"))
+    return table.usesNode.includes(layer) ? undefined : `imports ${specifier}, which only src/node may`;
+  if (!specifier.startsWith(".")) {
+    const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+    return packages.has(name) ? undefined : `imports ${specifier}, which users of the package do not have`;
   }
-  const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
-  return packages.has(name) ? undefined : `imports ${specifier}, which users of the package do not have`;
+  if (posix.normalize(specifier) !== specifier.replace(/^\.\/(?!\.)/, ""))
+    return `imports ${specifier}, which is not the shortest path`;
+  const other = layerOf(target);
+  const allowed = table.layers[layer] ?? [];
+  if (other === layer || allowed.includes(other) || allowed.includes("*")) return undefined;
+  return `imports ${target}, and ${layer} may import ${allowed.join(", ") || "no other layer"}`;
 }
 
-function words(file, code) {
+function words(path, code) {
   const found = [];
   for (const [index, text] of withoutComments(code).split("\n").entries()) {
-    const word = file.endsWith("options.ts") && eraOption.test(text) ? undefined : text.match(eraWords)?.[0];
-    if (word !== undefined) found.push(`${shown(file)}:${index + 1}: "${word}" belongs in src/era or src/entry`);
+    const word = path.endsWith("options.ts") && eraOption.test(text) ? undefined : text.match(eraWords)?.[0];
+    if (word !== undefined) found.push(`${path}:${index + 1}: "${word}" belongs in src/era or src/entry`);
   }
   return found;
 }

@@ -1,16 +1,19 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { alone } from "./lib/check.mjs";
 import { execNode, execNpm, lines } from "./lib/exec.mjs";
-import { anchorsOf, headingsOf, linksOf } from "./lib/markdown.mjs";
+import { deadLinks } from "./lib/markdown.mjs";
 import { withTarball } from "./lib/pack.mjs";
 import { at, filesBelow, packageEntries, readJson, shown } from "./lib/project.mjs";
 
 /** The optional peers of the entries. */
 const companions = Object.keys(readJson(at("package.json")).peerDependencies);
 
-/** Maximum size of the tarball. A larger one is a mistake. */
-const MAX_BYTES = 1_500_000;
+/** Maximum size of the tarball: that of the SDK, and 130 kB for the command with all its parts. A larger one is a mistake. */
+const MAX_BYTES = 1_500_000 + 130_000;
+
+/** Maximum size of the command, unpacked. */
+const MAX_COMMAND_BYTES = 400_000;
 
 /** Installs the packed package in an empty folder without network, and imports each entry. */
 export const pack = {
@@ -30,10 +33,12 @@ export const pack = {
         ...strays(files),
         ...(readme.includes("npm install bowline") ? [] : ["README.md: no npm install line"]),
         ...missing(files, join(home, "node_modules/bowline")),
+        ...largeCommand(join(home, "node_modules/bowline/dist/cli")),
         ...(size > MAX_BYTES ? [`the tarball has ${size} bytes, more than ${MAX_BYTES}`] : []),
-        ...deadLinks(join(home, "node_modules/bowline")),
+        ...linksIn(join(home, "node_modules/bowline")),
         ...(await importAll(home)),
         ...(await traceError(home)),
+        ...(await runCommand(home)),
       ];
       return { problems, note: `${files.length} files, ${(size / 1000).toFixed(0)} kB` };
     }),
@@ -41,7 +46,7 @@ export const pack = {
 
 function strays(files) {
   const welcome =
-    /^(dist\/.+\.(js|js\.map|d\.ts)|docs\/.+\.(md|svg)|(README|CHANGELOG|SECURITY)\.md|llms\.txt|LICENSE|package\.json)$/;
+    /^(dist\/.+\.(js|js\.map|d\.ts)|dist\/cli\/output\.schema\.json|docs\/.+\.(md|svg)|(README|CHANGELOG|SECURITY)\.md|llms\.txt|LICENSE|package\.json)$/;
   return files
     .filter((path) => !welcome.test(path))
     .map((path) => `the tarball contains ${path}, which scripts/check-pack.mjs does not expect`);
@@ -66,16 +71,13 @@ function missing(files, folder) {
   ];
 }
 
-function deadLinks(folder) {
-  const name = (path) => relative(folder, path);
-  return filesBelow(folder, ".md", "llms.txt").flatMap((page) => [
-    ...linksOf(page)
-      .filter((path) => !existsSync(path))
-      .map((path) => `${name(page)} links to ${name(path)}, which the package lacks`),
-    ...anchorsOf(page)
-      .filter(({ path, anchor }) => path.endsWith(".md") && existsSync(path) && !headingsOf(path).includes(anchor))
-      .map(({ path, anchor }) => `${name(page)} links to ${name(path)}#${anchor}, which is not a heading`),
-  ]);
+function linksIn(folder) {
+  return filesBelow(folder, ".md", "llms.txt").flatMap((page) => deadLinks(page, (path) => relative(folder, path)));
+}
+
+function largeCommand(folder) {
+  const bytes = filesBelow(folder, "").reduce((sum, file) => sum + statSync(file).size, 0);
+  return bytes > MAX_COMMAND_BYTES ? [`dist/cli has ${bytes} bytes, more than ${MAX_COMMAND_BYTES}`] : [];
 }
 
 /** Checks that each entry exports something, and that all entries share their error classes. */
@@ -102,6 +104,12 @@ async function traceError(home) {
     await connect({ command: "./no-such-command" }).catch((error) => console.log(error.stack));`;
   const { output } = await runProgram(home, "trace-error.js", program, ["--enable-source-maps"]);
   return /bowline\/src\/.+\.ts:\d+/.test(output) ? [] : ["a stack names no TypeScript", ...lines(output)];
+}
+
+/** Checks that `npx bowline` runs in a folder in which the tarball is installed. */
+async function runCommand(home) {
+  const { code, output } = await execNpm(["exec", "--offline", "--", "bowline", "--help"], { cwd: home });
+  return code === 0 && output.includes("Usage: bowline") ? [] : ["npx bowline --help failed", ...lines(output)];
 }
 
 function runProgram(home, name, program, flags = []) {

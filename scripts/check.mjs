@@ -49,33 +49,43 @@ function outcomeOf({ passed, failed, failures, endedAt }) {
   return { problems: [`${told}; npm test runs them again`, ...failures.map(({ file, title }) => `${file}: ${title}`)] };
 }
 
-/** Order of the checks: quick ones that fail often come first. The requirements check reads the proofs of the tests. */
-const source = [format, types, layers, house, unused];
+/** Number of checks that run at once. Most wait for a compiler or a bundler, which uses a core. */
+const AT_ONCE = 2;
+
+/** Groups of checks. Those of a group are independent, and need what the groups before them have built. */
+const source = [types, format, layers, house];
 const built = [
+  declarations,
+  programs,
+  browsers,
   bleed,
+  unused,
   sizes,
   api,
   packageLint,
   resolvedTypes,
   pack,
-  browsers,
-  declarations,
   docs,
-  programs,
   instantiations,
   paths,
-  tests,
-  requirements,
 ];
+/** The tests use both cores, and the requirements read their proofs. */
+const proofs = [[tests], [requirements]];
 
 /** Counts of the tests that ran here. Undefined if none did. */
 let counts;
 const json = wantsJson();
 const results = [];
-for (const check of [...source, ...built].filter(isChosen)) {
-  const result = isUnbuilt(check) ? notRun(check) : await perform(check);
-  results.push(result);
-  if (!json) console.log(line(result));
+for (const group of [source, built, ...proofs]) {
+  const queue = group.filter(isChosen);
+  const work = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const result = isUnbuilt(next) ? notRun(next) : await perform(next);
+      results.push(result);
+      if (!json) console.log(line(result));
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
 }
 
 function isChosen({ name }) {
@@ -83,7 +93,7 @@ function isChosen({ name }) {
 }
 
 function isUnbuilt(check) {
-  return built.includes(check) && results.some(({ name, ok }) => name === types.name && !ok);
+  return !source.includes(check) && results.some(({ name, ok }) => name === types.name && !ok);
 }
 
 /** Counts each test that ran here, and each other check as one: tests of an earlier run were counted by that run. */

@@ -1,9 +1,8 @@
-import { mkdirSync, rmSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { absence, engines, enginesOf, install, needsSqlite, placeOf, sqliteNodes } from "./lib/engines.mjs";
+import { absence, engines, enginesOf, install, needsNewerNodes, newerNodes, placeOf, runsOf } from "./lib/engines.mjs";
 import { at, filesBelow, shown, wantsJson } from "./lib/project.mjs";
 import { selectTests } from "./lib/select-tests.mjs";
-import { runTestFile } from "./lib/test-file.mjs";
+import { runTestFiles } from "./lib/test-files.mjs";
 import { chosenWires, isWireFilter, KnownDifferences, runWires } from "./lib/wires.mjs";
 
 /**
@@ -11,7 +10,8 @@ import { chosenWires, isWireFilter, KnownDifferences, runWires } from "./lib/wir
  * [--install] [--json]`. A filter is a part of a file's path or, if no file has it, a part of a title. An engine is the
  * one at the address in its variable (REDIS_URL, DATABASE_URL), or a program of this machine that the tests start. An
  * engine that is not available is reported, and tests that need it are left out, which is no failure. `--install`
- * installs missing ones by apt-get, and is a failure if one is missing after that. Tests of SQLite run on several versions of Node, which are fetched.
+ * installs missing ones by apt-get, and is a failure if one is missing after that. Tests of
+ * SQLite and of private parts of Node run on several versions of Node, which are fetched.
  *
  * Then runs the scenarios on two nodes behind nginx, on each engine. `wires` or a part of a wire's name with `nginx-` in it
  * (`nginx-redis`, `legacy-nginx-redis`) chooses these alone; other filters then choose scenarios.
@@ -24,9 +24,6 @@ const json = wantsJson();
 
 /** Number of files that run at once. They wait for engines and for the ends of lives most of the time. */
 const AT_ONCE = 4;
-
-/** Events of the tests. Those of `npm test` have a folder of their own, so that both can run at once. */
-const folder = at("build/engine-events");
 
 const isOnWires = filters.some(isWireFilter);
 const wires = filters.length === 0 || isOnWires ? chosenWires(filters) : [];
@@ -49,21 +46,17 @@ for (const [name, engine] of wanted) {
   const place = places.get(name);
   notes.push(place === undefined ? absence(name, engine) : `${name}: ${place}`);
 }
-const nodes = files.some(needsSqlite) ? await sqliteNodes() : [];
-for (const { version, problem } of nodes) notes.push(problem ?? `sqlite: Node ${version}`);
+const nodes = files.some(needsNewerNodes) ? await newerNodes() : [];
+for (const { version, problem } of nodes) notes.push(problem ?? `node: ${version}`);
 if (!json) for (const note of notes) console.log(note);
 
 const known = new KnownDifferences();
 let passed = 0;
-let started = 0;
 const isAvailable = (name) => places.get(name) !== undefined;
-const queue = files.filter((path) => enginesOf(path).every(isAvailable)).flatMap(runsOf);
+const queue = files.filter((path) => enginesOf(path).every(isAvailable)).flatMap((path) => runsOf(path, nodes));
 const isAbsent = (path) => queue.every((run) => run.path !== path);
 const isLeftOut = files.some(isAbsent) || !wires.every(({ engine }) => isAvailable(engine));
-// Another run of this script may use the folder.
-if (queue.length > 0) rmSync(folder, { recursive: true, force: true });
-mkdirSync(folder, { recursive: true });
-await Promise.all(Array.from({ length: AT_ONCE }, work));
+await runTestFiles(queue, { atOnce: AT_ONCE, patterns }, count);
 await runAllWires();
 if (!isLeftOut && passed + failures.length + known.count === 0) {
   failures.push({ file: shown(at("build/test/engines")), title: filters.join(" "), message: "no test matches" });
@@ -80,24 +73,6 @@ async function runAllWires() {
   const isFull = !isLeftOut && filters.every((filter) => filter === "wires");
   for (const { title, wire } of isFull ? known.unused() : [])
     failures.push({ file: "test/support/nodes/known.json", title: `${title} [${wire}]`, message: "no test has it" });
-}
-
-/** Returns the runs of a file: one on this Node, or one on each Node with SQLite. */
-function runsOf(path) {
-  if (!needsSqlite(path)) return [{ path, where: "" }];
-  const found = nodes.filter(({ program }) => program !== undefined);
-  return found.map(({ version, program }) => ({ path, program, where: ` (Node ${version})` }));
-}
-
-/** Runs files until none is left. */
-async function work() {
-  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-    const { path, program, where } = next;
-    const result = await runTestFile(path, { number: ++started, patterns, folder, program });
-    result.file += where;
-    if (patterns.length > 0) result.tests = result.tests.filter(({ title }) => title !== "has no tests");
-    count(result);
-  }
 }
 
 function count({ file, tests, written }) {

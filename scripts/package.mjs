@@ -22,10 +22,20 @@ async function stage() {
   rmSync(staged, { recursive: true, force: true });
   await bundle(join(staged, "dist"));
   reduceToLines(join(staged, "dist"));
+  dropMaps(filesBelow(join(staged, "dist/cli"), ".js"), join(staged, "dist/entry/testing.js"));
+  put(at("dist/cli/output.schema.json"), readFileSync(at("src/cli/output.schema.json")));
   for (const file of declarations()) put(file);
   putPages();
   put(at("package.json"), `${JSON.stringify(manifest(), null, 2)}\n`);
   return staged;
+}
+
+/** Removes the source maps of the command, of recordings and of what tests load. They are more than half of the size of these files. */
+function dropMaps(files, ...more) {
+  for (const file of [...files, ...more]) {
+    rmSync(`${file}.map`, { force: true });
+    writeFileSync(file, readFileSync(file, "utf8").replace(/\n\/\/# sourceMappingURL=.*\n*$/, "\n"));
+  }
 }
 
 /** Returns the declarations of the entries and everything that they import. */
@@ -76,7 +86,40 @@ export async function packPackage(folder) {
   return { tarball: join(folder, filename), files: files.map(({ path }) => path), size };
 }
 
+/**
+ * Prints why modules are in their files: those whose path below `src` contains the text or, without a text, how many
+ * modules each file has and who loads it.
+ */
+async function explain(text) {
+  const folder = at("build/why");
+  const reasons = await bundle(folder);
+  rmSync(folder, { recursive: true });
+  if (text !== undefined) {
+    for (const [module, { chunk, needs, joined }] of reasons) {
+      if (!module.includes(text)) continue;
+      console.log(`${module}: dist/${chunk}.js\n  needed by ${needs.join(", ")}`);
+      if (joined !== undefined) console.log(`  light, so it is with what is needed by ${joined.join(", ")}`);
+    }
+    return;
+  }
+  const files = new Map();
+  for (const { chunk, needs, joined, size } of reasons.values()) {
+    const file = files.get(chunk) ?? { count: 0, size: 0, roots: joined ?? needs };
+    files.set(chunk, { ...file, count: file.count + 1, size: file.size + size });
+  }
+  for (const [chunk, { count, size, roots }] of [...files].sort(([a], [b]) =>
+    a.localeCompare(b, "en", { numeric: true }),
+  ))
+    console.log(`dist/${chunk}.js: ${count} modules, ${Math.round(size / 1000)} kB, for ${roots.join(", ")}`);
+}
+
 if (process.argv[1] === import.meta.filename) {
+  const why = process.argv.indexOf("--why");
+  if (why > 0) await explain(process.argv[why + 1]);
+  else await makeTarball();
+}
+
+async function makeTarball() {
   for (const name of readdirSync(at("build")).filter((name) => name.endsWith(".tgz"))) rmSync(at("build", name));
   const { tarball, files, size } = await packPackage(at("build"));
   console.log(`${shown(tarball)} has ${files.length} files and ${Math.round(size / 1000)} kB. Install it in another project:

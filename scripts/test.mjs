@@ -1,19 +1,20 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { stateOfProject, writeRun } from "./lib/full-run.mjs";
 import { at, filesBelow, wantsJson } from "./lib/project.mjs";
-import { selectTests } from "./lib/select-tests.mjs";
-import { runTestFile } from "./lib/test-file.mjs";
-import { affectedBy, watchAndBuild } from "./lib/watch-tests.mjs";
+import { selectTests, sourceOf } from "./lib/select-tests.mjs";
+import { runTestFiles } from "./lib/test-files.mjs";
 
 /**
  * Runs the built tests, two files at a time: `node scripts/test.mjs [filter ...] [--title <part>] [--wire <wire>]
  * [--watch] [--json]`. A filter is a part of a file's path or, if no file has it, a part of a title. `--title` is
- * always a part of a title. `--wire` chooses a wire (`modern-stdio`), an era or a transport. `--watch` builds and runs
- * again after each change: the chosen files or, if none are chosen, the files that import the change.
+ * always a part of a title. `--wire` chooses a wire (`modern-stdio`), an era or a transport. `--watch` builds after each
+ * change, and runs those of the chosen files that import it.
  *
- * A run without filters is a full run. It replaces the proofs and the outcome in build/proofs, which the checks read, and
- * build/test-titles.json, which scripts/compare-titles.mjs reads. A filtered run does not change them.
+ * A run without filters is a full run. It replaces the proofs and the outcome in build/proofs, which the checks read. A
+ * filtered run does not change them.
  */
 const { values: options, positionals: filters } = parseArgs({
   allowPositionals: true,
@@ -25,29 +26,19 @@ const { values: options, positionals: filters } = parseArgs({
   },
 });
 const json = wantsJson();
-const isChosen = filters.length > 0 || options.title.length > 0 || options.wire !== undefined;
-const isFull = !isChosen && !options.watch;
-const proofs = isFull ? at("build/proofs") : undefined;
+const isFull = filters.length === 0 && options.title.length === 0 && options.wire === undefined;
+const proofs = at("build/proofs");
+const { files, patterns } = selection();
 
-if (options.watch) {
-  const { files } = selection();
-  if (isChosen) await run(files);
-  console.log(`\nwaiting for a change; ${files.length} files are chosen`);
-  await watchAndBuild(async (changed) => {
-    const { files } = selection();
-    const next = isChosen ? files : affectedBy(changed, files);
-    if (next.length === 0) console.log("no test imports the change");
-    else await run(next);
-  });
-} else {
-  const ok = await run(selection().files);
-  process.exitCode = ok ? 0 : 1;
-}
+if (options.watch) await watch();
+else process.exitCode = (await run()) ? 0 : 1;
 
 function selection() {
   const found = [at("build/test"), at("interop/dist")].flatMap((folder) => filesBelow(folder, ".test.js"));
   // Tests that need an engine, such as Redis, run by `npm run engines`.
-  const all = found.filter((file) => !file.startsWith(at("build/test/engines")));
+  const isEngines = (file) => file.startsWith(at("build/test/engines"));
+  // The build leaves the outputs of deleted tests.
+  const all = found.filter((file) => !isEngines(file) && existsSync(at(sourceOf(file))));
   const { files, patterns } = selectTests(all, { filters, titles: options.title, wire: options.wire });
   return { files: options.wire === undefined ? files : files.filter(hasWires), patterns };
 }
@@ -57,45 +48,39 @@ function hasWires(file) {
   return readFileSync(file, "utf8").includes("/support/verifies.js");
 }
 
-async function run(files) {
-  for (const folder of [at("build/test-events"), ...(isFull ? [proofs] : [])]) {
-    rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder, { recursive: true });
-  }
-  const state = isFull ? await stateOfProject() : undefined;
-  const results = await runAll(files);
-  const tests = results.flatMap(({ file, tests }) => tests.map((test) => ({ file, ...test })));
-  const failures = tests.filter(({ error }) => error !== undefined);
-  if (tests.length === 0)
-    failures.push({
-      file: "",
-      title: process.argv.slice(2).join(" "),
-      error: "no test matches; npm test builds before it runs",
-    });
-  const totals = { passed: tests.filter(({ error }) => error === undefined).length, failed: failures.length };
-  if (isFull) {
-    writeRun({ ...totals, state, failures: failures.map(({ file, title }) => ({ file, title })) });
-    const titles = results.map(({ file, tests }) => [file, tests.map(({ title }) => title)]).sort();
-    writeFileSync(at("build/test-titles.json"), `${JSON.stringify(Object.fromEntries(titles), null, 2)}\n`);
-  }
-  report(totals, failures);
-  return failures.length === 0;
+/** Leaves it to the compiler to build each change, and to Node to run the files that import it. */
+async function watch() {
+  const chosen = patterns.map((pattern) => `--test-name-pattern=${pattern}`);
+  const flags = ["--watch", "--watch-preserve-output", "--enable-source-maps", "--test-reporter=spec", ...chosen];
+  const node = (args) => spawn(process.execPath, args, { cwd: at(), stdio: "inherit" });
+  const compiler = node([at("node_modules/typescript/bin/tsc"), "-b", "--watch", "--preserveWatchOutput"]);
+  await once(node([...flags, "--test", ...files]), "exit");
+  compiler.kill();
 }
 
-async function runAll(files) {
-  const { patterns } = selection();
-  const queue = files.map((path, number) => ({ path, number }));
-  const done = [];
-  const work = async () => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const result = await runTestFile(next.path, { number: next.number, patterns, proofs });
-      if (patterns.length > 0) result.tests = result.tests.filter(({ title }) => title !== "has no tests");
-      done.push(result);
-      if (!json) show(result);
-    }
-  };
-  await Promise.all([work(), work()]);
-  return done;
+async function run() {
+  if (isFull) {
+    rmSync(proofs, { recursive: true, force: true });
+    mkdirSync(proofs, { recursive: true });
+  }
+  const state = isFull ? await stateOfProject() : undefined;
+  const runs = files.map((path) => ({ path }));
+  const env = isFull ? { BOWLINE_PROOFS: proofs } : {};
+  const tests = [];
+  await runTestFiles(runs, { atOnce: 2, patterns, env }, (result) => {
+    tests.push(...result.tests.map((test) => ({ file: result.file, ...test })));
+    if (!json) show(result);
+  });
+  const failures = tests.filter(({ error }) => error !== undefined);
+  const totals = { passed: tests.length - failures.length, failed: failures.length };
+  if (tests.length === 0) {
+    const title = process.argv.slice(2).join(" ");
+    failures.push({ file: "", title, error: "no test matches; npm test builds before it runs" });
+    totals.failed = 1;
+  }
+  if (isFull) writeRun({ ...totals, state, failures: failures.map(({ file, title }) => ({ file, title })) });
+  report(totals, failures);
+  return failures.length === 0;
 }
 
 function show({ file, tests, written }) {

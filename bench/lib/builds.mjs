@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { exec, execNode, execTsc, lines } from "../../scripts/lib/exec.mjs";
+import { exec, execNode, execTsc } from "../../scripts/lib/exec.mjs";
 import { at, shown } from "../../scripts/lib/project.mjs";
 
 const cache = "build/base";
@@ -63,8 +63,8 @@ async function buildTree(tree, commit) {
   await must("tsc -b src", execTsc(["-b", "src"], { cwd: tree }));
   const script = join("scripts", "package.mjs");
   if (!existsSync(join(tree, script))) throw new Error(`${commit} has no ${shown(at(script))} to stage its package`);
-  const { stdout } = await must(shown(at(script)), execNode([script], { cwd: tree }));
-  const staged = join(tree, lines(stdout).at(-1)?.trim() ?? "");
+  await must(shown(at(script)), execNode([script], { cwd: tree }));
+  const staged = join(tree, "build/package");
   if (!existsSync(join(staged, "package.json"))) throw new Error(`${shown(at(script))} of ${commit} stages no package`);
   return staged;
 }

@@ -101,6 +101,10 @@ export class Node {
       .extend(tasks());
   }
 
+  get cluster() {
+    return this.#shared.cluster;
+  }
+
   get sent() {
     return this.#counter.sent;
   }

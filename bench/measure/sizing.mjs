@@ -6,14 +6,19 @@ import { Node, openCluster } from "../lib/nodes.mjs";
 import { round, spread } from "../lib/stats.mjs";
 
 const sessions = 1000;
+const manySessions = 10_000;
 const atOnce = 32;
+/** Time in which the commands of idle sessions are counted. */
+const idleMs = 20_000;
+/** Index of the sessions of all nodes, by the time at which they would end. */
+const sessionIndex = "sessions";
 /** Handshakes leave more sessions than a server keeps by default. */
 const limits = { maxSessions: 1_000_000 };
 
 /**
- * Measures what an engine keeps and carries: `{ engine: { bytes: { kind }, speed: { operation: { perSecond, engineUs } } } }`.
+ * Measures what an engine keeps and carries: `{ engine: { bytes: { kind }, speed: { operation: { perSecond, engineUs } }, many } }`.
  * `bytes` is for each of a thousand idle sessions. `engineUs` is the CPU time of the engine for each operation; for SQLite
- * it is that of the whole process.
+ * it is that of the whole process. `many` has figures of an engine with 10,000 sessions that can be resumed.
  */
 export async function measureSizing(run) {
   const result = {};
@@ -40,7 +45,55 @@ async function measureEngine(run, engine) {
   const speed = await withCluster(engine, (cluster) => recordSpeeds(run, engine, cluster));
   Object.assign(speed, await withNode(engine, false, (node) => callSpeeds(run, engine, node)));
   Object.assign(speed, await withNode(engine, true, (node) => loggedSpeeds(run, engine, node)));
-  return { bytes, speed };
+  const many = await withNode(engine, true, (node, space) => manyOf(run, engine, node, space));
+  return { bytes, speed, many };
+}
+
+/** Opens 10,000 sessions at one node, and looks at what depends on their number. Times are those of one process that waits. */
+async function manyOf(run, engine, node, space) {
+  run.progress.step(`${engine.name}, ${manySessions} sessions`);
+  const before = await engine.probe.bytes(space);
+  const opened = performance.now();
+  await openSessions(node, manySessions);
+  const openedMs = performance.now() - opened;
+  const { cluster } = node;
+  const megabytes = ((await engine.probe.bytes(space)) - before) / 1e6;
+  const handshake = await timesOf(run.rounds * 20, () => node.open());
+  const [sentBefore, cpuBefore] = [node.sent, await engine.probe.cpuMs()];
+  await new Promise((resolve) => setTimeout(resolve, idleMs));
+  const idle = [node.sent - sentBefore, (await engine.probe.cpuMs()) - cpuBefore].map(
+    (value) => value / (idleMs / 1000),
+  );
+  const listOpen = await timesOf(run.rounds, async () => {
+    let streams = 0;
+    for await (const _ of cluster.logs.openOf(cluster.node)) streams++;
+    if (streams < manySessions) throw new Error(`${streams} streams are open, of ${manySessions} sessions`);
+  });
+  const sweep = await timesOf(run.rounds * 5, () => cluster.records.list(sessionIndex, { limit: 100 }));
+  const ending = await Promise.all(Array.from({ length: 200 }, () => node.open()));
+  const end = await timesOf(ending.length, () => ending.pop().end(node));
+  return {
+    sessions: manySessions,
+    megabytes: round(megabytes),
+    openedPerSecond: round((1000 * manySessions) / openedMs),
+    handshakeMs: spread(handshake),
+    idleCommandsPerSecond: round(idle[0]),
+    idleEngineMsPerSecond: round(idle[1]),
+    listOpenMs: spread(listOpen),
+    sweepMs: spread(sweep),
+    endMs: spread(end),
+  };
+}
+
+/** Repeats some work, one after the other. Returns the milliseconds of each. */
+async function timesOf(count, work) {
+  const times = [];
+  for (let turn = 0; turn < count; turn++) {
+    const begun = performance.now();
+    await work();
+    times.push(performance.now() - begun);
+  }
+  return times;
 }
 
 const newSpace = () => `bench_${randomUUID().slice(0, 8)}`;

@@ -248,6 +248,27 @@ function sizing(results) {
     table(["engine", "session", "resumable session"], bytes),
     "One process sends, 32 operations at once. CPU is that of the engine, and for SQLite that of the process:",
     table(["operation", "per second", "CPU µs", "per second and core"], speeds),
+    ...sizingOfMany(Object.entries(results).filter(([, { many }]) => many !== undefined)),
+  ];
+}
+
+function sizingOfMany(entries) {
+  if (entries.length === 0) return [];
+  const rows = [
+    ["memory of the engine, MB", ({ megabytes }) => shown(megabytes)],
+    ["handshakes per second, 50 at once", ({ openedPerSecond }) => shown(openedPerSecond)],
+    ["a further handshake, ms", ({ handshakeMs }) => mid(handshakeMs)],
+    ["commands per second, soon after that", ({ idleCommandsPerSecond }) => shown(idleCommandsPerSecond)],
+    ["CPU of the engine per second, soon after that, ms", ({ idleEngineMsPerSecond }) => shown(idleEngineMsPerSecond)],
+    ["listing the open streams of the node, ms", ({ listOpenMs }) => mid(listOpenMs)],
+    ["look of a sweep, ms", ({ sweepMs }) => mid(sweepMs)],
+    ["end of a session, ms", ({ endMs }) => mid(endMs)],
+  ].map(([title, of]) => [title, ...entries.map(([, { many }]) => of(many))]);
+  const names = entries.map(([name]) => name);
+  const { sessions } = entries[0][1].many;
+  return [
+    `With ${sessions.toLocaleString("en")} sessions that can be resumed, opened by one node:`,
+    table(["", ...names], rows),
   ];
 }
 

@@ -1,16 +1,16 @@
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { rolldown } from "rolldown";
-import { chunksOf, reach } from "./chunks.mjs";
+import { reach, reasonsOf } from "./chunks.mjs";
 import { at, packageEntries, root } from "./project.mjs";
 
 /**
  * Bundles the sources of the package's entries into a folder, with source maps. Each entry has the path at which tsc
  * writes it, so that `exports` is valid. Each module is in exactly one file, so that classes exist once however many
- * entries a process imports. Other packages are not bundled.
+ * entries a process imports. Other packages are not bundled. Returns why each module is in its file.
  */
 export async function bundle(outdir) {
   const graph = new Map();
-  const chunks = new Map();
+  const reasons = new Map();
   const bundling = await rolldown({
     cwd: root,
     input: Object.fromEntries(inputs().map((source) => [nameOf(source), source])),
@@ -24,7 +24,7 @@ export async function bundle(outdir) {
         name: "chunks",
         buildEnd() {
           for (const [id, module] of readGraph(this)) graph.set(id, module);
-          for (const [id, name] of chunksOf(graph)) chunks.set(id, graph.has(name) ? nameOf(name) : name);
+          for (const [id, reason] of reasonsOf(graph)) reasons.set(id, named(reason));
         },
       },
     ],
@@ -35,7 +35,7 @@ export async function bundle(outdir) {
     chunkFileNames: "[name].js",
     codeSplitting: {
       includeDependenciesRecursively: false,
-      groups: [{ debugName: "chunks", name: (id) => chunks.get(id) ?? null }],
+      groups: [{ debugName: "chunks", name: (id) => reasons.get(id)?.chunk ?? null }],
     },
     comments: { jsdoc: false },
     minifyInternalExports: false,
@@ -44,21 +44,28 @@ export async function bundle(outdir) {
   });
   await bundling.close();
   proveOutside(graph, output);
+  return new Map([...reasons].map(([id, reason]) => [nameOf(id), { ...reason, size: graph.get(id).size }]));
+}
+
+/** Writes the roots of a reason as paths below `src`. */
+function named({ chunk, needs, joined }) {
+  const name = (id) => (isAbsolute(id) ? nameOf(id) : id);
+  return { chunk: name(chunk), needs: needs.map(name), joined: joined?.map(name) };
 }
 
 /** Returns the sources with which loading begins. */
 function inputs() {
-  const threads = THREADS.map((name) => join(sources, `${name}.ts`));
+  const programs = PROGRAMS.map((name) => join(sources, `${name}.ts`));
   const files = packageEntries().flatMap(({ code, browser = [] }) => [code].concat(browser));
-  return [...files.map(sourceOf), ...threads];
+  return [...files.map(sourceOf), ...programs];
 }
 
 /** Parts with entries of their own, by the name of their folder, with which the names of these entries begin. */
-const EXTENSIONS = ["skills", "state", "tasks", "cluster", "postgres", "redis", "sqlite"];
+const EXTENSIONS = ["skills", "state", "tasks", "cluster", "postgres", "redis", "sqlite", "cli"];
 /** Parts of other folders that are loaded with an extension only. */
 const WITH_EXTENSIONS = ["era/legacy/server/cluster/", "node/sqlite/"];
-/** Programs of threads. Entries start them by their paths, so that no module imports them. */
-const THREADS = ["entry/sqlite-thread"];
+/** Programs of processes and threads. They are started by their paths, so that no module imports them. */
+const PROGRAMS = ["entry/sqlite-thread", "cli/bin", "cli/runner"];
 
 const sources = at("src");
 const sourceOf = (code) => join(sources, relative(at("dist"), code)).replace(/\.js$/, ".ts");

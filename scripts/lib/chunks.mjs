@@ -2,8 +2,10 @@
 const LIGHT = 10_000;
 
 /**
- * Divides the modules of a package into chunks. Returns a `Map` of each module's id to the name of its chunk, which is
- * the id of a root or `shared-` and a number. `graph` is a `Map` of ids to `{ imports, late, outside, isEntry, isApart, size }`.
+ * Divides the modules of a package into chunks. Returns a `Map` of each module's id to why it is in its chunk: `{ chunk,
+ * needs, joined }`. `chunk` is the id of a root, or `shared-` and a number. `needs` are the roots that need the module;
+ * `joined` are those that load its chunk, if the module joined a larger set. `graph` is a `Map` of ids to `{ imports, late,
+ * outside, isEntry, isApart, size }`.
  *
  * A root is a module that loading begins with: an entry, or the target of a dynamic import. Modules that the same roots
  * need are one chunk. Most of these sets are small, and each file costs a runtime some time. So a small set joins a
@@ -12,12 +14,18 @@ const LIGHT = 10_000;
  * An import leads from a module to one that the same roots need, or more of them, and joining keeps that order. So the
  * imports between chunks have no cycle.
  */
-export function chunksOf(graph) {
+export function reasonsOf(graph) {
   const roots = rootsOf(graph);
   const needs = needsOf(graph, roots);
   const sets = joinLight(graph, roots, needs);
   const names = namesOf(roots, needs, sets);
-  return new Map([...sets].map(([id, set]) => [id, names.get(set)]));
+  const inSet = (set) => roots.filter((_, index) => contains(set, 1n << BigInt(index)));
+  const reason = (id, set) => ({
+    chunk: names.get(set),
+    needs: inSet(needs.get(id)),
+    joined: set === needs.get(id) ? undefined : inSet(set),
+  });
+  return new Map([...sets].map(([id, set]) => [id, reason(id, set)]));
 }
 
 /**
@@ -60,13 +68,19 @@ function rootsOf(graph) {
 /**
  * Returns the roots that need each module, as a set of bits. A module that every entry has loaded before it reaches a
  * late root counts as needed by that root. It costs nothing there, and the part that the late root uses gets no chunk
- * of its own. Extensions do not count for other modules, so that an extension does not change how these are divided.
+ * of its own. Extensions do not count for other modules, neither as roots nor as entries that reach one, so that an
+ * extension does not change how these are divided.
  */
 function needsOf(graph, roots) {
   const entries = roots.filter((root) => graph.get(root).isEntry);
   const starts = new Map(roots.map((root) => [root, reach(graph, root)]));
   const ends = new Map(entries.map((entry) => [entry, reach(graph, entry, { late: true })]));
-  const users = new Map(roots.map((root) => [root, entries.filter((entry) => ends.get(entry).has(root))]));
+  const usersOf = (root) => {
+    const all = entries.filter((entry) => ends.get(entry).has(root));
+    const ofBase = all.filter((entry) => !graph.get(entry).isApart);
+    return ofBase.length > 0 ? ofBase : all;
+  };
+  const users = new Map(roots.map((root) => [root, usersOf(root)]));
   const isThere = (id, root) => starts.get(root).has(id) || users.get(root).every((user) => starts.get(user).has(id));
   const setOf = (id, counts) =>
     roots.reduce((set, root, index) => (counts(root) && isThere(id, root) ? set | (1n << BigInt(index)) : set), 0n);

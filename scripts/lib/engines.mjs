@@ -13,22 +13,35 @@ export const engines = {
   nginx: { program: "nginx", folders: () => ["/usr/sbin"], debian: "nginx" },
 };
 
-/** Versions of Node on which the tests of SQLite run. SQLite is a part of Node from version 22.13 on. */
-const SQLITE_NODES = ["22.23.3", "24.21.0", "26.10.0"];
+/** Versions of Node on which some tests run besides this one. SQLite is a part of Node from version 22.13 on. */
+const NEWER_NODES = ["22.23.3", "24.21.0", "26.10.0"];
 
-/** True if a test file needs a version of Node that has SQLite. */
-export const needsSqlite = (path) => /test[\\/]engines[\\/]sqlite[\\/]/.test(path);
+/** True if a test file runs on the newer versions of Node. */
+export const needsNewerNodes = (path) => /test[\\/]engines[\\/](sqlite|node)[\\/]/.test(path);
 
-/** Fetches the versions of Node with SQLite. Returns each with its program, or with the problem of the fetch. */
-export function sqliteNodes({ fetch = fetchNode } = {}) {
+/** True if a test file needs SQLite, and so cannot run on every Node. */
+const needsSqlite = (path) => /test[\\/]engines[\\/]sqlite[\\/]/.test(path);
+
+/** Fetches the newer versions of Node. Returns each with its program, or with the problem of the fetch. */
+export function newerNodes({ fetch = fetchNode } = {}) {
   const find = async (version) => {
     try {
       return { version, program: await fetch(version) };
     } catch ({ message }) {
-      return { version, problem: `sqlite: not tested on Node ${version}, ${message}` };
+      return { version, problem: `node: not tested on Node ${version}, ${message}` };
     }
   };
-  return Promise.all(SQLITE_NODES.map(find));
+  return Promise.all(NEWER_NODES.map(find));
+}
+
+/** Returns the runs of a test file: one on this Node, and one on each of the newer ones if it needs them. */
+export function runsOf(path, nodes, here = process.versions.node) {
+  if (!needsNewerNodes(path)) return [{ path }];
+  const found = nodes.filter(({ program }) => program !== undefined);
+  const newer = found.map(({ version, program }) => ({ path, program, where: ` (Node ${version})` }));
+  const major = (version) => version.split(".")[0];
+  const isOther = needsSqlite(path) || found.some(({ version }) => major(version) === major(here));
+  return isOther ? newer : [{ path, where: ` (Node ${here})` }, ...newer];
 }
 
 /** Debian installs PostgreSQL outside of PATH, in a folder for each version. */

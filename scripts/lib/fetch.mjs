@@ -32,8 +32,9 @@ export const fetchNode = (version) => fetchProgram(nodeSource(version));
 export async function fetchProgram({ source, file }) {
   const folder = folderOf("runtimes/cache", source);
   const program = join(folder, "package", file);
-  if (!existsSync(program)) await fill(folder, (draft) => unpack(source, draft));
-  if (!existsSync(program)) throw new Error(`${source} has no ${file}`);
+  const isThere = () => existsSync(program);
+  if (!isThere()) await fill(folder, isThere, (draft) => unpack(source, draft));
+  if (!isThere()) throw new Error(`${source} has no ${file}`);
   return program;
 }
 
@@ -43,20 +44,27 @@ export async function fetchPackage(source) {
   const folder = folderOf("interop/cache", source);
   const installed = join(folder, "node_modules", name);
   const versionIn = () => existsSync(installed) && readJson(join(installed, "package.json")).version;
-  if (versionIn() !== version) await fill(folder, (draft) => install(source, draft));
+  if (versionIn() !== version)
+    await fill(
+      folder,
+      () => versionIn() === version,
+      (draft) => install(source, draft),
+    );
   if (versionIn() !== version) throw new Error(`npm installed ${versionIn()} instead of ${source}`);
   return installed;
 }
 
 const folderOf = (cache, source) => at(cache, source.replace(/\W+/g, "-").replace(/^-/, ""));
 
-async function fill(folder, work) {
-  const draft = `${folder}.part`;
+/** Fills a folder by a draft. Another process may fill the same folder meanwhile, and its contents are as good. */
+export async function fill(folder, isFilled, work) {
+  const draft = `${folder}-${process.pid}.part`;
   rmSync(draft, { recursive: true, force: true });
-  rmSync(folder, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true });
   try {
     await work(draft);
+    if (isFilled()) return;
+    rmSync(folder, { recursive: true, force: true });
     renameSync(draft, folder);
   } finally {
     rmSync(draft, { recursive: true, force: true });

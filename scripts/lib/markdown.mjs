@@ -1,11 +1,16 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { at, filesBelow, shown } from "./project.mjs";
+import { at, filesBelow, root, shown } from "./project.mjs";
 
 /** Returns the pages of the project: those in its root folder and in docs/. */
 export function pages() {
   const top = readdirSync(at()).filter((name) => name.endsWith(".md"));
   return [...top.map((name) => at(name)), ...filesBelow(at("docs"), ".md")];
+}
+
+/** Returns the pages of all folders, but for those that are made or fetched. */
+export function allPages() {
+  return filesBelow(root, ".md").filter((page) => !/(^|\/)(build|dist|cache|results|skills)\//.test(shown(page)));
 }
 
 /** Returns the pages that are in the package. */
@@ -70,30 +75,51 @@ export function outputAfter(page, code) {
 
 const target = /(\]\(|<img src=")(?![a-z]+:|#)([^)"#]+)/g;
 
+/** Matches a block of code, also in a list. What looks like a link there is none. */
+const code = /(^ *```[^\n]*\n[\s\S]*?^ *```$)/m;
+
 /** Returns the text of a page with each link to a file replaced by the result of `lead(path, link)`. Anchors stay. */
 export function withLinks(page, lead) {
-  return readFileSync(page, "utf8").replace(
-    target,
-    (_, before, link) => before + lead(join(dirname(page), link), link),
-  );
+  const replaced = (text) => text.replace(target, (_, before, link) => before + lead(join(dirname(page), link), link));
+  const parts = readFileSync(page, "utf8").split(code);
+  return parts.map((part, index) => (index % 2 === 0 ? replaced(part) : part)).join("");
 }
 
+const prose = (page) =>
+  readFileSync(page, "utf8")
+    .split(code)
+    .filter((_, index) => index % 2 === 0)
+    .join("");
+
 /** Returns the paths of the files that a page links to. */
-export function linksOf(page) {
-  return [...readFileSync(page, "utf8").matchAll(target)].map(([, , link]) => join(dirname(page), link));
+function linksOf(page) {
+  return [...prose(page).matchAll(target)].map(([, , link]) => join(dirname(page), link));
 }
 
 const anchored = /\]\((?![a-z]+:)([^)#]*)#([^)]+)\)/g;
 
 /** Returns the links of a page to headings of any page: `{ path, anchor }`. */
-export function anchorsOf(page) {
-  const links = [...readFileSync(page, "utf8").matchAll(anchored)];
+function anchorsOf(page) {
+  const links = [...prose(page).matchAll(anchored)];
   return links.map(([, link, anchor]) => ({ path: link === "" ? page : join(dirname(page), link), anchor }));
 }
 
+/** Returns a line for each link of a page to a file or a heading that does not exist. `nameOf` tells how paths are shown. */
+export function deadLinks(page, nameOf = shown) {
+  const isPage = (path) => path.endsWith(".md") && existsSync(path);
+  return [
+    ...linksOf(page)
+      .filter((path) => !existsSync(path))
+      .map((path) => `${nameOf(page)} links to ${nameOf(path)}, which does not exist`),
+    ...anchorsOf(page)
+      .filter(({ path, anchor }) => isPage(path) && !headingsOf(path).includes(anchor))
+      .map(({ path, anchor }) => `${nameOf(page)} links to ${nameOf(path)}#${anchor}, which is not a heading`),
+  ];
+}
+
 /** Returns the anchors of a page's headings, in the form of GitHub. */
-export function headingsOf(page) {
-  const text = readFileSync(page, "utf8").replace(fence, "");
+function headingsOf(page) {
+  const text = prose(page);
   const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading);
   return headings.map((heading) =>
     heading

@@ -1,14 +1,25 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packPackage } from "../package.mjs";
+import { at } from "./project.mjs";
 
-/** Packs the package into a temporary folder, passes the folder and the tarball to `use`, then removes both. */
+let packed;
+
+/** Packs the package once per process. Passes the tarball and a temporary folder to `use`, then removes the folder. */
 export async function withTarball(use) {
   const folder = mkdtempSync(join(tmpdir(), "bowline-pack-"));
   try {
-    return await use({ folder, ...(await packPackage(folder)) });
+    packed ??= pack();
+    return await use({ folder, ...(await packed) });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function pack() {
+  const target = at("build/tarball");
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target, { recursive: true });
+  return packPackage(target);
 }

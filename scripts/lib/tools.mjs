@@ -1,11 +1,11 @@
 import { rmSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { stagePackage } from "../package.mjs";
 import { execTool, execTsc, lines } from "./exec.mjs";
 import { withTarball } from "./pack.mjs";
-import { at, filesBelow, readJson } from "./project.mjs";
+import { at, filesBelow, readJson, root } from "./project.mjs";
 
 /** Runs Biome, the formatter and linter. Warnings count as errors. */
 export const format = {
@@ -16,20 +16,47 @@ export const format = {
   },
 };
 
-const sources = ["src", "test", "conformance", "interop", "examples", "runtimes"];
-const outputs = ["dist", "build/test", ...sources.slice(2).map((workspace) => `${workspace}/dist`)];
+/** Folders of sources, and the folder with the outputs of each. */
+const projects = {
+  src: "dist",
+  test: "build/test",
+  "conformance/src": "conformance/dist",
+  interop: "interop/dist",
+  examples: "examples/dist",
+  runtimes: "runtimes/dist",
+};
 const infos = ["build/src.tsbuildinfo", "build/test.tsbuildinfo"];
 
-/** Builds everything from scratch, so that no output of a deleted source is tested or packed. */
+/** Builds all sources. Leaves no output of a deleted source, which would be tested and packed. */
 export const types = {
   name: "types",
   async run() {
-    for (const path of [...outputs, ...infos]) rmSync(at(path), { recursive: true, force: true });
-    const { code, output } = await execTsc(["-b"]);
-    const files = sources.flatMap((folder) => filesBelow(at(folder), ".ts")).filter((file) => !file.endsWith(".d.ts"));
-    return { problems: code === 0 ? [] : lines(output), note: `${files.length} files` };
+    for (const file of compareOutputs(root).strays) rmSync(file);
+    let { code, output } = await execTsc(["-b"]);
+    // The compiler does not notice that somebody deleted an output.
+    if (code === 0 && compareOutputs(root).missing.length > 0) {
+      for (const path of [...Object.values(projects), ...infos]) rmSync(at(path), { recursive: true, force: true });
+      ({ code, output } = await execTsc(["-b"]));
+    }
+    return { problems: code === 0 ? [] : lines(output), note: `${compareOutputs(root).sources} files` };
   },
 };
+
+/** Compares the outputs of the compiler in a project with the sources: `{ sources, strays, missing }`. */
+export function compareOutputs(base) {
+  const wanted = new Set();
+  for (const [folder, output] of Object.entries(projects))
+    for (const file of filesBelow(join(base, folder), ".ts").map((path) => relative(join(base, folder), path)))
+      if (!/^(dist|cache)[\\/]|\.d\.ts$/.test(file)) wanted.add(join(base, output, file.replace(/\.ts$/, "")));
+  const found = Object.values(projects).flatMap((output) => filesBelow(join(base, output), ".js", ".d.ts", ".js.map"));
+  const stem = (file) => file.replace(/\.(js|d\.ts|js\.map)$/, "");
+  const present = new Set(found.filter((file) => file.endsWith(".js")).map(stem));
+  return {
+    sources: wanted.size,
+    strays: found.filter((file) => !wanted.has(stem(file))),
+    missing: [...wanted].filter((file) => !present.has(file)),
+  };
+}
 
 /** Runs publint on the staged package. Suggestions count too. */
 export const packageLint = {

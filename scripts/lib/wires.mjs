@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { at, filesBelow, readJson } from "./project.mjs";
 import { selectTests } from "./select-tests.mjs";
-import { runTestFile } from "./test-file.mjs";
+import { runTestFiles } from "./test-files.mjs";
 
 /** Engines of the wires: the variable with the address, and the function that starts one or takes that address. */
 const ENGINES = {
@@ -45,21 +45,11 @@ export async function runWires(engine, chosen, filters, onResult) {
   const { files, patterns } = selectTests(found, { filters: filters.filter((filter) => !isWireFilter(filter)), wire });
   const served = at("build/served", engine);
   rmSync(served, { recursive: true, force: true });
-  const folder = at("build/engine-events");
-  mkdirSync(folder, { recursive: true });
   const { url, end } = await ENGINES[engine].open();
   const env = { BOWLINE_NODES: engine, BOWLINE_SERVED: served, [ENGINES[engine].variable]: url };
   const flags = ["--import", pathToFileURL(at("build/test/support/nodes/register.js")).href];
-  const queue = files.map((path, number) => ({ path, number: `wires-${engine}-${number}` }));
-  const work = async () => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const options = { number: next.number, patterns, flags, env, limitMs: LIMIT_MS, folder };
-      const result = await runTestFile(next.path, options);
-      result.tests = result.tests.filter(({ title }) => title !== "has no tests");
-      onResult(result);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work)).finally(end);
+  const runs = files.map((path) => ({ path }));
+  await runTestFiles(runs, { atOnce: AT_ONCE, patterns, flags, env, limitMs: LIMIT_MS }, onResult).finally(end);
   onResult(balanceOf(served, chosen));
 }
 

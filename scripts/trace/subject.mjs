@@ -10,6 +10,8 @@ import { Recorder } from "./count.mjs";
 
 const me = { name: "trace", version: "1.0.0" };
 const input = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
+/** Time after which a client asks for its task. It has ended by then. */
+const POLL_MS = 50;
 
 /**
  * Serves an echo tool on a channel, or over HTTP if there is none. Returns the address, if there is one, and a function
@@ -39,6 +41,40 @@ export async function openClient(target, era) {
   };
 }
 
+/**
+ * Serves the echo tool as a task on a channel. The server that is called runs no tasks: another one of its cluster, which is in
+ * the memory of this process, does.
+ */
+async function openTaskServers(channel) {
+  const { McpServer } = await import("bowline/server");
+  const { tasks } = await import("bowline/tasks/server");
+  const { createMemoryState } = await import("bowline/testing");
+  const state = createMemoryState();
+  const openNode = (work) =>
+    new McpServer(me)
+      .extend(tasks({ cluster: state.node(), work, pollIntervalMs: POLL_MS }))
+      .tool("echo", { input, task: "required" }, ({ text }) => text);
+  const [worker, front] = [openNode(true), openNode(false)];
+  await front.accept(channel);
+  return { url: undefined, close: () => Promise.all([front.close(), worker.close()]) };
+}
+
+/** Connects to a server of tasks. A call ends with the task, which the client asks for once. */
+export async function openTaskClient(target) {
+  const { connect } = await import("bowline/client");
+  const { ClientTasks, tasksClient } = await import("bowline/tasks/client");
+  const extension = tasksClient({ notifications: false, minPollIntervalMs: POLL_MS });
+  const client = await connect(target, { extensions: [extension] });
+  const tasks = new ClientTasks(client);
+  return {
+    call: async () => {
+      const task = await tasks.startTool("echo", { text: "hello" });
+      if ((await task.result).text !== "hello") throw new Error("the echo tool failed");
+    },
+    close: () => client.close(),
+  };
+}
+
 async function runTraced([wire, era, side]) {
   const recorder = new Recorder();
   globalThis.recorder = recorder;
@@ -47,7 +83,8 @@ async function runTraced([wire, era, side]) {
   let open;
   const commands = {
     open: async (url) => {
-      open = side === "server" ? await openServer(channel) : await openClient(url ?? { channel }, era);
+      if (side === "client") open = await openClient(url ?? { channel }, era);
+      else open = side === "task" ? await openTaskServers(channel) : await openServer(channel);
       return open.url;
     },
     call: () => open.call(),

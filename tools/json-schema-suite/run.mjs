@@ -1,6 +1,6 @@
 /**
  * Runs the required tests of the JSON-Schema-Test-Suite, for each dialect, against the built validator: `node
- * scripts/json-schema-suite.mjs <folder of the suite>`.
+ * tools/json-schema-suite/run.mjs <folder of the suite>`.
  *
  * The remote documents of 2020-12 are put into `$defs`, since references are never fetched. The validator must refuse
  * the schemas of tests that need more than that: `refRemote.json` of older dialects, and the tests in REFUSED. Any
@@ -8,8 +8,8 @@
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { JSON_SCHEMA_DIALECTS } from "../dist/schema/json-schema/dialect.js";
-import { jsonSchemaValidator } from "../dist/schema/json-schema/validator.js";
+import { JSON_SCHEMA_DIALECTS } from "../../dist/schema/json-schema/dialect.js";
+import { jsonSchemaValidator } from "../../dist/schema/json-schema/validator.js";
 
 const REFUSED = new Set([
   // A document whose address differs from its $id.

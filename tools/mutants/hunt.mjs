@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from "node:fs";
-import { at, readJson } from "../lib/project.mjs";
+import { at, readJson } from "../../scripts/lib/project.mjs";
 import { eachOf, runTests } from "./run-tests.mjs";
 import { folderFor } from "./tree.mjs";
 

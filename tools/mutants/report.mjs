@@ -23,7 +23,7 @@ export function judged(results, { bound, survivors }) {
     ...rates
       .filter(({ rate }) => rate < bound)
       .map(({ layer, rate }) => `${layer}: ${percent(rate)} of the mutants are killed`),
-    ...fresh.map((mutant) => `${lineOf(mutant)} survives and is not in mutants/survivors.json`),
+    ...fresh.map((mutant) => `${lineOf(mutant)} survives and is not in tools/mutants/survivors.json`),
   ];
   return { rates, alive: alive.map(entryOf), gone: gone.map(({ id }) => id), problems };
 }
@@ -85,7 +85,7 @@ export function told({ rates, alive, gone, problems }) {
       ({ id, file, line, operator, change, files }) =>
         `survives ${id} ${file}:${line} ${operator}: ${change} (${files} files)`,
     ),
-    ...gone.map((id) => `${id} is killed and still in mutants/survivors.json; --update takes it out`),
+    ...gone.map((id) => `${id} is killed and still in tools/mutants/survivors.json; --update takes it out`),
     ...problems.map((problem) => `FAIL ${problem}`),
   ].join("\n");
 }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { lines } from "../lib/exec.mjs";
-import { at, readJson } from "../lib/project.mjs";
+import { lines } from "../../scripts/lib/exec.mjs";
+import { at, readJson } from "../../scripts/lib/project.mjs";
 import { eachOf, runTests } from "./run-tests.mjs";
 import { folderFor } from "./tree.mjs";
 

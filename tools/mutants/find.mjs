@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { parse } from "acorn";
-import { withoutComments } from "../lib/imports.mjs";
+import { withoutComments } from "../../scripts/lib/imports.mjs";
 
 /**
  * Finds all mutants of a file of the build. A mutant is one change: `{ id, operator, start, end, text, kind }`. `text`

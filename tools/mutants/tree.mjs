@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
-import { at, filesBelow } from "../lib/project.mjs";
+import { at, filesBelow } from "../../scripts/lib/project.mjs";
 import { findMutants } from "./find.mjs";
 import { instrument, placeOf, switchFile, switchModule } from "./instrument.mjs";
 

@@ -1,19 +1,19 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { at, readJson, wantsJson } from "./lib/project.mjs";
-import { baseline } from "./mutants/baseline.mjs";
-import { chooseMutants, layers } from "./mutants/choose.mjs";
-import { hunt } from "./mutants/hunt.mjs";
-import { judged, ledgerOf, told } from "./mutants/report.mjs";
-import { allMutants, makeTree, testFiles } from "./mutants/tree.mjs";
+import { at, readJson, wantsJson } from "../../scripts/lib/project.mjs";
+import { baseline } from "./baseline.mjs";
+import { chooseMutants, layers } from "./choose.mjs";
+import { hunt } from "./hunt.mjs";
+import { judged, ledgerOf, told } from "./report.mjs";
+import { allMutants, makeTree, testFiles } from "./tree.mjs";
 
 /**
- * Measures the tests with mutants, which are small faults in the built code: `node scripts/mutants.mjs [--layer
+ * Measures the tests with mutants, which are small faults in the built code: `node tools/mutants/run.mjs [--layer
  * <layer>] [--only <id>] [--sample <n>] [--seed <seed>] [--workers <n>] [--files <n>] [--update] [--json]`. All mutants
  * are written into one copy of the build, build/mutants/tree; BOWLINE_MUTANT turns one on. Tests first run without a
  * mutant, to record which files reach which mutants. Only these files run on a mutant, until one fails.
  *
- * mutants/survivors.json has the seed and the survivors. A survivor that changes no behaviour has a `reason`. The
+ * tools/mutants/survivors.json has the seed and the survivors. A survivor that changes no behaviour has a `reason`. The
  * command fails if a layer is below the bound in that file, or if a mutant survives that it does not list. `--update`
  * rewrites the list for the layers that ran. `--sample` takes the first mutants of each layer. `--seed` chooses other
  * mutants and never fails.
@@ -31,14 +31,14 @@ const { values } = parseArgs({
   },
 });
 const json = wantsJson();
-const ledgerFile = at("mutants/survivors.json");
+const ledgerFile = at("tools/mutants/survivors.json");
 const ledger = readJson(ledgerFile);
 for (const layer of values.layer) {
   if (!layers.some(([name]) => name === layer)) {
     throw new Error(`unknown layer ${layer}; the layers are ${layers.map(([name]) => name).join(", ")}`);
   }
 }
-if (!existsSync(at("build/test"))) throw new Error("build/test is missing; npm run mutants builds it");
+if (!existsSync(at("build/test"))) throw new Error("build/test is missing; build with npx tsc -b");
 
 const chosen = makeTree(
   chooseMutants(allMutants(), { seed: values.seed ?? ledger.seed, count: ledger.mutantsPerLayer }),
