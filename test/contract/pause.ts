@@ -4,13 +4,10 @@ import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Cluster, Lease } from "#src/cluster/cluster.js";
 import { dataOf, openOf } from "#src/testing/contract/logs.js";
-import { until, wait } from "#src/testing/contract/world.js";
+import { until } from "#src/testing/contract/world.js";
 import type { Report } from "../support/engines/paused-node.js";
 
 const PROGRAM = fileURLToPath(new URL("../support/engines/paused-node.js", import.meta.url));
-
-/** Time of a pause: several lives of a lease, and many heartbeats. */
-const PAUSE_MS = 3_000;
 
 /** Node of the test, and the arguments of a process that shares its state. */
 export interface PauseWorld {
@@ -29,9 +26,11 @@ export function pauseContract(name: string, open: (t: TestContext) => Promise<Pa
     equal(await node.leases.acquire("l", 60_000), undefined);
 
     child.kill("SIGSTOP");
-    await wait(PAUSE_MS);
-    const lease = (await node.leases.acquire("l", 60_000)) as Lease | undefined;
-    equal(lease?.lost.aborted, false, "the lease of the stopped process is free");
+    let lease: Lease | undefined;
+    await until(async () => {
+      lease = await node.leases.acquire("l", 60_000);
+      return lease !== undefined;
+    }, "the lease of the stopped process is free");
     deepEqual(await openOf(node, other), ["log/claimed", "log/own"]);
     const writer = await node.logs.claim("log", "claimed");
     await writer.append(0, "taken");
