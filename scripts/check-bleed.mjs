@@ -5,7 +5,7 @@ import { alone } from "./lib/check.mjs";
 import { loadedBy, readGraph } from "./lib/graph.mjs";
 import { at, packageEntries } from "./lib/project.mjs";
 
-/** Compares what each entry of the package loads by static imports with the table of entries. */
+/** Compares what each entry of the package, and each late part, loads by static imports with the tables of `layers.mjs`. */
 export const bleed = {
   name: "bleed",
   async run() {
@@ -25,6 +25,12 @@ export const bleed = {
         notes.push(`${name} ${loaded.size}`);
         problems.push(...overloads(loaded, table.entries[subpath]).map((problem) => `${name} ${problem}`));
       }
+    }
+    for (const [name, row] of Object.entries(table.late)) {
+      const file = `${name}.ts`;
+      if (graph.has(file))
+        problems.push(...overloads(loadedBy(graph, file), row).map((problem) => `${name} ${problem}`));
+      else problems.push(`${name}: scripts/layers.mjs has a row for no module`);
     }
     for (const subpath of Object.keys(table.entries))
       if (!files.some((one) => one.subpath === subpath))

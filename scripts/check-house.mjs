@@ -17,11 +17,13 @@ const importers = ["cli/runner.ts"];
 const seams = {
   "the handshake era of a server": [
     ["entry/server.ts", "era/legacy/server/era.ts"],
+    ["era/legacy/server/era.ts", "era/legacy/server/http.ts"],
     ["era/legacy/server/http.ts", "era/legacy/server/cluster/share.ts"],
   ],
   "the handshake era of a client": [["era/legacy/client/era.ts", "era/legacy/client/connect.ts"]],
-  "questions by replay, with the seal": [
+  "questions by replay or push, with the seal": [
     ["era/modern/server/handler.ts", "era/modern/server/replay.ts"],
+    ["era/legacy/server/handler.ts", "era/legacy/server/push.ts"],
     ["server/runtime.ts", "server/state/seal.ts"],
     ["server/asking-through.ts", "era/client-requests.ts"],
   ],
@@ -33,8 +35,9 @@ const seams = {
   "parts for Node": [
     ["entry/client.ts", "node/undici/send.ts"],
     ["entry/client.ts", "node/stdio/client.ts"],
-    ["entry/auth-client.ts", "node/guarded-fetch.ts"],
-    ["entry/auth-issuer.ts", "node/guarded-fetch.ts"],
+    ["entry/auth-client.ts", "node/outgoing/usual-fetch.ts"],
+    ["entry/auth-issuer.ts", "node/outgoing/usual-fetch.ts"],
+    ["node/guarded-fetch.ts", "node/outgoing/guarded.ts"],
     ["node/stdio/client.ts", "node/process/server-process.ts"],
     ["node/http/serve.ts", "node/workers/serve.ts"],
   ],

@@ -17,7 +17,8 @@ const programs = { stdio: "", "stdio-json-schema": ", JSON Schema" };
 /**
  * Measures the cold start (from the start of a process to the response of its first call) and the import alone, in
  * milliseconds, elapsed and of CPU time: `{ cold: { wire: { peer } }, import: { server, client } }`. `of` and `cpuOf`
- * compare Bowline with each of the others.
+ * compare Bowline with each of the others. `cpuBeyond` compares what both need beyond the floor, which for a program with zod is
+ * Node and zod.
  */
 export async function measureStart(run) {
   const result = { cold: {}, import: {} };
@@ -55,6 +56,10 @@ async function inRounds(run, chosen, once) {
   const others = chosen.filter((name) => name !== "bowline" && name !== floor);
   const compared = (values) => Object.fromEntries(others.map((peer) => [peer, ratio(values("bowline"), values(peer))]));
   Object.assign(result.bowline, { of: compared(of("ms")), cpuOf: compared(of("cpuMs")) });
+  if (chosen.includes(floor)) {
+    const beyond = (peer) => series[peer].map(({ cpuMs }, round) => cpuMs - series[floor][round].cpuMs);
+    result.bowline.cpuBeyond = compared(beyond);
+  }
   return result;
 }
 

@@ -5,13 +5,14 @@ import { measure } from "./rounds.mjs";
 import { withSubjects } from "./subjects.mjs";
 
 /** Number of workers by the name of a subject. */
-const counts = { "one process": 0, "two workers": 2 };
+const counts = { "one process": 0, "one worker": 1, "two workers": 2 };
 
 const plan = (run) => [{ call: "echo", concurrency: 64, ms: 2 * run.windowMs }];
 
 /**
  * Measures what workers cost: `{ wire: { subject: figures } }`. `cpuOfFloor` compares the CPU time of all processes of a
- * server, per call, with that of a single process. No process that is measured is pinned to a core.
+ * server, per call, with that of a single process. One worker shows what workers cost: it has the same load, and as many busy
+ * processes. Two have to share two cores with the generator. No process that is measured is pinned to a core.
  */
 export async function measureWorkers(run) {
   const calls = {};

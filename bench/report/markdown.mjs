@@ -189,7 +189,7 @@ function workers(results) {
     ]),
   );
   return [
-    "### Workers\n\nThe same server in one process and on two workers, 64 echo calls at once. The CPU time is that of all processes.",
+    "### Workers\n\nThe same server in one process, on one worker and on two, 64 echo calls at once. The CPU time is that of all processes. Two workers and the generator share two cores.",
     table(["echo at 64", "calls/s", "CPU µs", "of one process"], rows),
   ];
 }
@@ -326,15 +326,16 @@ function stagesOf(wire, profiles) {
 function start(results) {
   if (results === undefined) return [];
   const of = (title, peers) => {
-    const { of: over, cpuOf: cpuOver } = peers.bowline;
+    const { of: over, cpuOf: cpuOver, cpuBeyond } = peers.bowline;
     return table(
-      [title, "ms", "Bowline of it", "ms of CPU time", "Bowline of it"],
+      [title, "ms", "Bowline of it", "ms of CPU time", "Bowline of it", ...(cpuBeyond ? ["beyond bare"] : [])],
       Object.entries(peers).map(([peer, { ms, cpuMs }]) => [
         peer,
         range(ms),
         shown(over[peer]?.median),
         range(cpuMs),
         shown(cpuOver[peer]?.median),
+        ...(cpuBeyond ? [shown(cpuBeyond[peer]?.median)] : []),
       ]),
     );
   };

@@ -6,7 +6,7 @@ import { overview } from "./overview.mjs";
  */
 const cell = "echo@16";
 const width = 760;
-const left = 150;
+const left = 166;
 const right = 130;
 const bar = 16;
 const gap = 6;

@@ -9,7 +9,7 @@ import { type Fetch, globalFetch } from "../http/client/send.js";
 import { atCaller } from "../protocol/at-caller.js";
 import { createPlatform } from "./auth-platform.js";
 
-const nodeParts = lazyModule(() => import("../node/guarded-fetch.js"));
+const nodeParts = lazyModule(() => import("../node/outgoing/usual-fetch.js"));
 
 function onNode(name: "usualFetch" | "usualGuardedFetch"): Fetch {
   return (url, init) => {

@@ -7,7 +7,7 @@ import { atCaller } from "../protocol/at-caller.js";
 function createGuarded(allowLoopback: boolean): Fetch {
   let guarded: Fetch | undefined;
   return async (url, init) => {
-    guarded ??= (await import("../node/guarded-fetch.js")).createUsualGuardedFetch({ allowLoopback });
+    guarded ??= (await import("../node/outgoing/usual-fetch.js")).createUsualGuardedFetch({ allowLoopback });
     return await guarded(url, init);
   };
 }

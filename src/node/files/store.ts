@@ -1,8 +1,8 @@
 import { mkdir, readFile, rename, stat, unlink, utimes, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
-import { promisify } from "node:util";
 import type { AuthStore } from "../../auth/client/store.js";
+import { pause } from "../../call/abortable.js";
+import { systemClock } from "../../call/clock.js";
 import { AuthError } from "../../protocol/auth-error.js";
 
 const HEADER = "bowline-store-1";
@@ -121,7 +121,9 @@ function keyFor(salt: Buffer, secret: string | Uint8Array, keys: Map<string, Pro
 
 async function derive(secret: string | Uint8Array, salt: Buffer): Promise<Buffer> {
   const { scrypt } = await import("node:crypto");
-  return (await promisify(scrypt)(secret, salt, 32)) as Buffer;
+  return await new Promise((resolve, reject) =>
+    scrypt(secret, salt, 32, (error, key) => (error === null ? resolve(key) : reject(error))),
+  );
 }
 
 /** Runs `work` while no other process, and no other caller in this one, holds the lock file. */
@@ -145,7 +147,7 @@ async function acquire(path: string, signal: AbortSignal | undefined): Promise<s
     signal?.throwIfAborted();
     if (await create(path, owner)) return owner;
     if (await isStale(path)) await reap(path);
-    await pause(RETRY_MS, undefined, signal === undefined ? {} : { signal }).catch(() => {});
+    await pause(systemClock, RETRY_MS, signal);
   }
 }
 

@@ -1,6 +1,5 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
 import { isLoopback } from "../../auth/addresses.js";
 import { pause } from "../../call/abortable.js";
 import { type Clock, systemClock } from "../../call/clock.js";
@@ -425,7 +424,8 @@ async function stopListening(http: Server): Promise<void> {
  * so that a busy client uses up those that it keeps.
  */
 async function lastRequests(sockets: ReadonlySet<Socket>, isOver: () => boolean): Promise<void> {
-  while (!isOver() && [...sockets].some((socket) => responsesOf(socket).length === 0)) await delay(SWEEP_MS);
+  while (!isOver() && [...sockets].some((socket) => responsesOf(socket).length === 0))
+    await pause(systemClock, SWEEP_MS);
   await quietTurn();
 }
 
@@ -437,7 +437,8 @@ async function closeIdle(http: Server, sockets: ReadonlySet<Socket>): Promise<vo
   // From now on requests are refused. No client has sent one on these connections.
   http.closeIdleConnections();
   const until = performance.now() + FLUSH_MS;
-  while (performance.now() < until && [...sockets].some(({ bytesRead }) => bytesRead === 0)) await delay(SWEEP_MS);
+  while (performance.now() < until && [...sockets].some(({ bytesRead }) => bytesRead === 0))
+    await pause(systemClock, SWEEP_MS);
 }
 
 /** Resolves in an idle turn of the event loop, or after `QUIET_MS`. */

@@ -11,7 +11,7 @@ const hidden = mock.method(Symbol, "for", (name: string) => keyFor(name.replace(
 const { nodesDispatcher, proxyFor } = await import("#src/node/undici/dispatchers.js");
 hidden.mock.restore();
 const { createDirectSend } = await import("#src/node/undici/send.js");
-const { createUsualGuardedFetch } = await import("#src/node/guarded-fetch.js");
+const { createUsualGuardedFetch } = await import("#src/node/outgoing/usual-fetch.js");
 
 test("where Node keeps its dispatcher elsewhere, requests are sent by fetch", async (t) => {
   equal(nodesDispatcher(), undefined);

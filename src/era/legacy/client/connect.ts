@@ -3,7 +3,6 @@
 import { untilAborted } from "../../../call/abortable.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
 import { AuthError } from "../../../protocol/auth-error.js";
-import type { Deprecation } from "../../../protocol/deprecations.js";
 import { ConnectionError, McpError, TimeoutError, VersionError } from "../../../protocol/errors.js";
 import { fromErrorObject, METHOD_NOT_FOUND } from "../../../protocol/jsonrpc/errors.js";
 import { oneLine, quoted } from "../../../protocol/text.js";
@@ -20,6 +19,7 @@ import {
 import { assertDescription } from "../../client-limits.js";
 import { type ClientTransport, type HttpTarget, NO_RECEIVER, type TransportTarget } from "../../transport.js";
 import { isAmong, supportedIn } from "../../versions.js";
+import { sseDeprecation } from "../deprecations.js";
 import { capabilitiesAt, identityAt } from "../initialize.js";
 import { legacyResults } from "../results.js";
 import { LegacyConnection } from "./connection.js";
@@ -215,8 +215,3 @@ function refusedByStatus(error: unknown): unknown {
     ? new WrongEraError(`the server refused initialize with status ${status}`, undefined, { cause: error })
     : error;
 }
-
-export const sseDeprecation: Deprecation = {
-  code: "deprecated_http_sse",
-  message: "the HTTP+SSE transport is deprecated by MCP (SEP-2596): use Streamable HTTP",
-};

@@ -1,8 +1,11 @@
+import { lazyModule } from "../../../call/lazy.js";
 import type { MaybePromise } from "../../../call/maybe-promise.js";
-import { CheckedClientRequests } from "../../client-requests.js";
 import { type ClientRequests, type ClientRequestsOpener, isUrlElicitationRequired } from "../../request-strategy.js";
 import type { Call, HandlerResult, Result, RunHandler, ServerRuntime } from "../../server-era.js";
-import { PushStrategy } from "./push.js";
+import type { PushStrategy } from "./push.js";
+
+/** Most handlers ask nothing. */
+const pushing = lazyModule(() => import("./push.js"));
 
 /**
  * Runs a handler whose questions are sent to the client as requests. A handler that returns `inputRequired` runs again
@@ -38,7 +41,7 @@ async function settleLater(
     }
     return result;
   } catch (error) {
-    if (isUrlElicitationRequired(error)) throw asking.strategy.toUrlError(error);
+    if (isUrlElicitationRequired(error)) throw (await asking.strategy()).toUrlError(error);
     throw error;
   }
 }
@@ -47,7 +50,7 @@ async function settleLater(
 class PushedRequests implements ClientRequestsOpener {
   readonly #call: Call;
   readonly #runtime: ServerRuntime;
-  #strategy: PushStrategy | undefined;
+  #strategy: Promise<PushStrategy> | undefined;
   #requests: Promise<ClientRequests> | undefined;
 
   constructor(call: Call, runtime: ServerRuntime) {
@@ -55,19 +58,24 @@ class PushedRequests implements ClientRequestsOpener {
     this.#runtime = runtime;
   }
 
-  get strategy(): PushStrategy {
-    this.#strategy ??= new PushStrategy(this.#call, this.#runtime);
+  strategy(): Promise<PushStrategy> {
+    this.#strategy ??= this.#createStrategy();
     return this.#strategy;
   }
 
   open(): Promise<ClientRequests> {
-    this.#requests ??= Promise.resolve(new CheckedClientRequests(this.strategy, this.#runtime));
+    this.#requests ??= this.strategy().then((strategy) => strategy.requests());
     return this.#requests;
   }
 
   /** Sends the questions of an `inputRequired` result. The next run of the handler begins after it. */
   async answerRound(result: Result): Promise<void> {
-    await this.strategy.answerRound(result);
+    await (await this.strategy()).answerRound(result);
     this.#requests = undefined;
+  }
+
+  async #createStrategy(): Promise<PushStrategy> {
+    const { PushStrategy } = await pushing();
+    return new PushStrategy(this.#call, this.#runtime);
   }
 }

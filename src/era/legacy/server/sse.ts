@@ -14,7 +14,7 @@ import { parseFrame } from "../../../protocol/jsonrpc/parse.js";
 import { refuse, refuseFailed } from "../../refuse.js";
 import type { AcceptChannel, CallOrigin, ServerEra, ServerRuntime } from "../../server-era.js";
 import { pathOf } from "../../sse-paths.js";
-import { sseDeprecation } from "../client/connect.js";
+import { sseDeprecation } from "../deprecations.js";
 import type { BindingOptions } from "./binding-options.js";
 import { keepOrigin } from "./kept-client.js";
 import { invalidRequest, refusal, sessionNotFound, tooManyItems } from "./refusals.js";
