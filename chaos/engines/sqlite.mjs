@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { copyFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { sqliteNodes } from "../../scripts/lib/engines.mjs";
+import { newerNodes } from "../../scripts/lib/engines.mjs";
 import { at } from "../../scripts/lib/project.mjs";
 import { createFolder, support } from "../support.mjs";
 
@@ -62,7 +62,7 @@ const LEFT = `${OPEN}
  * lock for longer than nodes wait for it.
  */
 export async function openEngine() {
-  const { program, problem } = (await sqliteNodes()).find((node) => node.program !== undefined) ?? {};
+  const { program, problem } = (await newerNodes()).find((node) => node.program !== undefined) ?? {};
   if (program === undefined) throw new Error(problem ?? "no version of Node with SQLite could be fetched");
   const folder = await createFolder();
   const [address, copy, flag] = ["state.db", "copy.db", "full"].map((name) => join(folder, name));

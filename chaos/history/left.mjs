@@ -7,7 +7,6 @@ const AROUND_MS = 6_000;
 const RECORDS = {
   session: /^session:([^:]+)$/,
   watch: /^watch:([^:]+):/,
-  holder: /^holder:([^:]+)$/,
   question: /^question:/,
   node: /^nodes\//,
   round: /^round\//,
@@ -19,7 +18,7 @@ const RECORDS = {
 };
 /** Kinds that stay for a time of their own when all calls, sessions and tasks have ended, and nobody removes before. */
 const LASTING = new Set(["lease of a node", "round", "outcome", "dropped log", "bucket"]);
-const OF_SESSION = new Set(["session", "watch", "holder", "log", "streams", "entries", "open stream"]);
+const OF_SESSION = new Set(["session", "watch", "log", "streams", "entries", "open stream"]);
 const ENDED = "ended sessions";
 
 /** Returns what is left with its kind, its session if it belongs to one, and the key of its record if it is an index entry. */

@@ -15,16 +15,23 @@ export function observe(cluster, { truth, broken }) {
 }
 
 function observedPut({ records, node }, truth) {
+  const turns = new Map();
   return async (key, value, options) => {
     const version = await records.put(key, value, options);
     const [kind, ...rest] = key.split(":");
     if (version === undefined) return undefined;
     if (kind === "question" && rest[0] !== node) truth.write("elsewhere", rest[1]);
-    if (kind === "holder") noteHolder(rest.join(":"), JSON.parse(value));
+    if (kind === "session") noteHolder(rest.join(":"), JSON.parse(value));
     return version;
   };
-  function noteHolder(session, holder) {
-    if (holder.node === node) truth.write("hold", session, holder.listens ? "get" : "handshake");
+
+  /** Writes a holder once: the record of a session is stored for other changes, too. */
+  function noteHolder(session, { holder, ended }) {
+    if (ended !== undefined) turns.delete(session);
+    else if (holder?.node === node && turns.get(session) !== holder.turn) {
+      turns.set(session, holder.turn);
+      truth.write("hold", session, holder.listens ? "get" : "handshake");
+    }
   }
 }
 
