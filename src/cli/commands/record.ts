@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { SecretNames } from "../../recording/secret-names.js";
 import type { CommandContext } from "../context.js";
 import { EXIT, UsageError } from "../failures.js";
-import { listOf, textValue } from "../parse.js";
+import { listOf, portOf, textValue } from "../parse.js";
 import { createRecording, problemOf, redactedText } from "../recordings/destination.js";
 import { leftoversOf } from "../recordings/leftovers.js";
 import { openRecording } from "../recordings/open.js";
@@ -24,7 +24,9 @@ export async function record(context: CommandContext): Promise<void> {
   if ((line.program === undefined) === (http === undefined))
     throw new UsageError("bowline record needs what to record: either -- and a command, or --http and a URL");
   const target = http === undefined ? undefined : urlOf(http);
-  const port = portOf(values.port, target);
+  const given = textValue("port", values);
+  if (given !== undefined && target === undefined) throw new UsageError("--port is for --http");
+  const port = given === undefined ? 0 : portOf("port", given);
   const redaction = {
     ...(values.redact !== undefined && { redact: listOf("redact", values) }),
     ...(values.keep !== undefined && { keep: listOf("keep", values) }),
@@ -49,14 +51,6 @@ export async function record(context: CommandContext): Promise<void> {
 function urlOf(text: string): URL {
   if (/^https?:\/\//i.test(text) && URL.canParse(text)) return new URL(text);
   throw new UsageError(`--http must be a URL with http:// or https://, got ${JSON.stringify(text)}`);
-}
-
-function portOf(text: unknown, target: URL | undefined): number {
-  if (text === undefined) return 0;
-  if (target === undefined) throw new UsageError("--port is for --http");
-  const port = Number(text);
-  if (Number.isInteger(port) && port >= 0 && port < 65_536) return port;
-  throw new UsageError(`--port must be a number from 0 to 65535, got ${JSON.stringify(text)}`);
 }
 
 const UNITS: Readonly<Record<string, number>> = { kB: 1e3, MB: 1e6, GB: 1e9 };
