@@ -7,6 +7,7 @@ import { EXIT, NotReached, UsageError } from "../failures.js";
 import { listOf, timeOf } from "../parse.js";
 import { openRecording, replaceRecording } from "../recordings/open.js";
 import { problemsOf } from "../recordings/play.js";
+import { serveRecording } from "../recordings/serve.js";
 import { withStderr } from "../session.js";
 import { findServer, type ServerPlan } from "../target.js";
 import { visibleLine } from "../text.js";
@@ -33,7 +34,7 @@ export async function replay(context: CommandContext): Promise<void> {
         ? `--${stray} is for a replay against a server, and none is named`
         : `--${stray} is for a recording that is the server, and another is named`,
     );
-  if (isServer) await (await import("../recordings/serve.js")).serveRecording(name, context);
+  if (isServer) await serveRecording(name, context);
   else await sendRecording(name, server, context);
 }
 

@@ -337,3 +337,31 @@ for (const wire of RECORDED_WIRES)
       await server.close();
     }
   });
+
+it("a question beside a listing is none of the listing, and is not repeated in another era", async () => {
+  const tools = [{ name: "moor", inputSchema: { type: "object" } }];
+  const serverInfo = { name: "asks", version: "1" };
+  const frames: readonly (readonly [d: ">" | "<", m: object])[] = [
+    [">", { id: 1, method: "initialize", params: {} }],
+    ["<", { id: 1, result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo } }],
+    [">", { method: "notifications/initialized" }],
+    [">", { id: 2, method: "tools/list" }],
+    ["<", { id: 0, method: "roots/list" }],
+    [">", { id: 0, result: { roots: [] } }],
+    ["<", { id: 2, result: { tools } }],
+  ];
+  const lines = [
+    { mcpRecording: 1, by: "test", at: "2026-11-19T00:00:00.000Z", unit: "us", redaction: { profile: "default" } },
+    { t: 0, k: "open", c: 1, wire: "stdio", role: "tap" },
+    ...frames.map(([d, m], t) => ({ t, k: "frame", c: 1, d, m: { jsonrpc: "2.0", ...m } })),
+  ];
+  const text = `${lines.map((line) => JSON.stringify(line)).join("\n")}\n`;
+  for (const era of ["legacy", "modern"] as const) {
+    const server = await replayServer(text, { era: "any" });
+    const client = await connect(server, { era, roots: [] });
+    deepEqual((await client.listTools()).tools, tools);
+    await client.close();
+    server.assertDone();
+    await server.close();
+  }
+});
