@@ -65,7 +65,7 @@ function sizeOf(text: string | undefined): number | undefined {
 /** Returns the variables whose names say that their values are secret. The server inherits all of them. */
 function secretsOf(env: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string | undefined>> {
   const names = new SecretNames([], []);
-  return Object.fromEntries(Object.entries(env).filter(([name]) => names.has(name)));
+  return Object.fromEntries(Object.entries(env).filter(([name, value = ""]) => names.hides(name, value)));
 }
 
 /** Reports what looks secret in recordings, by its place. The value itself is not shown. */
