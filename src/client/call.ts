@@ -110,6 +110,7 @@ export class ClientCalls {
     const refusal = this.#refusalOf(call.method, connection);
     if (refusal !== undefined) throw refusal;
     const lifetime = this.#open(call.method, call.options);
+    lifetime.begin();
     try {
       lifetime.throwIfAborted();
       const request = this.#toRequest(call);
@@ -173,9 +174,10 @@ export class ClientCalls {
 
   /** Sends a request, or takes a fresh result from the cache, which keeps no results of tools. */
   #exchange(request: ConnectionCall, connection: Connection, lifetime: CallLifetime): Promise<ClientResult> {
-    return this.#cache === undefined || request.method === "tools/call"
-      ? connection.call(request, lifetime)
-      : this.#cache.through(request, lifetime, connection);
+    if (this.#cache === undefined || request.method === "tools/call") return connection.call(request, lifetime);
+    // Another call may send the request for this one, too.
+    lifetime.reached("sent");
+    return this.#cache.through(request, lifetime, connection);
   }
 
   #isManual({ options }: ClientCall): boolean {

@@ -30,6 +30,36 @@ for (const limit of ["timeoutMs", "deadlineMs"] as const) {
   });
 }
 
+test("a timeout tells how far the call's own request got, and no more than is known", () => {
+  const deliveryOf = (use: (lifetime: CallLifetime) => void) => {
+    const clock = new FakeClock();
+    const lifetime = new CallLifetime("tools/call", { timeoutMs: 10 }, clock);
+    use(lifetime);
+    clock.advance(10);
+    const { delivery, retrySafe } = lifetime.reason as TimeoutError;
+    return [delivery, retrySafe];
+  };
+  deepEqual(
+    deliveryOf(() => {}),
+    ["sent", false],
+  );
+  deepEqual(
+    deliveryOf((lifetime) => lifetime.begin()),
+    ["not_sent", true],
+  );
+  const sent = (lifetime: CallLifetime) => {
+    lifetime.begin();
+    lifetime.reached("sent");
+  };
+  deepEqual(deliveryOf(sent), ["sent", false]);
+  const taken = (lifetime: CallLifetime) => {
+    sent(lifetime);
+    lifetime.reached("answer_lost");
+    lifetime.reached("sent");
+  };
+  deepEqual(deliveryOf(taken), ["answer_lost", false]);
+});
+
 test("a sign of life starts timeoutMs anew, and never deadlineMs", () => {
   const clock = new FakeClock();
   const lifetime = new CallLifetime("tools/call", { timeoutMs: 10, deadlineMs: 25 }, clock);
