@@ -179,6 +179,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       overwrite: { type: "boolean", help: "replace the file" },
       redact: { type: "string", multiple: true, value: "name", help: "also replace these members; or a JSON pointer" },
       keep: { type: "string", multiple: true, value: "name", help: "keep these members although they look secret" },
+      bodies: { type: "string", choices: ["auth"], help: "also record the bodies of logins, with secrets replaced" },
       max: { type: "string", value: "size", help: "end the recording, not the traffic, at a size (256MB)" },
       check: { type: "boolean", help: "report what looks secret in recordings; exit code 1 if there is any" },
     },

@@ -65,6 +65,9 @@ const MAX_DEPTH = 400;
 /** Number and length of the texts whose redaction is remembered. */
 const MAX_CACHED = 2_000;
 const MAX_CACHED_CHARS = 80;
+/** Fields of a form, as in the body of a request for a token. */
+const FORM = /^[\w%.-]+=[^\s&]*&\S*$/;
+
 /** Length from which characters of base64 are taken for it. */
 const MIN_RUN = 16;
 /** Base64, also in lines of one length. It begins where its characters do, so that each is looked at once. */
@@ -188,8 +191,9 @@ export class Redactor {
     const known = this.#known.replace(text, this.#onKnown);
     const formed = this.#formed(known);
     if (!this.#names.mayBeIn(formed)) return formed;
+    const isParameter = FORM.test(formed) ? /^[A-Za-z?&#]/ : /^[?&#]/;
     const isSecret = (name: string, value: string, before: string) =>
-      this.#names.hides(name, value) || (CODE_NAMES.has(name) && /^[?&#]/.test(before));
+      this.#names.hides(name, value) || (CODE_NAMES.has(name) && isParameter.test(before));
     return replaceNamed(formed, isSecret, (value) => (isHarmless(value) ? value : this.#named("secret", value)));
   }
 

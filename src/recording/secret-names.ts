@@ -23,7 +23,7 @@ export const CODE_NAMES: ReadonlySet<string> = new Set(["code", "state", "nonce"
 const MAX_CACHED = 4_000;
 
 /** What a text has if the name of a parameter in it is one of {@link CODE_NAMES}. */
-const CODES = "[?&#](?:code|state|nonce)";
+const CODES = "(?:^|[?&#])(?:code|state|nonce)";
 
 /** Spells a name in one way: lower case, without separators. */
 export function plainName(name: string): string {

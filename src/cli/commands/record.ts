@@ -27,6 +27,8 @@ export async function record(context: CommandContext): Promise<void> {
   const given = textValue("port", values);
   if (given !== undefined && target === undefined) throw new UsageError("--port is for --http");
   const port = given === undefined ? 0 : portOf("port", given);
+  const bodies = textValue("bodies", values);
+  if (bodies !== undefined && target === undefined) throw new UsageError("--bodies is for --http");
   const redaction = {
     ...(values.redact !== undefined && { redact: listOf("redact", values) }),
     ...(values.keep !== undefined && { keep: listOf("keep", values) }),
@@ -36,7 +38,7 @@ export async function record(context: CommandContext): Promise<void> {
   const recording = await createRecording(name, { overwrite: values.overwrite === true, redaction, maxBytes }, io);
   try {
     if (target === undefined) context.exit = await tapProcess(line.program ?? [], recording, io);
-    else await tapHttp(target, port, recording, io, (url) => screen.line(url));
+    else await tapHttp({ target, port, hasForms: bodies === "auth" }, recording, io, (url) => screen.line(url));
   } finally {
     await recording.close().catch((error: unknown) => {
       screen.error(`bowline: ${visibleLine(problemOf(name, error).message)}`);

@@ -270,6 +270,31 @@ test("a tap of HTTP passes JSON, streams and questions in both eras", async (t) 
   equal(events.filter(({ k }) => k === "request").length, events.filter(({ k }) => k === "end").length);
 });
 
+test("a tap of HTTP has no bodies of logins, unless told", async (t) => {
+  const cwd = emptyFolder(t);
+  const issuer = createServer((request, response) => {
+    request.resume().on("end", () => response.end('{"access_token":"three-masts-9","expires_in":60}'));
+  });
+  await new Promise<void>((resolve) => issuer.listen(0, "127.0.0.1", resolve));
+  t.after(() => issuer.close().closeAllConnections());
+  const target = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/mcp`;
+  for (const more of [[], ["--bodies", "auth"]]) {
+    const child = startTap(t, ["a.rec.ndjson", "--overwrite", "--http", target, ...more], cwd);
+    const [url] = (await once(child.stdout, "data")) as [Buffer];
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const body = "code=q7Xv9LmB2T&grant_type=authorization_code";
+    const answer = await fetch(new URL("/token", String(url).trim()), { method: "POST", headers, body });
+    match(await answer.text(), /three-masts-9/);
+    child.kill("SIGINT");
+    equal(await codeOf(child), 0);
+    const text = readFileSync(join(cwd, "a.rec.ndjson"), "utf8");
+    ok(text.includes('"path":"/token"') && text.includes('"status":200'));
+    for (const secret of ["three-masts-9", "q7Xv9LmB2T"]) ok(!text.includes(secret), secret);
+    equal(text.includes("authorization_code"), more.length > 0);
+    equal(text.includes("expires_in"), more.length > 0);
+  }
+});
+
 test("a tap of HTTP passes events as they come, resumption, and the end of either side", async (t) => {
   const cwd = emptyFolder(t);
   const requests: IncomingMessage[] = [];

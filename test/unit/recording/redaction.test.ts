@@ -362,6 +362,7 @@ describe("redaction finds secrets in places that are easily missed:", () => {
     "all within a member auth": [named, { auth: { user: { key: named } } }],
     "a name with separators anywhere": [named, { text: `p.a-ss_word=${named}` }],
     "a connection string": [named, { text: `Server=a;UID=sa;PWD=${named};` }],
+    "the first field of a form": ["q7Xv9LmB2T", { text: "code=q7Xv9LmB2T&grant_type=authorization_code" }],
     "an element of XML": [named, { text: `<soap:password>${named}</soap:password>` }],
     "a URL in upper case": [named, { text: `HTTPS://joe:${named}@db/x` }],
     "the user of a URL": [named, { text: `https://${named}@example.com/x` }],
@@ -393,6 +394,7 @@ describe("redaction finds secrets in places that are easily missed:", () => {
       env: { PWD: "/home/joe/a-server", OLDPWD: "C:\\Users\\joe" },
       printed: "PWD=/home/joe/a-server",
       author: "joe",
+      status: "code=404 state=open",
       image: base64("\u0089PNG\u0000\u0001=token"),
     };
     const redactor = new Redactor();
