@@ -35,11 +35,21 @@ export class CallLifetime extends AbortSwitch implements Waiting {
   #unfollow: (() => void) | undefined;
   #closed = false;
   #held = 0;
-  /** How far the call's own request got, for the error of a timeout. Work without a request of its own proves nothing. */
-  #delivery: TimeoutError["delivery"] = "sent";
+  /** How far the call's own request got, for the error of a timeout. */
+  #delivery: TimeoutError["delivery"];
 
-  constructor(label: string, limits: LifetimeLimits, clock: Clock = systemClock) {
+  /**
+   * `delivery` is `not_sent` if the transport tells when the call's own request is written (`reached`). Otherwise nothing is
+   * known of it.
+   */
+  constructor(
+    label: string,
+    limits: LifetimeLimits,
+    clock: Clock = systemClock,
+    delivery: "not_sent" | "sent" = "sent",
+  ) {
     super();
+    this.#delivery = delivery;
     this.#label = label;
     this.#clock = clock;
     this.#timeoutMs = limitOf("timeoutMs", limits.timeoutMs);
@@ -55,11 +65,6 @@ export class CallLifetime extends AbortSwitch implements Waiting {
   /** Restarts the idle time after a sign of life from the peer. Only reads the clock; the timer is not changed. */
   heard(): void {
     if (this.#isTimed && this.#held === 0) this.#heardAt = this.#clock.now();
-  }
-
-  /** Marks a call whose request is not written yet. Its transport tells when it is. */
-  begin(): void {
-    this.#delivery = "not_sent";
   }
 
   /** Notes that the request may have arrived, or that the peer has accepted it. A later request of the call changes nothing. */
