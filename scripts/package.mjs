@@ -30,7 +30,7 @@ async function stage() {
   return staged;
 }
 
-/** Removes the source maps of the command, of recordings and of what tests load. They are more than half of the size of these files. */
+/** Removes the source maps of the command, of recordings and of what tests load. scripts/README.md tells why. */
 function dropMaps(files, ...more) {
   for (const file of [...files, ...more]) {
     rmSync(`${file}.map`, { force: true });

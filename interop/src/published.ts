@@ -3,15 +3,13 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Answers } from "./driver.js";
-import { type PeerName, programOf } from "./fetched.js";
+import { programIn } from "./fetched.js";
 import { type Checks, drive, type Neighbour, startsOf } from "./neighbours.js";
+import { prepare, publishedServer } from "./published-servers.js";
 
-/** Published server, which is fetched. Its checks use no network. */
+/** Checks of a server of `published.json`, which use no network. */
 interface Published {
-  readonly name: PeerName;
-  readonly args: readonly string[];
-  /** Environment of a server that has a folder of its own. */
-  env(folder: string): Record<string, string>;
+  readonly name: string;
   /** Checks that hold for the server as published and on `bowline/compat`. */
   checks(folder: string): Checks;
 }
@@ -22,8 +20,6 @@ const SERVERS: readonly Published[] = [
   {
     // Registers capabilities after it was created, and tells of changes of a resource.
     name: "memory",
-    args: [],
-    env: (folder) => ({ MEMORY_FILE_PATH: join(folder, "memory.jsonl") }),
     checks: () => ({
       list: async (driver) => {
         ok((await driver.listTools()).includes("create_entities"));
@@ -47,8 +43,6 @@ const SERVERS: readonly Published[] = [
   {
     // Describes its tool by a shape of zod 3.
     name: "eslint",
-    args: [],
-    env: () => ({}),
     checks: (folder) => ({
       list: async (driver) => deepEqual(await driver.listTools(), ["lint-files"]),
       plain: async (driver) => {
@@ -64,9 +58,6 @@ const SERVERS: readonly Published[] = [
   {
     // Has many tools, resources and prompts.
     name: "mapbox",
-    args: [],
-    // A token of Mapbox has the account in its second part. It is not sent anywhere.
-    env: () => ({ MAPBOX_ACCESS_TOKEN: `pk.${Buffer.from('{"u":"interop"}').toString("base64url")}.none` }),
     checks: () => ({
       list: async (driver) => {
         ok((await driver.listTools()).includes("distance_tool"));
@@ -84,8 +75,6 @@ const SERVERS: readonly Published[] = [
   {
     // Describes its tools by objects of zod 3.
     name: "figma",
-    args: ["--stdio"],
-    env: (folder) => ({ FIGMA_API_KEY: "none", IMAGE_DIR: folder, DO_NOT_TRACK: "1" }),
     checks: () => ({
       list: async (driver) => ok((await driver.listTools()).includes("get_figma_data")),
       "bad input": async (driver) => {
@@ -97,19 +86,17 @@ const SERVERS: readonly Published[] = [
   },
 ];
 
-export const published: readonly Neighbour[] = SERVERS.flatMap((server) =>
-  startsOf(server.name).map(({ pair, flags, choice, version }) => ({
+export const published: readonly Neighbour[] = SERVERS.flatMap(({ name, checks }) =>
+  startsOf(name).map(({ pair, flags, choice, version }) => ({
     pair,
-    needs: () => programOf(server.name),
+    needs: () => programIn(publishedServer(name).package, publishedServer(name).file),
     async run() {
-      const { node, file } = await programOf(server.name);
       const folder = realpathSync(mkdtempSync(join(tmpdir(), "interop-")));
-      const args = [...flags, file, ...server.args];
-      const target = { wire: "stdio", command: node, args, env: server.env(folder) } as const;
       try {
-        return await drive(pair, target, ANSWERS, choice, {
+        const { command, args, env } = await prepare(publishedServer(name), folder);
+        return await drive(pair, { wire: "stdio", command, args: [...flags, ...args], env }, ANSWERS, choice, {
           version: async (driver) => equal(driver.version, version),
-          ...server.checks(folder),
+          ...checks(folder),
         });
       } finally {
         rmSync(folder, { recursive: true, force: true });

@@ -72,6 +72,7 @@ class ChannelRequest<T> implements PendingRequest {
     this.#lifetime.onAbort(this.#giveUp);
     this.#peer.request(out, this);
     this.#isSent = true;
+    this.#lifetime.reached("sent");
   }
 
   onResponse(response: RpcResponse): void {

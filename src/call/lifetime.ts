@@ -35,9 +35,21 @@ export class CallLifetime extends AbortSwitch implements Waiting {
   #unfollow: (() => void) | undefined;
   #closed = false;
   #held = 0;
+  /** How far the call's own request got, for the error of a timeout. */
+  #delivery: TimeoutError["delivery"];
 
-  constructor(label: string, limits: LifetimeLimits, clock: Clock = systemClock) {
+  /**
+   * `delivery` is `not_sent` if the transport tells when the call's own request is written (`reached`). Otherwise nothing is
+   * known of it.
+   */
+  constructor(
+    label: string,
+    limits: LifetimeLimits,
+    clock: Clock = systemClock,
+    delivery: "not_sent" | "sent" = "sent",
+  ) {
     super();
+    this.#delivery = delivery;
     this.#label = label;
     this.#clock = clock;
     this.#timeoutMs = limitOf("timeoutMs", limits.timeoutMs);
@@ -47,12 +59,17 @@ export class CallLifetime extends AbortSwitch implements Waiting {
     this.#heardAt = this.#startedAt;
     const { signal } = limits;
     if (signal !== undefined) this.#unfollow = followSignal(signal, () => this.abort(signal.reason));
-    if (timed && !this.aborted) this.#begin(this.#startedAt);
+    if (timed && !this.aborted) this.#startTimer(this.#startedAt);
   }
 
   /** Restarts the idle time after a sign of life from the peer. Only reads the clock; the timer is not changed. */
   heard(): void {
     if (this.#isTimed && this.#held === 0) this.#heardAt = this.#clock.now();
+  }
+
+  /** Notes that the request may have arrived, or that the peer has accepted it. A later request of the call changes nothing. */
+  reached(delivery: "sent" | "answer_lost"): void {
+    if (this.#delivery === "not_sent" || delivery === "answer_lost") this.#delivery = delivery;
   }
 
   /** Stops the idle time while the peer waits for this side. `resumeIdle` restarts it. Calls may nest. */
@@ -88,7 +105,7 @@ export class CallLifetime extends AbortSwitch implements Waiting {
     return this.#timer !== undefined || this.#wait !== undefined;
   }
 
-  #begin(now: number): void {
+  #startTimer(now: number): void {
     const ms = Math.min(this.#timeoutMs, this.#deadlineMs);
     // On other runtimes a timer may end with the request during which it was set, so it cannot be shared.
     if (isOnNode && this.#clock === systemClock) this.#wait = shareTimer(this, ms, now);
@@ -113,7 +130,7 @@ export class CallLifetime extends AbortSwitch implements Waiting {
   #expire(kind: "idle" | "deadline", ms: number): void {
     const problem =
       kind === "idle" ? `nothing received for ${ms} ms (timeoutMs)` : `not finished within ${ms} ms (deadlineMs)`;
-    this.abort(new TimeoutError(kind, ms, `${this.#label}: ${problem}`));
+    this.abort(new TimeoutError(kind, ms, `${this.#label}: ${problem}`, this.#delivery));
   }
 
   #disarm(): void {

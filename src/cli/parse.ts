@@ -184,6 +184,13 @@ export function countOf(name: string, values: Values): number | undefined {
   return Number(text);
 }
 
+/** Reads a port to listen on. 0 is any free one. */
+export function portOf(name: string, text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port < 65_536) return port;
+  throw new UsageError(`--${name} must be a number from 0 to 65535, got ${JSON.stringify(text)}`);
+}
+
 /** Returns the texts of an option that may be repeated. */
 export function listOf(name: string, values: Values): readonly string[] {
   const value = values[name];

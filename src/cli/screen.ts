@@ -54,9 +54,9 @@ export class Screen {
     return isWanted && !env.NO_COLOR ? styleText(style, text, { validateStream: false }) : text;
   }
 
-  /** Columns of stdout. */
+  /** Columns of stdout. In a pipe, those that COLUMNS names. */
   get columns(): number {
-    return Math.max(40, this.#io.stdout.columns || 100);
+    return Math.max(40, this.#io.stdout.columns || Number(this.#io.env.COLUMNS) || 100);
   }
 }
 

@@ -179,6 +179,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       overwrite: { type: "boolean", help: "replace the file" },
       redact: { type: "string", multiple: true, value: "name", help: "also replace these members; or a JSON pointer" },
       keep: { type: "string", multiple: true, value: "name", help: "keep these members although they look secret" },
+      bodies: { type: "string", choices: ["auth"], help: "also record the bodies of logins, with secrets replaced" },
       max: { type: "string", value: "size", help: "end the recording, not the traffic, at a size (256MB)" },
       check: { type: "boolean", help: "report what looks secret in recordings; exit code 1 if there is any" },
     },
@@ -189,16 +190,45 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: "replay",
     group: "Find faults",
-    summary: "send a recording to a server, and tell what it answers differently",
-    about: "Send a recording to a server, and tell what it answers differently. Exit code 1 if anything differs.",
-    usage: ["bowline replay <file> <server> [options]", "bowline replay <file> [options] -- <command>"],
+    summary: "play a recording, as the server or as the client",
+    about:
+      "Play a recording: as the server or, if a server is named, as its client that tells what is answered differently.",
+    usage: [
+      "bowline replay <file> [--listen <port>] [options]",
+      "bowline replay <file> <server> [options]",
+      "bowline replay <file> [options] -- <command>",
+    ],
     examples: [
+      "bowline replay bug.rec.ndjson --listen 8931",
       "bowline replay bug.rec.ndjson https://staging.example.com/mcp",
       "bowline replay bug.rec.ndjson --ignore /result/structuredContent/time -- node server.js",
     ],
+    notes: [
+      "The first form is the server: an application starts it in place of the recorded one, or reaches it at the URL that",
+      "is printed. Its options are --listen, --era, --time, --order, --answers and --env. The others send the recording to",
+      "a server. Exit code 1 if anything differs from the recording.",
+    ],
     options: {
+      listen: { type: "string", value: "port", help: "serve over HTTP on 127.0.0.1; 0 is any free port" },
+      era: {
+        type: "string",
+        choices: ["recorded", "any"],
+        help: "frames as recorded (recorded), or the calls, for a client of any protocol version",
+      },
+      time: { type: "string", value: "time", help: "none, recorded, or a factor such as 0.1 (none)" },
+      order: {
+        type: "string",
+        choices: ["any", "strict"],
+        help: "match requests in any order, or as recorded (any)",
+      },
+      answers: {
+        type: "string",
+        choices: ["ignore", "check"],
+        help: "answers of the client to questions must be those recorded (ignore)",
+      },
       ignore: { type: "string", multiple: true, value: "pointer", help: "place that may differ; repeatable" },
       shape: { type: "boolean", help: "compare the types of values, not the values" },
+      update: { type: "boolean", help: "write the answers of the server into the file" },
     },
     names: ["server?"],
     server: "optional",

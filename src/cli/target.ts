@@ -136,7 +136,8 @@ function processPlan(label: string, command: CommandTarget, line: CommandLine, i
   return { label, targets: [{ ...command, env, cwd: folder }], options: {} };
 }
 
-function environmentOf({ values }: CommandLine, io: Io): Record<string, string> {
+/** Returns the variables of `--env`. */
+export function environmentOf({ values }: Pick<CommandLine, "values">, io: Io): Record<string, string> {
   return Object.fromEntries(
     listOf("env", values).map((text) => {
       const cut = text.indexOf("=");

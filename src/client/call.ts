@@ -109,7 +109,7 @@ export class ClientCalls {
   #send<T>(call: ClientCall, connection: Connection, read: ReadResult<T>, onFailure: OnFailure): Promise<T> {
     const refusal = this.#refusalOf(call.method, connection);
     if (refusal !== undefined) throw refusal;
-    const lifetime = this.#open(call.method, call.options);
+    const lifetime = this.#open(call.method, call.options, "not_sent");
     try {
       lifetime.throwIfAborted();
       const request = this.#toRequest(call);
@@ -173,9 +173,10 @@ export class ClientCalls {
 
   /** Sends a request, or takes a fresh result from the cache, which keeps no results of tools. */
   #exchange(request: ConnectionCall, connection: Connection, lifetime: CallLifetime): Promise<ClientResult> {
-    return this.#cache === undefined || request.method === "tools/call"
-      ? connection.call(request, lifetime)
-      : this.#cache.through(request, lifetime, connection);
+    if (this.#cache === undefined || request.method === "tools/call") return connection.call(request, lifetime);
+    // Another call may send the request for this one, too.
+    lifetime.reached("sent");
+    return this.#cache.through(request, lifetime, connection);
   }
 
   #isManual({ options }: ClientCall): boolean {
@@ -251,14 +252,14 @@ export class ClientCalls {
     }
   }
 
-  #open(label: string, limits: CallOptions): CallLifetime {
+  #open(label: string, limits: CallOptions, delivery?: "not_sent"): CallLifetime {
     if (limits !== NO_OPTIONS) assertCallOptions(label, limits);
     const { options, clock } = this.#client;
     const timeoutMs = limits.timeoutMs ?? options.timeoutMs ?? CLIENT_TIMES.timeoutMs;
     // Limits a call even if the server keeps sending progress. An infinite `timeoutMs` disables this limit too.
     const fallbackMs = timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : CLIENT_TIMES.deadlineMs;
     const deadlineMs = limits.deadlineMs ?? options.deadlineMs ?? fallbackMs;
-    const lifetime = new CallLifetime(label, { signal: limits.signal, timeoutMs, deadlineMs }, clock);
+    const lifetime = new CallLifetime(label, { signal: limits.signal, timeoutMs, deadlineMs }, clock, delivery);
     this.#lifetimes.add(lifetime, lifetime);
     return lifetime;
   }

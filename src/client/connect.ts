@@ -178,7 +178,12 @@ function withNoise(error: unknown, noise: readonly string[]): unknown {
   if (noise.length === 0) return error;
   const said = `; instead of messages it wrote ${noise.join(", ")}: a stdio server must log to stderr`;
   if (error instanceof TimeoutError)
-    return new TimeoutError(error.kind, error.afterMs, error.message.replace("nothing", "no message") + said);
+    return new TimeoutError(
+      error.kind,
+      error.afterMs,
+      error.message.replace("nothing", "no message") + said,
+      error.delivery,
+    );
   if (error instanceof VersionError)
     return new VersionError(error.message + said, error.supported, error.wanted, { cause: error.cause });
   if (!(error instanceof ConnectionError)) return error;

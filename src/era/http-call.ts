@@ -65,12 +65,14 @@ export class HttpCall {
   begin(): boolean {
     if (this.#over) return false;
     this.#reached = "sent";
+    this.lifetime.reached("sent");
     return true;
   }
 
   /** Records that the server has accepted the call, by the head of its response or on an earlier connection. */
   taken(): void {
     this.#reached = "answer_lost";
+    this.lifetime.reached("answer_lost");
   }
 
   /** True if the server may have received the call. */

@@ -265,21 +265,30 @@ export function afterFirstAnswer(error: unknown, delivery: "answer_lost" | "sent
   if (error instanceof ConnectionError && error.retrySafe) {
     return new ConnectionError(error.message, { delivery, cause: error });
   }
+  if (error instanceof TimeoutError && error.retrySafe)
+    return new TimeoutError(error.kind, error.afterMs, error.message, delivery);
   if (!(error instanceof RpcError) || !error.retrySafe || error.local) return error;
   const { rpcCode, message, data, method } = error;
   return new RpcError(rpcCode, message, data, { method, cause: error });
 }
 
-/** A call timed out: `idle` if nothing was received for too long, `deadline` if the whole call took too long. */
+/**
+ * A call timed out: `idle` if nothing was received for too long, `deadline` if the whole call took too long. `delivery` is that
+ * of the call's own request when the time had passed.
+ */
 export class TimeoutError extends McpError {
   protected static override readonly bowline: string = "TimeoutError";
   override readonly name = "TimeoutError";
+  /** True if sending the same call again cannot run a handler twice. Derived from `delivery` alone. */
+  readonly retrySafe: boolean;
   constructor(
     readonly kind: "idle" | "deadline",
     readonly afterMs: number,
     message: string,
+    readonly delivery: "not_sent" | "sent" | "answer_lost" = "sent",
   ) {
     super("timeout", message);
+    this.retrySafe = isRetrySafe(delivery);
   }
 }
 
@@ -287,7 +296,8 @@ export class TimeoutError extends McpError {
 export function withDeadline(error: unknown, partMs: number, deadlineMs: number | undefined): unknown {
   const isOfPart = error instanceof TimeoutError && error.kind === "deadline" && error.afterMs === partMs;
   if (!isOfPart || deadlineMs === undefined || deadlineMs === partMs) return error;
-  return new TimeoutError("deadline", deadlineMs, error.message.replace(`${partMs} ms`, `${deadlineMs} ms`));
+  const message = error.message.replace(`${partMs} ms`, `${deadlineMs} ms`);
+  return new TimeoutError("deadline", deadlineMs, message, error.delivery);
 }
 
 /** A server of a group is unavailable and is not contacted until `retryInMs` has passed. `cause` is the reason. */

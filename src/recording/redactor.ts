@@ -65,8 +65,17 @@ const MAX_DEPTH = 400;
 /** Number and length of the texts whose redaction is remembered. */
 const MAX_CACHED = 2_000;
 const MAX_CACHED_CHARS = 80;
-/** Base64, also in lines of one length. */
-const BASE64_RUN = /(?:[A-Za-z0-9+/_-]{60,76}\r?\n)+[A-Za-z0-9+/_-]{1,76}={0,2}|[A-Za-z0-9+/_-]{16,}={0,2}/g;
+/** Fields of a form, as in the body of a request for a token. */
+const FORM = /^[\w%.-]+=[^\s&]*&\S*$/;
+
+/** Length from which characters of base64 are taken for it. */
+const MIN_RUN = 16;
+/** Base64, also in lines of one length. It begins where its characters do, so that each is looked at once. */
+const BASE64_RUN =
+  /(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n)+[A-Za-z0-9+/_-]{1,76}={0,2}|[A-Za-z0-9+/_-]{16,}={0,2})/g;
+/** 1 for the codes of characters of base64. */
+const IN_RUN = new Uint8Array(128);
+for (const char of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-") IN_RUN[char.charCodeAt(0)] = 1;
 /** How often base64 within base64 is decoded. */
 const MAX_LAYERS = 3;
 const TEXTUAL = /^[\t\n\r\x20-\x7e\x80-\xff]*$/;
@@ -174,15 +183,17 @@ export class Redactor {
 
   #search(text: string, layers = 0): string {
     if (PSEUDONYM.test(text)) return text;
-    const hasRuns = text.length >= 16 && layers < MAX_LAYERS;
-    return this.#plain(hasRuns ? text.replace(BASE64_RUN, (run) => this.#base64(run, layers)) : text);
+    const isSearched = layers < MAX_LAYERS && hasRun(text);
+    return this.#plain(isSearched ? text.replace(BASE64_RUN, (run) => this.#base64(run, layers)) : text);
   }
 
   #plain(text: string): string {
     const known = this.#known.replace(text, this.#onKnown);
     const formed = this.#formed(known);
-    const isSecret = (name: string, before: string) =>
-      this.#names.has(name) || (CODE_NAMES.has(name) && /^[?&#]/.test(before));
+    if (!this.#names.mayBeIn(formed)) return formed;
+    const isParameter = FORM.test(formed) ? /^[A-Za-z?&#]/ : /^[?&#]/;
+    const isSecret = (name: string, value: string, before: string) =>
+      this.#names.hides(name, value) || (CODE_NAMES.has(name) && isParameter.test(before));
     return replaceNamed(formed, isSecret, (value) => (isHarmless(value) ? value : this.#named("secret", value)));
   }
 
@@ -291,7 +302,7 @@ export class Redactor {
   /** Redacts `["name", "value"]` among others, as headers are often written. Undefined for anything else. */
   #pair(item: unknown, path: readonly string[] | undefined, depth: number): unknown {
     if (!Array.isArray(item) || item.length !== 2 || typeof item[0] !== "string") return undefined;
-    if (typeof item[1] !== "string" || !this.#names.has(item[0])) return undefined;
+    if (typeof item[1] !== "string" || !this.#names.hides(item[0], item[1])) return undefined;
     return [item[0], this.#walk(item[1], item[0], "", path && [...path, "1"], depth + 1)];
   }
 
@@ -336,7 +347,7 @@ export class Redactor {
       if (isAt(path, this.#redactAt)) return this.#named("secret", value);
     }
     if (name === "requestState") return this.#name("state", value);
-    if (name !== "" && this.#names.has(name) && !isHarmless(value)) return this.#named("secret", value);
+    if (name !== "" && this.#names.hides(name, value) && !isHarmless(value)) return this.#named("secret", value);
     return this.#names.keeps(name) ? value : this.text(value);
   }
 
@@ -382,6 +393,23 @@ function keyOf(value: string): string {
     two = Math.imul(two ^ value.charCodeAt(at), 0x01000193) ^ (two >>> 15);
   }
   return `${value.length} ${one} ${two}`;
+}
+
+/** True if a text has base64. A run covers a character of each such distance, so that few are looked at. */
+function hasRun(text: string): boolean {
+  for (let at = MIN_RUN - 1; at < text.length; at += MIN_RUN) {
+    if (!isInRun(text, at)) continue;
+    let [from, to] = [at, at];
+    while (from > 0 && at - from < MIN_RUN && isInRun(text, from - 1)) from--;
+    while (to - from < MIN_RUN && isInRun(text, to)) to++;
+    if (to - from >= MIN_RUN) return true;
+  }
+  return false;
+}
+
+function isInRun(text: string, at: number): boolean {
+  // There is no code at the end.
+  return IN_RUN[text.charCodeAt(at)] === 1;
 }
 
 /** True for a value that tells nothing: none, a yes or no, or a pseudonym. */

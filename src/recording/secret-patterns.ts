@@ -17,7 +17,7 @@ const FORMS: readonly (readonly [kind: string, pattern: string])[] = [
 
 /** What all forms have in common, by which most texts are found to have none. */
 const HINT =
-  /eyJ|sk-|_|AKIA|ASIA|AROA|AIza|ya29|GOCSPX|xox|xapp|glpat|pypi|SG\.|[Bb]earer|BEARER|DPoP|[Bb]asic|BASIC|PRIVATE KEY|:\/\//;
+  /eyJ|sk-[\w-]{16}|(?:gh[pousr]|_pat|npm|hf|k_(?:live|test)|whsec|ntn|secret|_api)_|A(?:KIA|SIA|ROA)[A-Z\d]|AIza|ya29\.|GOCSPX|xox|xapp|glpat|pypi|SG\.|(?:[Bb]earer|BEARER|DPoP|[Bb]asic|BASIC) |PRIVATE KEY|:\/\/[^/\s@"'<>]+@/;
 
 const ANY_FORM = new RegExp(FORMS.map(([, pattern]) => `(${pattern})`).join("|"), "g");
 
@@ -61,21 +61,21 @@ const ASSIGNS = /=|:|%3D|--|<\//;
 /** Replaces the values of names that are secret. */
 export function replaceNamed(
   text: string,
-  isSecret: (name: string, before: string) => boolean,
+  isSecret: (name: string, value: string, before: string) => boolean,
   replace: (value: string) => string,
 ): string {
   if (!ASSIGNS.test(text)) return text;
   const lines = text
     .replace(HEADER_LINE, (_all, before: string, value: string) => before + replace(value))
     .replace(ELEMENT, (all: string, before: string, name: string, value: string) =>
-      isSecret(name, before) ? before + replace(value) : all,
+      isSecret(name, value, before) ? before + replace(value) : all,
     );
   let result = "";
   let copied = 0;
   NAMED.lastIndex = 0;
   for (let found = NAMED.exec(lines); found !== null; found = NAMED.exec(lines)) {
     const [all, before = "", name = "", quote = "", quoted = "", bare = ""] = found;
-    if (isSecret(name, before)) {
+    if (isSecret(name, quoted + bare, before)) {
       result += lines.slice(copied, found.index) + before + quote + replace(quoted + bare) + quote;
       copied = found.index + all.length;
     }

@@ -313,7 +313,7 @@ const ROWS: readonly Row[] = [
     how: "timed out",
     client: ({ clock }) => ({ clock }),
     end: (place) => whileRunning(place, () => place.clock.advance(500), { deadlineMs: 500 }),
-    comes: ["TimeoutError undefined"],
+    comes: ["TimeoutError sent", "TimeoutError answer_lost"],
     runs: true,
   },
   ...(["sse", "json"] as const).map(

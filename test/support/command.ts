@@ -54,6 +54,8 @@ export interface RunOptions {
   readonly platform?: NodeJS.Platform;
   /** What a person types, each when the text that it answers has appeared. A function does something else then. */
   readonly types?: readonly (readonly [when: RegExp, what: string | ((run: Running) => void)])[];
+  /** Called with the first line on stdout. */
+  readonly onLine?: (line: string, run: Running) => void;
 }
 
 /** A command that runs. */
@@ -98,6 +100,9 @@ export async function bowline(t: TestContext, argv: readonly string[], options: 
       else input.write(what);
     }
   })();
+  const { onLine } = options;
+  if (onLine !== undefined)
+    void stdout.until(/\n/, 0).then((end) => onLine(stdout.text.slice(0, end - 1), { interrupt, closePipe }));
   const code = await main(argv, io);
   let isTyped = false;
   void typing.then(() => {

@@ -164,7 +164,7 @@ function toolLines(tool: Tool, context: CommandContext): string[] {
   const tokens = values.tokens === true ? [`about ${aboutTokens(tool)} tokens`] : [];
   const lines = [
     ...headLines(tool.name, options, tokens, screen),
-    ...paragraph(tool.description ?? tool.title, context),
+    ...paragraph(tool.description ?? tool.title ?? "(no description)", context),
   ];
   if (tool.outputSchema !== undefined)
     lines.push(`    ${screen.paint("dim", `returns ${typeText(tool.outputSchema, tool.outputSchema)}`)}`);

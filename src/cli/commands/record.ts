@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { SecretNames } from "../../recording/secret-names.js";
 import type { CommandContext } from "../context.js";
 import { EXIT, UsageError } from "../failures.js";
-import { listOf, textValue } from "../parse.js";
+import { listOf, portOf, textValue } from "../parse.js";
 import { createRecording, problemOf, redactedText } from "../recordings/destination.js";
 import { leftoversOf } from "../recordings/leftovers.js";
 import { openRecording } from "../recordings/open.js";
@@ -24,7 +24,11 @@ export async function record(context: CommandContext): Promise<void> {
   if ((line.program === undefined) === (http === undefined))
     throw new UsageError("bowline record needs what to record: either -- and a command, or --http and a URL");
   const target = http === undefined ? undefined : urlOf(http);
-  const port = portOf(values.port, target);
+  const given = textValue("port", values);
+  if (given !== undefined && target === undefined) throw new UsageError("--port is for --http");
+  const port = given === undefined ? 0 : portOf("port", given);
+  const bodies = textValue("bodies", values);
+  if (bodies !== undefined && target === undefined) throw new UsageError("--bodies is for --http");
   const redaction = {
     ...(values.redact !== undefined && { redact: listOf("redact", values) }),
     ...(values.keep !== undefined && { keep: listOf("keep", values) }),
@@ -34,7 +38,7 @@ export async function record(context: CommandContext): Promise<void> {
   const recording = await createRecording(name, { overwrite: values.overwrite === true, redaction, maxBytes }, io);
   try {
     if (target === undefined) context.exit = await tapProcess(line.program ?? [], recording, io);
-    else await tapHttp(target, port, recording, io, (url) => screen.line(url));
+    else await tapHttp({ target, port, hasForms: bodies === "auth" }, recording, io, (url) => screen.line(url));
   } finally {
     await recording.close().catch((error: unknown) => {
       screen.error(`bowline: ${visibleLine(problemOf(name, error).message)}`);
@@ -51,14 +55,6 @@ function urlOf(text: string): URL {
   throw new UsageError(`--http must be a URL with http:// or https://, got ${JSON.stringify(text)}`);
 }
 
-function portOf(text: unknown, target: URL | undefined): number {
-  if (text === undefined) return 0;
-  if (target === undefined) throw new UsageError("--port is for --http");
-  const port = Number(text);
-  if (Number.isInteger(port) && port >= 0 && port < 65_536) return port;
-  throw new UsageError(`--port must be a number from 0 to 65535, got ${JSON.stringify(text)}`);
-}
-
 const UNITS: Readonly<Record<string, number>> = { kB: 1e3, MB: 1e6, GB: 1e9 };
 
 function sizeOf(text: string | undefined): number | undefined {
@@ -71,7 +67,7 @@ function sizeOf(text: string | undefined): number | undefined {
 /** Returns the variables whose names say that their values are secret. The server inherits all of them. */
 function secretsOf(env: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string | undefined>> {
   const names = new SecretNames([], []);
-  return Object.fromEntries(Object.entries(env).filter(([name]) => names.has(name)));
+  return Object.fromEntries(Object.entries(env).filter(([name, value = ""]) => names.hides(name, value)));
 }
 
 /** Reports what looks secret in recordings, by its place. The value itself is not shown. */

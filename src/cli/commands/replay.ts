@@ -1,26 +1,46 @@
-import { type ReplayClientOptions, ReplayError, type ReplayTarget, replayClient } from "../../entry/testing.js";
+import { type ReplayClientOptions, type ReplayTarget, replayClient } from "../../entry/testing.js";
 import { createStdioClientChannel } from "../../node/stdio/client.js";
 import { ConnectionError } from "../../protocol/errors.js";
 import type { RecordingFile } from "../../recording/reader.js";
 import type { CommandContext } from "../context.js";
 import { EXIT, NotReached, UsageError } from "../failures.js";
 import { listOf, timeOf } from "../parse.js";
-import { openRecording } from "../recordings/open.js";
+import { openRecording, replaceRecording } from "../recordings/open.js";
+import { problemsOf } from "../recordings/play.js";
+import { serveRecording } from "../recordings/serve.js";
 import { withStderr } from "../session.js";
 import { findServer, type ServerPlan } from "../target.js";
 import { visibleLine } from "../text.js";
 
-/** Options of servers that a replay does not have: the recording tells what is sent, and how. */
-const NOT_HERE = ["era", "version", "deadline", "log", "record", "overwrite"];
+/** Options of servers that no replay has: the recording tells what is sent, and how. */
+const NOT_HERE = ["version", "deadline", "log", "record", "overwrite"];
+/** Options of a replay that is the server, and of one that is the client. */
+const OF_SERVER = ["listen", "era", "time", "order", "answers"];
+const OF_CLIENT = ["ignore", "shape", "update", "header", "cwd", "config", "timeout", "json"];
+
+/** Plays a recording: as the server or, if one is named, as the client of a live server. */
+export async function replay(context: CommandContext): Promise<void> {
+  const { line, values } = context;
+  const [name, server] = line.program === undefined ? [line.server, line.names[0]] : [line.names[0], undefined];
+  if (name === undefined) throw new UsageError("bowline replay needs a recording");
+  const isServer = server === undefined && line.program === undefined;
+  const find = (names: readonly string[]) => names.find((each) => values[each] !== undefined);
+  const never = find(NOT_HERE);
+  if (never !== undefined) throw new UsageError(`--${never} is not for a replay: it sends what was recorded`);
+  const stray = find(isServer ? OF_CLIENT : OF_SERVER);
+  if (stray !== undefined)
+    throw new UsageError(
+      isServer
+        ? `--${stray} is for a replay against a server, and none is named`
+        : `--${stray} is for a recording that is the server, and another is named`,
+    );
+  if (isServer) await serveRecording(name, context);
+  else await sendRecording(name, server, context);
+}
 
 /** Sends a recording to a live server, and tells the differences. */
-export async function replay(context: CommandContext): Promise<void> {
+async function sendRecording(name: string, server: string | undefined, context: CommandContext): Promise<void> {
   const { line, values, io, screen } = context;
-  const stray = NOT_HERE.find((name) => values[name] !== undefined);
-  if (stray !== undefined) throw new UsageError(`--${stray} is not for a replay: it sends what was recorded`);
-  const [name, server] = line.program === undefined ? [line.server, line.names[0]] : [line.names[0], undefined];
-  if (name === undefined || (server === undefined && line.program === undefined))
-    throw new UsageError("bowline replay needs a recording, and the server to send it to");
   const file = await openRecording(name, io);
   const plan = await findServer({ ...line, server, names: [] }, io);
   const env = plan.targets.flatMap((target) =>
@@ -34,13 +54,17 @@ export async function replay(context: CommandContext): Promise<void> {
     values: Object.assign({}, ...env),
     ...(timeoutMs !== undefined && { timeoutMs }),
   });
-  const problems = problemsOf(report);
-  if (problems.length > 0) context.exit = EXIT.checkFailed;
   const { calls, same } = report;
+  const isUpdate = values.update === true;
+  if (isUpdate && !same) await replaceRecording(name, report.text, io);
+  const problems = isUpdate ? report.unsettled : problemsOf(() => report.assertSame());
+  if (problems.length > 0) context.exit = EXIT.checkFailed;
   context.finish({ same, calls, problems }, () => {
     for (const problem of problems) screen.line(visibleLine(problem));
-    const count = `${calls.length} ${calls.length === 1 ? "request" : "requests"}`;
-    screen.note(same ? `${count}, all answered as recorded` : `${count}, ${problems.length} answered differently`);
+    const differing = calls.filter(({ differences }) => differences.length > 0).length;
+    const told = same ? "all answered as recorded" : `${differing} answered differently`;
+    const updated = isUpdate && !same ? `; ${visibleLine(name)} has the new answers` : "";
+    screen.note(`${calls.length} ${calls.length === 1 ? "request" : "requests"}, ${told}${updated}`);
   });
 }
 
@@ -91,14 +115,4 @@ async function overHttp(file: RecordingFile, url: string, label: string, options
   const { message, cause } = failure;
   const reason = cause instanceof Error ? `${message}: ${cause.message}` : message;
   throw new NotReached(label, new ConnectionError(reason, { delivery: "not_sent", cause: failure }));
-}
-
-function problemsOf(report: { assertSame(): void }): readonly string[] {
-  try {
-    report.assertSame();
-    return [];
-  } catch (error) {
-    if (error instanceof ReplayError) return error.problems;
-    throw error;
-  }
 }

@@ -1,3 +1,4 @@
+import { rename, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { readLines } from "../../node/files/recording.js";
 import { RecordingError, type RecordingFile, readRecording } from "../../recording/reader.js";
@@ -18,5 +19,18 @@ export async function openRecording(name: string, io: Io): Promise<RecordingFile
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
     throw new UsageError(code === "ENOENT" ? `there is no file ${name}` : `${name} cannot be read (${code})`);
+  }
+}
+
+/** Replaces the text of a recording. A reader sees either the old or the new one. */
+export async function replaceRecording(name: string, text: string, io: Io): Promise<void> {
+  const path = resolve(io.cwd, name);
+  const draft = `${path}.${process.pid}`;
+  try {
+    await writeFile(draft, text, { mode: 0o600 });
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw new UsageError(`${name} cannot be written (${(error as NodeJS.ErrnoException).code ?? error})`);
   }
 }

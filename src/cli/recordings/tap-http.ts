@@ -17,13 +17,20 @@ const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
   ...["transfer-encoding", "upgrade"],
 ]);
 
+/** What a tap listens to. */
+interface HttpTap {
+  readonly target: URL;
+  readonly port: number;
+  /** True to record the bodies of exchanges that send a form, as those for tokens do. */
+  readonly hasForms: boolean;
+}
+
 /**
  * Stands between a host and an HTTP server: listens on this machine alone, sends each request to the server, and records
  * copies. Tells its own URL to `onListening`. Resolves when the signal ends it.
  */
 export async function tapHttp(
-  target: URL,
-  port: number,
+  { target, port, hasForms }: HttpTap,
   recording: Recording,
   { signal }: Io,
   onListening: (url: string) => void,
@@ -33,7 +40,7 @@ export async function tapHttp(
   const server = createServer((request, response) => {
     const header = (name: string) => request.headers[name];
     const refusal = guard({ header } as unknown as HttpExchange);
-    if (refusal === undefined) return forward(request, response, target, connection);
+    if (refusal === undefined) return forward(request, response, target, connection, hasForms);
     response.writeHead(refusal.status, { "content-type": "text/plain" }).end(`${refusal.message}\n`);
   });
   await new Promise<void>((resolve, reject) => {
@@ -56,7 +63,9 @@ function forward(
   response: ServerResponse,
   target: URL,
   connection: ConnectionRecorder,
+  hasForms: boolean,
 ): void {
+  const hasBodies = hasForms || !isForm(request);
   const { method = "GET", url = "/" } = request;
   // A query of the server's URL, which may be secret, is not in that of the tap.
   const path = url === target.pathname ? url + target.search : url;
@@ -75,20 +84,21 @@ function forward(
     else response.writeHead(502, { "content-type": "text/plain" }).end(`${target.origin}: ${error.message}\n`);
   };
   upstream.on("error", lose);
-  upstream.on("response", (incoming) => answer(incoming, response, exchange, lose));
+  upstream.on("response", (incoming) => answer(incoming, response, exchange, hasBodies, lose));
   response.on("close", () => {
     if (response.writableFinished) return;
     exchange.end("client");
     upstream.destroy();
   });
   request.pipe(upstream);
-  collect(request, exchange, (text) => exchange.requestBody(text));
+  if (hasBodies) collect(request, exchange, (text) => exchange.requestBody(text));
 }
 
 function answer(
   incoming: IncomingMessage,
   response: ServerResponse,
   exchange: ExchangeRecorder,
+  hasBody: boolean,
   lose: (error: Error) => void,
 ): void {
   const { statusCode = 502 } = incoming;
@@ -99,7 +109,7 @@ function answer(
   incoming.on("error", lose);
   incoming.pipe(response);
   if (exchange.isStream) incoming.on("data", (chunk: Uint8Array) => exchange.push(chunk));
-  else collect(incoming, exchange, (text) => exchange.body(text));
+  else if (hasBody) collect(incoming, exchange, (text) => exchange.body(text));
   incoming.on("end", () => exchange.end("server"));
 }
 
@@ -114,6 +124,10 @@ function collect(body: Readable, exchange: ExchangeRecorder, take: (text: string
     if (text.length < RECORDING_LIMITS.maxLineBytes) take(text + decoder.decode());
     else exchange.skip("a body was too long");
   });
+}
+
+function isForm({ headers }: IncomingMessage): boolean {
+  return /^application\/x-www-form-urlencoded\b/i.test(headers["content-type"] ?? "");
 }
 
 function ownHeaders({ headers }: IncomingMessage): Record<string, string | string[]> {

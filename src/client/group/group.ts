@@ -309,7 +309,12 @@ export class Group<M extends ServerTypes = ServerTypes> {
 
   #connected(member: GroupMember, { signal, deadlineMs: ms = Number.POSITIVE_INFINITY }: CallOptions): Promise<Client> {
     const late = () =>
-      new TimeoutError("deadline", ms, `Server ${member.name} was not connected within ${ms} ms (deadlineMs)`);
+      new TimeoutError(
+        "deadline",
+        ms,
+        `Server ${member.name} was not connected within ${ms} ms (deadlineMs)`,
+        "not_sent",
+      );
     return runWithin({ clock: this.#clock, signal, ms, late }, () => member.client());
   }
 

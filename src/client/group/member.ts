@@ -147,7 +147,9 @@ export class GroupMember {
   async #open(stop: AbortController): Promise<Client> {
     const { clock, connectTimeoutMs: ms } = this.#context;
     const late = () =>
-      stop.abort(new TimeoutError("deadline", ms, `not connected within ${ms} ms (option connectTimeoutMs)`));
+      stop.abort(
+        new TimeoutError("deadline", ms, `not connected within ${ms} ms (option connectTimeoutMs)`, "not_sent"),
+      );
     const timer = clock.schedule(late, ms);
     const life: { lost?: { readonly reason: Error | undefined } } = {};
     const dialing = this.#dial(stop.signal, life);

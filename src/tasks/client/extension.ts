@@ -214,7 +214,12 @@ export function offersTasks({ tasks }: ServerCapabilities): boolean {
 /** Creates the error for the option of the call, of which the part before the task was taken off. */
 function tooLate(task: string, deadlineMs: number, isAbandoned: boolean): TimeoutError {
   const message = `${task} was not finished within ${deadlineMs} ms (deadlineMs)`;
-  return new TimeoutError("deadline", deadlineMs, isAbandoned ? `${message}, and is cancelled` : message);
+  return new TimeoutError(
+    "deadline",
+    deadlineMs,
+    isAbandoned ? `${message}, and is cancelled` : message,
+    "answer_lost",
+  );
 }
 
 /** True if this end of a call does not cancel its task: the connection ended, or the caller left or cancelled the task. */

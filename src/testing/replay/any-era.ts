@@ -31,6 +31,9 @@ interface Question {
 const SESSION =
   /^(?:initialize|server\/discover|ping|logging\/setLevel|subscriptions\/.*|resources\/(?:un)?subscribe)$/;
 
+/** Requests whose handlers ask questions. One that came beside another request, on a wire of one stream, was none of it. */
+const ASKING = /^(?:tools\/call|prompts\/get|resources\/read)$/;
+
 /** Methods that a server of such a capability has, whether or not they were recorded. */
 const METHODS: { readonly [capability: string]: readonly string[] } = {
   tools: ["tools/list", "tools/call"],
@@ -113,7 +116,7 @@ export class AnyEraReplay implements ReplayServer {
     const rounds = this.#suspended.get(key) ?? this.#find({ method, params: { ...params } });
     this.#suspended.delete(key);
     try {
-      for (const act of actsOf(rounds)) await perform(act, ctx);
+      for (const act of actsOf(rounds)) if (act.kind !== "ask" || ASKING.test(method)) await perform(act, ctx);
     } catch (error) {
       if (isSuspension(error)) this.#suspended.set(key, rounds);
       throw error;

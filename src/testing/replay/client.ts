@@ -88,6 +88,8 @@ export interface ReplayReport {
   readonly same: boolean;
   /** The recording with the live results in place of the recorded ones. */
   readonly text: string;
+  /** Problems that `text` has, too: answers that did not come, and other notifications than those that were recorded. */
+  readonly unsettled: readonly string[];
   /** Throws a `ReplayError` if anything differs. */
   assertSame(): void;
 }
@@ -275,15 +277,13 @@ export class ClientReplay {
       const about = String(name ?? uri ?? "");
       return { line: call.line, method, name: about, differences: this.#differences(call, recorded, live, told) };
     });
-    const problems = [
-      ...this.#timeouts,
-      ...replayed
-        .filter(({ differences }) => differences.length > 0)
-        .map(
-          ({ line, method, name, differences }) =>
-            `${method} ${name} (line ${line}): ${describeDifferences(differences)}`,
-        ),
-    ];
+    const differing = replayed.filter(({ differences }) => differences.length > 0);
+    const problems = [...this.#timeouts, ...differing.map((call) => describeCall(call))];
+    const answered = new Set(calls.filter((call) => results.has(resultOf(call)?.line ?? 0)).map(({ line }) => line));
+    const unsettled = differing.flatMap((call) => {
+      const left = answered.has(call.line) ? call.differences.filter(isOfNotifications) : call.differences;
+      return left.length === 0 ? [] : [describeCall({ ...call, differences: left })];
+    });
     const file = this.#file;
     return {
       calls: replayed,
@@ -291,6 +291,7 @@ export class ClientReplay {
       get text() {
         return withResults(file, results);
       },
+      unsettled: [...this.#timeouts, ...unsettled],
       assertSame() {
         if (problems.length > 0) throw new ReplayError(problems);
       },
@@ -343,6 +344,14 @@ export class ClientReplay {
       this.#watchers.add(look);
     });
   }
+}
+
+function describeCall({ line, method, name, differences }: ReplayedCall): string {
+  return `${method} ${name} (line ${line}): ${describeDifferences(differences)}`;
+}
+
+function isOfNotifications({ path }: Difference): boolean {
+  return path === "/notifications" || path.startsWith("/notifications/");
 }
 
 function localFetch(target: Exclude<ReplayTarget, string | URL>): LiveFetch | undefined {

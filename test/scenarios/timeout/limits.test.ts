@@ -55,6 +55,37 @@ verifies(["protocol:timeout:basic", "errors:timeout:sdkerror-request-timeout"], 
   equal(client.pending, 0);
 });
 
+verifies("errors:timeout:sdkerror-request-timeout", "tells how far the call got", eachWire, async (world) => {
+  const begun = gate();
+  const server = new McpServer(me)
+    .tool("wait", {}, async (_, ctx) => {
+      begun.open();
+      await aborted(ctx.signal);
+    })
+    .tool("report", {}, async (_, ctx) => {
+      await ctx.progress(1);
+      await aborted(ctx.signal);
+    });
+  const clock = new FakeClock();
+  const client = await world.connect(server, { clock });
+  const told = (call: Promise<unknown>) =>
+    call.then(
+      () => undefined,
+      ({ name, delivery, retrySafe }) => [name, delivery, retrySafe],
+    );
+  const waiting = told(client.callTool("wait", {}, { timeoutMs: 1000 }));
+  await begun.opened;
+  clock.advance(1000);
+  deepEqual(await waiting, ["TimeoutError", "sent", false]);
+  // Over HTTP, the head of a stream tells that the server has the call.
+  const reported = gate();
+  const reporting = told(client.callTool("report", {}, { timeoutMs: 1000, onProgress: () => reported.open() }));
+  await reported.opened;
+  clock.advance(1000);
+  const isHttp = world.transport === "node" || world.transport === "fetch";
+  deepEqual(await reporting, ["TimeoutError", isHttp ? "answer_lost" : "sent", false]);
+});
+
 verifies("errors:timeout:sdkerror-request-timeout", "no code of a peer is one", scriptedServers, async (world) => {
   const client = await world.connect();
   for (const code of [-32001, -32000, 408, -32800]) {

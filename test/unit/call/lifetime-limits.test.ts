@@ -30,6 +30,33 @@ for (const limit of ["timeoutMs", "deadlineMs"] as const) {
   });
 }
 
+test("a timeout tells how far the call's own request got, and no more than is known", () => {
+  const deliveryOf = (use: (lifetime: CallLifetime) => void, begin?: "not_sent") => {
+    const clock = new FakeClock();
+    const lifetime = new CallLifetime("tools/call", { timeoutMs: 10 }, clock, begin);
+    use(lifetime);
+    clock.advance(10);
+    const { delivery, retrySafe } = lifetime.reason as TimeoutError;
+    return [delivery, retrySafe];
+  };
+  deepEqual(
+    deliveryOf(() => {}),
+    ["sent", false],
+  );
+  deepEqual(
+    deliveryOf(() => {}, "not_sent"),
+    ["not_sent", true],
+  );
+  const sent = (lifetime: CallLifetime) => lifetime.reached("sent");
+  deepEqual(deliveryOf(sent, "not_sent"), ["sent", false]);
+  const taken = (lifetime: CallLifetime) => {
+    sent(lifetime);
+    lifetime.reached("answer_lost");
+    lifetime.reached("sent");
+  };
+  deepEqual(deliveryOf(taken, "not_sent"), ["answer_lost", false]);
+});
+
 test("a sign of life starts timeoutMs anew, and never deadlineMs", () => {
   const clock = new FakeClock();
   const lifetime = new CallLifetime("tools/call", { timeoutMs: 10, deadlineMs: 25 }, clock);

@@ -151,9 +151,11 @@ test("7: a time limit", async (t) => {
   const ran = await bowline(t, ["call", url, "sound-the-horn", "--deadline", "50ms", "--json"]);
   equal(ran.code, 7);
   const { error } = documentOf(ran);
-  deepEqual([error.code, error.kind], ["timeout", "deadline"]);
+  deepEqual([error.code, error.kind, error.retrySafe], ["timeout", "deadline", false]);
+  match(String(error.delivery), /^(?:sent|answer_lost)$/);
   const told = await bowline(t, ["call", url, "sound-the-horn", "--deadline", "50ms"]);
   match(told.stderr, /--timeout <time> for silence, --deadline <time>/);
+  match(told.stderr, /The call may have run \(delivery: \w+\)\. Sending it again may run it twice\./);
 });
 
 test("70: a defect is told as one", async (t) => {

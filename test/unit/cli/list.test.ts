@@ -34,6 +34,23 @@ test("a list as JSON has the definitions, and the options choose kinds and items
   match(text.stdout, /"required": \[/);
 });
 
+test("a pipe is as wide as COLUMNS says, and a tool without a description is told", async (t) => {
+  const description = "moor ".repeat(30).trim();
+  const server = new McpServer({ name: "a", version: "1" })
+    .tool("moor", { description }, () => "")
+    .tool("bare", () => "");
+  const url = await serve(t, server);
+  const widthOf = async (COLUMNS: string) => {
+    const { stdout } = await bowline(t, ["list", url], { columns: 0, env: { COLUMNS } });
+    match(stdout, /\n {2}bare\n {6}\(no description\)\n/);
+    return Math.max(...stdout.split("\n").map((line) => line.length));
+  };
+  const wide = await widthOf("");
+  ok(wide > 80 && wide <= 100, `${wide}`);
+  ok((await widthOf("60")) <= 60);
+  equal(await widthOf("many"), wide);
+});
+
 test("colours are for terminals, and not with NO_COLOR", async (t) => {
   const url = await serve(t, createHarbour());
   const plain = await bowline(t, ["list", url]);

@@ -10,6 +10,9 @@ import { PassThrough, type Readable } from "node:stream";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { Client as OfficialClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport as OfficialStdio } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { connect } from "bowline/client";
 import { createStdioClientChannel } from "bowline/node";
 import { parseRecording, Recording } from "bowline/testing";
@@ -96,6 +99,38 @@ test("a client notices no tap, and the recording has its frames", async (t) => {
       deepEqual(framesOf(text), framesOf(direct.text()));
     }
   }
+});
+
+test("the official client notices no tap: results, questions and frames are those of a direct run", async (t) => {
+  const cwd = emptyFolder(t);
+  const run = async (command: string, args: string[]) => {
+    const client = new OfficialClient({ name: "host", version: "1" }, { capabilities: { elicitation: {} } });
+    const transport = new OfficialStdio({ command, args, cwd, stderr: "ignore" });
+    const frames: string[] = [];
+    client.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept", content: { sure: true } }));
+    await client.connect(transport);
+    const { onmessage } = transport;
+    transport.onmessage = (message) => {
+      frames.push(JSON.stringify(message));
+      onmessage?.(message);
+    };
+    const seen: unknown[] = [client.getServerVersion(), client.getServerCapabilities(), await client.listTools()];
+    // Progress that arrives together with the result may come too late for this client. The frames have it.
+    const onprogress = () => {};
+    const moor = { name: "moor", arguments: { ship: "Maria", berth: "n1" } };
+    seen.push(await client.callTool(moor, undefined, { onprogress }));
+    seen.push(await client.callTool({ name: "cast-off", arguments: { berth: "n1" } }));
+    await client.close();
+    return { seen, frames };
+  };
+  const [program = "", ...args] = harbourProgram;
+  const direct = await run(program, args);
+  ok(direct.frames.some((frame) => frame.includes("elicitation/create")));
+  deepEqual(await run(node, [bin, "record", "a.rec.ndjson", "--", ...harbourProgram]), direct);
+  const { events } = parseRecording(readFileSync(join(cwd, "a.rec.ndjson"), "utf8"));
+  const recorded = events.flatMap((event) => (event.k === "frame" && event.d === "<" ? [JSON.stringify(event.m)] : []));
+  // The first is the answer to the handshake, which the transport had not been asked for yet.
+  deepEqual(recorded.slice(1), direct.frames);
 });
 
 test("signals reach the server, whose exit code is that of the tap", async (t) => {
@@ -233,6 +268,31 @@ test("a tap of HTTP passes JSON, streams and questions in both eras", async (t) 
   const { events, complete } = parseRecording(text);
   ok(complete);
   equal(events.filter(({ k }) => k === "request").length, events.filter(({ k }) => k === "end").length);
+});
+
+test("a tap of HTTP has no bodies of logins, unless told", async (t) => {
+  const cwd = emptyFolder(t);
+  const issuer = createServer((request, response) => {
+    request.resume().on("end", () => response.end('{"access_token":"three-masts-9","expires_in":60}'));
+  });
+  await new Promise<void>((resolve) => issuer.listen(0, "127.0.0.1", resolve));
+  t.after(() => issuer.close().closeAllConnections());
+  const target = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/mcp`;
+  for (const more of [[], ["--bodies", "auth"]]) {
+    const child = startTap(t, ["a.rec.ndjson", "--overwrite", "--http", target, ...more], cwd);
+    const [url] = (await once(child.stdout, "data")) as [Buffer];
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const body = "code=q7Xv9LmB2T&grant_type=authorization_code";
+    const answer = await fetch(new URL("/token", String(url).trim()), { method: "POST", headers, body });
+    match(await answer.text(), /three-masts-9/);
+    child.kill("SIGINT");
+    equal(await codeOf(child), 0);
+    const text = readFileSync(join(cwd, "a.rec.ndjson"), "utf8");
+    ok(text.includes('"path":"/token"') && text.includes('"status":200'));
+    for (const secret of ["three-masts-9", "q7Xv9LmB2T"]) ok(!text.includes(secret), secret);
+    equal(text.includes("authorization_code"), more.length > 0);
+    equal(text.includes("expires_in"), more.length > 0);
+  }
 });
 
 test("a tap of HTTP passes events as they come, resumption, and the end of either side", async (t) => {

@@ -137,10 +137,10 @@ test("a replay tells what a server answers differently", async (t) => {
   ]);
   equal((await replay("--shape")).code, 0);
   equal((await replay("--ignore", "/result/structuredContent/price")).code, 0);
-  const usage = await replay("--era", "legacy");
-  deepEqual([usage.code, /--era is not for a replay/.test(usage.stderr)], [2, true]);
-  const alone = await bowline(t, ["replay", "a.rec.ndjson"], { cwd });
-  deepEqual([alone.code, /needs a recording, and the server/.test(alone.stderr)], [2, true]);
+  const usage = await replay("--era", "any");
+  deepEqual([usage.code, /--era is for a recording that is the server/.test(usage.stderr)], [2, true]);
+  const none = await bowline(t, ["replay"], { cwd });
+  deepEqual([none.code, /needs a recording/.test(none.stderr)], [2, true]);
   const gone = await bowline(t, ["replay", "a.rec.ndjson", "http://127.0.0.1:1/mcp"], { cwd });
   equal(gone.code, 4, gone.stderr);
 });

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
-import { ConnectionError } from "bowline/client";
+import { ConnectionError, TimeoutError } from "bowline/client";
 import { afterFirstAnswer } from "#src/protocol/errors.js";
 
 test("a connection error that says nothing else may have reached the server", () => {
@@ -31,5 +31,9 @@ test("after a first answer no error makes the call safe to repeat", () => {
   equal((afterFirstAnswer(refused, "sent") as ConnectionError).delivery, "sent");
   const sent = new ConnectionError("lost");
   equal(afterFirstAnswer(sent), sent);
+  const late = afterFirstAnswer(new TimeoutError("idle", 10, "late", "not_sent")) as TimeoutError;
+  deepEqual([late.kind, late.afterMs, late.message, late.delivery], ["idle", 10, "late", "answer_lost"]);
+  const lateSent = new TimeoutError("idle", 10, "late");
+  equal(afterFirstAnswer(lateSent), lateSent);
   equal(afterFirstAnswer("words"), "words");
 });

@@ -327,6 +327,16 @@ it("a text that nearly has secrets is searched in a time that grows with its len
   }
 });
 
+it("a run of base64 is found wherever it begins", () => {
+  const key = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+  for (let before = 0; before < 40; before++)
+    for (const wrap of [(text: string) => text, (text: string) => `${text} .`, (text: string) => `${text}==, a`]) {
+      const redactor = new Redactor();
+      const redacted = redactor.text(wrap(`${" ".repeat(before)}${base64(key).replace(/=+$/, "")}`));
+      deepEqual([redactor.counts, redacted.includes(base64(key).slice(0, 20))], [{ key: 1 }, false], `${before}`);
+    }
+});
+
 describe("redaction finds secrets in places that are easily missed:", () => {
   const told = "s3cr3t-Value/xyz+1234567";
   const key = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
@@ -347,6 +357,12 @@ describe("redaction finds secrets in places that are easily missed:", () => {
     "the next level of YAML": [named, { text: `db:\n  password: ${named}\n` }],
     "a value within a quoted value": [named, { text: `{"env":"password=${named}"}` }],
     "an option of an option": [named, { text: `docker run --env=API_KEY=${named}` }],
+    "a member pwd": [named, { pwd: named, userPwd: named }],
+    "a member auth": [named, { auth: named }],
+    "all within a member auth": [named, { auth: { user: { key: named } } }],
+    "a name with separators anywhere": [named, { text: `p.a-ss_word=${named}` }],
+    "a connection string": [named, { text: `Server=a;UID=sa;PWD=${named};` }],
+    "the first field of a form": ["q7Xv9LmB2T", { text: "code=q7Xv9LmB2T&grant_type=authorization_code" }],
     "an element of XML": [named, { text: `<soap:password>${named}</soap:password>` }],
     "a URL in upper case": [named, { text: `HTTPS://joe:${named}@db/x` }],
     "the user of a URL": [named, { text: `https://${named}@example.com/x` }],
@@ -375,6 +391,10 @@ describe("redaction finds secrets in places that are easily missed:", () => {
       lines,
       url: "https://joe@example.com/x",
       option: { name: "colour", value: "green" },
+      env: { PWD: "/home/joe/a-server", OLDPWD: "C:\\Users\\joe" },
+      printed: "PWD=/home/joe/a-server",
+      author: "joe",
+      status: "code=404 state=open",
       image: base64("\u0089PNG\u0000\u0001=token"),
     };
     const redactor = new Redactor();

@@ -337,3 +337,67 @@ for (const wire of RECORDED_WIRES)
       await server.close();
     }
   });
+
+/** Returns a recording of stdio with these frames. */
+function recordingOf(frames: readonly (readonly [d: ">" | "<", m: object])[]): string {
+  const lines = [
+    { mcpRecording: 1, by: "test", at: "2026-11-19T00:00:00.000Z", unit: "us", redaction: { profile: "default" } },
+    { t: 0, k: "open", c: 1, wire: "stdio", role: "tap" },
+    ...frames.map(([d, m], t) => ({ t, k: "frame", c: 1, d, m: { jsonrpc: "2.0", ...m } })),
+  ];
+  return `${lines.map((line) => JSON.stringify(line)).join("\n")}\n`;
+}
+
+it("a handshake that a client tried beside another, since the server was slow, is not missed", async () => {
+  const tools = [{ name: "moor", inputSchema: { type: "object" } }];
+  const capabilities = { tools: {} };
+  const found = {
+    supportedVersions: ["2026-07-28"],
+    capabilities,
+    resultType: "complete",
+    ttlMs: 0,
+    cacheScope: "private",
+  };
+  const server = await replayServer(
+    recordingOf([
+      [">", { id: 1, method: "server/discover", params: {} }],
+      [">", { id: 2, method: "initialize", params: {} }],
+      ["<", { id: 1, result: found }],
+      [
+        "<",
+        { id: 2, result: { protocolVersion: "2025-11-25", capabilities, serverInfo: { name: "a", version: "1" } } },
+      ],
+      [">", { id: 3, method: "tools/list" }],
+      ["<", { id: 3, result: { tools, resultType: "complete", ttlMs: 0, cacheScope: "private" } }],
+    ]),
+  );
+  throws(() => server.assertDone(), /server\/discover \(line 3\) was not sent; initialize \(line 4\) was not sent/);
+  const client = await connect(server);
+  throws(() => server.assertDone(), { message: /: tools\/list \(line 7\) was not sent$/ });
+  deepEqual((await client.listTools()).tools, tools);
+  server.assertDone();
+  await client.close();
+  await server.close();
+});
+
+it("a question beside a listing is none of the listing, and is not repeated in another era", async () => {
+  const tools = [{ name: "moor", inputSchema: { type: "object" } }];
+  const serverInfo = { name: "asks", version: "1" };
+  const text = recordingOf([
+    [">", { id: 1, method: "initialize", params: {} }],
+    ["<", { id: 1, result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo } }],
+    [">", { method: "notifications/initialized" }],
+    [">", { id: 2, method: "tools/list" }],
+    ["<", { id: 0, method: "roots/list" }],
+    [">", { id: 0, result: { roots: [] } }],
+    ["<", { id: 2, result: { tools } }],
+  ]);
+  for (const era of ["legacy", "modern"] as const) {
+    const server = await replayServer(text, { era: "any" });
+    const client = await connect(server, { era, roots: [] });
+    deepEqual((await client.listTools()).tools, tools);
+    await client.close();
+    server.assertDone();
+    await server.close();
+  }
+});
