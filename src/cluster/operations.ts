@@ -1,4 +1,5 @@
 import type { Clock } from "../call/clock.js";
+import { toHex } from "../protocol/bytes.js";
 import { closedError } from "./error.js";
 import type { Store } from "./store.js";
 
@@ -47,6 +48,5 @@ export class Operations {
 
 /** Returns random hexadecimal digits. */
 export function hexDigits(count: number): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(count / 2));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex(crypto.getRandomValues(new Uint8Array(count / 2)));
 }

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { SecretNames } from "../../recording/secret-names.js";
 import type { CommandContext } from "../context.js";
 import { EXIT, UsageError } from "../failures.js";
-import { listOf, textValue } from "../parse.js";
+import { listOf, sizeOf, textValue } from "../parse.js";
 import { createRecording, problemOf, redactedText } from "../recordings/destination.js";
 import { leftoversOf } from "../recordings/leftovers.js";
 import { openRecording } from "../recordings/open.js";
@@ -30,7 +30,7 @@ export async function record(context: CommandContext): Promise<void> {
     ...(values.keep !== undefined && { keep: listOf("keep", values) }),
     values: secretsOf(io.env),
   };
-  const maxBytes = sizeOf(textValue("max", values));
+  const maxBytes = sizeOf("max", values);
   const recording = await createRecording(name, { overwrite: values.overwrite === true, redaction, maxBytes }, io);
   try {
     if (target === undefined) context.exit = await tapProcess(line.program ?? [], recording, io);
@@ -57,15 +57,6 @@ function portOf(text: unknown, target: URL | undefined): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port < 65_536) return port;
   throw new UsageError(`--port must be a number from 0 to 65535, got ${JSON.stringify(text)}`);
-}
-
-const UNITS: Readonly<Record<string, number>> = { kB: 1e3, MB: 1e6, GB: 1e9 };
-
-function sizeOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const [, number = "", unit = ""] = /^(\d+)(kB|MB|GB)$/.exec(text) ?? [];
-  if (unit === "") throw new UsageError(`--max must be a size such as 500kB, 20MB or 1GB, got ${JSON.stringify(text)}`);
-  return Number(number) * UNITS[unit]!;
 }
 
 /** Returns the variables whose names say that their values are secret. The server inherits all of them. */

@@ -2,6 +2,7 @@ import type { Clock } from "../../../../call/clock.js";
 import type { Records } from "../../../../cluster/cluster.js";
 import { isUnknown } from "../../../../cluster/error.js";
 import { each } from "../../../../cluster/update.js";
+import { sha256, toHex } from "../../../../protocol/bytes.js";
 import type { KnownRecord } from "./known-record.js";
 import type { SessionRecord } from "./session-record.js";
 import { untilReached } from "./until-reached.js";
@@ -72,7 +73,5 @@ const watchedBy = (session: string) => `watched by ${session}`;
 
 /** Returns the key of a URI, which may be longer than a key can be in an engine. */
 async function keyOf(session: string, uri: string): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(uri)));
-  const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return `watch:${session}:${hex}`;
+  return `watch:${session}:${toHex(await sha256(uri))}`;
 }
