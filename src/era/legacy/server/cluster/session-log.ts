@@ -8,9 +8,9 @@ import type { LoggedEvent } from "../../../../store/event-log.js";
 import type { ServerLimits } from "../../../server-limits.js";
 import { type BroadcastId, type SharedLog, STANDALONE, type StreamPosition } from "../shared-sessions.js";
 import { isMessage } from "../stream.js";
-import { textOf } from "./broadcasts.js";
+import type { Retries } from "./retries.js";
 import { StreamAppends, type StreamTurns } from "./stream-appends.js";
-import { untilReached } from "./until-reached.js";
+import { textOf } from "./stream-takeover.js";
 
 /** Time for which the start of a call waits for the engine. After it, the call is refused. */
 const MAX_WAIT_MS = 5_000;
@@ -25,6 +25,7 @@ export interface SessionLogOptions {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly limits: ServerLimits;
+  readonly retries: Retries;
   /** Lists this process among those whose streams are ended after their death. Returns undefined if it is listed. */
   enlist(): Promise<void> | undefined;
   /** True if this process holds the standalone stream of a session. */
@@ -42,7 +43,7 @@ export class SessionLog implements SharedLog {
   readonly #written = new Map<string, StreamAppends>();
   /** Operations that `settled` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
-  readonly #closing = new AbortController();
+  readonly #retries: Retries;
   /** True if this process could not end a stream, so that another one has to do it. */
   hasUnended = false;
 
@@ -51,6 +52,7 @@ export class SessionLog implements SharedLog {
     this.#cluster = options.cluster;
     this.#clock = options.clock;
     this.#limits = options.limits;
+    this.#retries = options.retries;
   }
 
   async create(sessionId: string): Promise<void> {
@@ -67,7 +69,7 @@ export class SessionLog implements SharedLog {
   async claim(sessionId: string, streamId: string): Promise<StreamAppends> {
     const writer = await this.#claim(sessionId, streamId);
     const turns = streamId === STANDALONE ? this.#turnsOf(sessionId) : undefined;
-    const written = new StreamAppends({ clock: this.#clock, closing: this.#closing.signal, writer, ...turns });
+    const written = new StreamAppends({ retries: this.#retries, writer, ...turns });
     this.#written.set(placeOf(sessionId, streamId), written);
     return written;
   }
@@ -171,9 +173,8 @@ export class SessionLog implements SharedLog {
     await this.#cluster.logs.drop(logOf(sessionId));
   }
 
-  /** Resolves when nothing waits to be stored. No longer waits for an engine that cannot be reached. */
+  /** Resolves when nothing waits to be stored. */
   async settled(): Promise<void> {
-    this.#closing.abort();
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
   }
 
@@ -185,9 +186,7 @@ export class SessionLog implements SharedLog {
     for await (const { log, stream } of this.#cluster.logs.openOf(node)) {
       if (stream === STANDALONE) continue;
       try {
-        await untilReached(this.#clock, this.#closing.signal, () =>
-          endStream(this.#cluster.logs, log, stream, describe),
-        );
+        await this.#retries.untilReached(() => endStream(this.#cluster.logs, log, stream, describe));
       } catch (error) {
         if (isLost(error)) continue;
         if (!isRefused(error)) {
@@ -209,17 +208,17 @@ export class SessionLog implements SharedLog {
   #finish(sessionId: string, streamId: string, appended: Promise<unknown>): void {
     this.#trackEnd(
       appended.catch((error: unknown) => {
-        if (isLost(error) || this.#closing.signal.aborted) throw error;
+        if (isLost(error) || this.#retries.isClosed) throw error;
         return this.#endAnyway(logOf(sessionId), streamId, describeRefusal, error);
       }),
     );
   }
 
-  /** Ends a stream whose end the engine has refused. Tries until it succeeds, whatever the engine says. */
+  /** Ends a stream whose end the engine has refused. Tries again, whatever the engine says. */
   #endAnyway(log: string, stream: string, describe: (id: RequestId) => string, refusal: unknown): Promise<void> {
     this.#options.report(refusal);
     const end = () => endStream(this.#cluster.logs, log, stream, describe);
-    return untilReached(this.#clock, this.#closing.signal, end, (error) => !isLost(error));
+    return this.#retries.inBackground(end, { mayPass: (error) => !isLost(error) });
   }
 
   #trackEnd(ended: Promise<unknown>): void {

@@ -1,13 +1,10 @@
-import type { Clock } from "../../../../call/clock.js";
 import { Batches } from "../../../../cluster/batches.js";
 import type { LogEntry, Writer } from "../../../../cluster/cluster.js";
 import { ClusterError, type ClusterFailure, isUnknown } from "../../../../cluster/error.js";
-import { untilReached } from "./until-reached.js";
+import type { Retries } from "./retries.js";
 
 export interface StreamAppendsOptions {
-  readonly clock: Clock;
-  /** Fires when this process no longer waits for an engine that cannot be reached. */
-  readonly closing: AbortSignal;
+  readonly retries: Retries;
   readonly writer: Writer;
   /** For a stream that another process may take over, and this one again. */
   readonly turns?: StreamTurns;
@@ -53,11 +50,11 @@ export class StreamAppends {
 
   /** Appends entries until each is stored or refused. One that is refused leaves its number to the next one. */
   async #appendAll(given: readonly Waiting[]): Promise<void> {
-    const { clock, closing } = this.#options;
+    const { retries } = this.#options;
     const left = [...given];
     for (let most = left.length; left.length > 0; ) {
       try {
-        await untilReached(clock, closing, () => this.#tryAppend(left, most));
+        await retries.untilReached(() => this.#tryAppend(left, most));
       } catch (error) {
         if (most > 1 && !concernsAll(error)) most = 1;
         else await this.#onFailure(left, error);

@@ -1,20 +1,17 @@
-import type { Clock } from "../../../../call/clock.js";
 import type { Records } from "../../../../cluster/cluster.js";
 import { isUnknown } from "../../../../cluster/error.js";
 import { each } from "../../../../cluster/update.js";
 import { sha256, toHex } from "../../../../protocol/bytes.js";
 import type { KnownRecord } from "./known-record.js";
+import type { Retries } from "./retries.js";
 import type { SessionRecord } from "./session-record.js";
-import { untilReached } from "./until-reached.js";
 
 /** Lifetime of a record. It is extended when a process that begins to serve the session reads it in the second half. */
 const LIFE_MS = 30 * 86_400_000;
 
 export interface WatchesOptions {
   readonly records: Records;
-  readonly clock: Clock;
-  /** Fires when this process shuts down. */
-  readonly closing: AbortSignal;
+  readonly retries: Retries;
   report(error: unknown): void;
 }
 
@@ -44,8 +41,8 @@ export class Watches {
       isStored = true;
       return await keep();
     } catch (error) {
-      const { clock, closing, report } = this.#options;
-      if (isStored || isUnknown(error)) untilReached(clock, closing, keep).catch(report);
+      const { retries, report } = this.#options;
+      if (isStored || isUnknown(error)) retries.inBackground(keep).catch(report);
       throw error;
     }
   }
