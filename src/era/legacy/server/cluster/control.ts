@@ -29,6 +29,8 @@ export type ControlMessage =
   /** The client of a session watches a resource from now on, or does not any more. A long URI is stored only. */
   | { readonly kind: "watched"; readonly session: string; readonly uri?: string; readonly isWatched: boolean }
   | { readonly kind: "ended"; readonly session: string }
+  /** The sender has begun to serve a session, and could not store that. */
+  | { readonly kind: "used"; readonly session: string }
   /** The sender writes the standalone stream of a session now. Holders with an earlier turn stop writing. */
   | { readonly kind: "listening"; readonly session: string; readonly turn: number }
   /** The sender no longer writes the standalone stream of a session. It has handled messages to all clients up to these. */

@@ -39,7 +39,8 @@ export class KnownRecord {
   changes = 0;
   /**
    * True if no other process has used the session: each changes the record when it begins to. Such a process either comes
-   * first, and is noticed by the next change of this one, or notices that change itself. So there is nobody to tell.
+   * first, and is noticed by the next change of this one, or notices that change itself. So there is nobody to tell. One
+   * that cannot change the record, since the engine is full, says so.
    */
   isAlone: boolean;
 

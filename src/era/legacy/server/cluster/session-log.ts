@@ -39,8 +39,8 @@ export class SessionLog implements SharedLog {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
   readonly #limits: ServerLimits;
-  /** Streams that this process writes. */
-  readonly #written = new Map<string, StreamAppends>();
+  /** Streams that this process writes, by session. */
+  readonly #written = new Map<string, Map<string, StreamAppends>>();
   /** Operations that `settled` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
   readonly #retries: Retries;
@@ -70,7 +70,8 @@ export class SessionLog implements SharedLog {
     const writer = await this.#claim(sessionId, streamId);
     const turns = streamId === STANDALONE ? this.#turnsOf(sessionId) : undefined;
     const written = new StreamAppends({ retries: this.#retries, writer, ...turns });
-    this.#written.set(placeOf(sessionId, streamId), written);
+    const streams = this.#written.get(sessionId) ?? new Map<string, StreamAppends>();
+    this.#written.set(sessionId, streams.set(streamId, written));
     return written;
   }
 
@@ -112,10 +113,9 @@ export class SessionLog implements SharedLog {
 
   append(sessionId: string, streamId: string, frame: string, last = false, broadcast?: BroadcastId): Promise<string> {
     const data = broadcast === undefined ? frame : `${BROADCAST}${textOf(broadcast)} ${frame}`;
-    const place = placeOf(sessionId, streamId);
-    const written = this.#written.get(place);
+    const written = this.#written.get(sessionId)?.get(streamId);
     if (written === undefined) return Promise.reject(notWriter(streamId));
-    if (last) this.#written.delete(place);
+    if (last) this.#leave(sessionId, streamId);
     const appended = written.append(data, last);
     if (last) this.#finish(sessionId, streamId, appended);
     else this.#track(appended);
@@ -123,10 +123,9 @@ export class SessionLog implements SharedLog {
   }
 
   end(sessionId: string, streamId: string, frames: readonly string[]): void {
-    const place = placeOf(sessionId, streamId);
-    const written = this.#written.get(place);
+    const written = this.#written.get(sessionId)?.get(streamId);
     if (written === undefined) return;
-    this.#written.delete(place);
+    this.#leave(sessionId, streamId);
     this.#finish(sessionId, streamId, this.#appendAll(written, frames));
   }
 
@@ -165,7 +164,13 @@ export class SessionLog implements SharedLog {
 
   /** Forgets the streams of a session that this process wrote. */
   release(sessionId: string): void {
-    for (const place of this.#written.keys()) if (place.startsWith(placeOf(sessionId, ""))) this.#written.delete(place);
+    this.#written.delete(sessionId);
+  }
+
+  #leave(sessionId: string, streamId: string): void {
+    const streams = this.#written.get(sessionId);
+    streams?.delete(streamId);
+    if (streams?.size === 0) this.#written.delete(sessionId);
   }
 
   async drop(sessionId: string): Promise<void> {
@@ -251,10 +256,6 @@ const MAX_KEEP_MS = 86_400_000;
 
 function logOf(sessionId: string): string {
   return `session:${sessionId}`;
-}
-
-function placeOf(sessionId: string, streamId: string): string {
-  return `${sessionId} ${streamId}`;
 }
 
 function toEvent({ id, data }: LogEntry): LoggedEvent {

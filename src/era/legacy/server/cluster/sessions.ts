@@ -157,6 +157,7 @@ export class ClusterSessions implements Sessions {
       onUnused: options.onUnused,
       onLeft: options.onLeft,
       onGone: (id) => this.#onGone(id),
+      onUnstored: (id) => void options.announce({ kind: "used", session: id }),
       report,
     });
   }
@@ -274,6 +275,12 @@ export class ClusterSessions implements Sessions {
   onEnded(id: string): void {
     this.#reads.outdate(id);
     this.drop(id, sessionClosed);
+  }
+
+  /** Notes that another process serves a session, too, although its record does not tell. */
+  onUsed(id: string): void {
+    const kept = this.#kept.get(id);
+    if (kept !== undefined) kept.record.isAlone = false;
   }
 
   /** Ends the local part of a session. */

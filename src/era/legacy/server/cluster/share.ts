@@ -299,6 +299,8 @@ class ClusterSharing implements SessionSharing {
       case "ended":
         this.sessions.onEnded(message.session);
         return this.#endpoint.runtime.onSessionEnd?.(message.session);
+      case "used":
+        return this.sessions.onUsed(message.session);
       case "written":
         return this.#broadcasts.onTold(message.session, from, new Map(message.numbers));
     }
