@@ -75,14 +75,28 @@ export function count(entries) {
   const largest = entries.reduce((a, b) => (b.fileLines > a.fileLines ? b : a));
   const longest = entries.reduce((a, b) => (b.lines > a.lines ? b : a));
   const entered = entries.map(({ file }) => file);
+  const visited = walk(entries);
   return {
     files: new Set(entered).size,
-    changes: changesIn(walk(entries)),
+    changes: changesIn(visited),
+    pairs: pairsIn(visited),
     entries: entries.length,
     changesAtEntries: changesIn(entered),
     largestFile: { file: largest.file, lines: largest.fileLines },
     longestFunction: { file: longest.file, name: longest.name, line: longest.line, lines: longest.lines },
   };
+}
+
+/** Counts the changes between each two files, in both directions. The most frequent pair is first. */
+function pairsIn(files) {
+  const counts = new Map();
+  for (const [index, file] of files.entries()) {
+    const before = files[index - 1] ?? file;
+    if (before === file) continue;
+    const pair = [before, file].sort().join(" ~ ");
+    counts.set(pair, (counts.get(pair) ?? 0) + 1);
+  }
+  return [...counts].map(([pair, changes]) => ({ pair, changes })).sort((a, b) => b.changes - a.changes);
 }
 
 const changesIn = (files) => files.filter((file, index) => index > 0 && file !== files[index - 1]).length;

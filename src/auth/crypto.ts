@@ -1,7 +1,6 @@
 import { toBase64Url } from "../protocol/base64.js";
+import { sha256 } from "../protocol/bytes.js";
 import { DefinitionError } from "../protocol/errors.js";
-
-const encoder = new TextEncoder();
 
 /** Returns 256 random bits as base64url. */
 export function randomToken(): string {
@@ -13,7 +12,7 @@ export function randomToken(): string {
  * and client secrets that it creates. These have 256 random bits, so an unsalted digest cannot be reversed by search.
  */
 export async function digestOf(text: string): Promise<string> {
-  return toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text))));
+  return toBase64Url(await sha256(text));
 }
 
 /** Compares two texts in a time that does not depend on the position of a difference. */

@@ -22,15 +22,12 @@ export class ServedCalls<C extends Served> {
 
   /** Adds a call. A call that reuses an id in flight replaces the entry; each call removes only itself. */
   add(call: C): void {
-    const older = this.#running.get(call.id);
-    if (older === undefined) return this.#running.add(call.id, call);
-    this.#shadowed.add(older);
-    this.#running.set(call.id, call);
+    const older = this.#running.replace(call.id, call);
+    if (older !== undefined) this.#shadowed.add(older);
   }
 
   remove(call: C): void {
-    if (this.#running.get(call.id) === call) this.#running.delete(call.id);
-    else this.#shadowed.delete(call);
+    if (!this.#running.delete(call.id, call)) this.#shadowed.delete(call);
   }
 
   /** Returns the call with exactly this id, otherwise the call with its other spelling (`7` for `"7"`). */

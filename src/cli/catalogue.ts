@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { replaceFile } from "../node/files/replace-file.js";
 import type { Tool } from "../protocol/types/index.js";
 import type { CommandContext } from "./context.js";
 import type { Io } from "./io.js";
@@ -25,9 +26,7 @@ export async function keepCatalogue({ line, io }: CommandContext, tools: readonl
   if (text.length > MOST_CHARS) return;
   try {
     await mkdir(join(path, ".."), { recursive: true, mode: 0o700 });
-    const draft = `${path}.${process.pid}`;
-    await writeFile(draft, text, { mode: 0o600 });
-    await rename(draft, path);
+    await replaceFile(path, text);
     await dropOldest(join(path, ".."));
   } catch {
     // A cache folder that cannot be written leaves completion without tools.

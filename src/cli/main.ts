@@ -5,7 +5,7 @@ import type { Io } from "./io.js";
 import { bowlineVersion } from "./package.js";
 import { assertComplete, parseCommand } from "./parse.js";
 import { Screen } from "./screen.js";
-import { unknownName } from "./suggest.js";
+import { findNamed, unknownName } from "./suggest.js";
 import { COMMANDS, type CommandSpec, commandNamed } from "./table.js";
 import { visible, visibleLine } from "./text.js";
 
@@ -52,14 +52,7 @@ function withoutCommand(name: string | undefined, rest: readonly string[], scree
     return EXIT.done;
   }
   if (name === "help" && rest[0] !== undefined) {
-    const spec = commandNamed(rest[0]);
-    if (spec === undefined)
-      throw unknownName(
-        "command",
-        rest[0],
-        COMMANDS.map((command) => command.name),
-      );
-    screen.line(helpOf(spec).trimEnd());
+    screen.line(helpOf(findNamed("command", rest[0], COMMANDS, ({ name }) => name)).trimEnd());
     return EXIT.done;
   }
   if (name === undefined || name === "help" || name === "--help" || name === "-h") {

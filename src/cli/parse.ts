@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { UsageError } from "./failures.js";
 import { type OptionTable, SERVER_OPTIONS } from "./options.js";
-import { similarTo } from "./suggest.js";
+import { meant } from "./suggest.js";
 import { type CommandSpec, usesServer } from "./table.js";
 
 /** Values of options by name: true, a text, or texts of an option that may be repeated. */
@@ -130,9 +130,8 @@ export function tokensOf(argv: readonly string[], table: OptionTable): Token[] {
 /** Throws for an option that the table lacks, and suggests the one that was probably meant. */
 export function assertKnown({ kind, name }: Token, table: OptionTable): void {
   if (kind === "positional" || Object.hasOwn(table, name)) return;
-  const best = similarTo(name, Object.keys(table));
   const dashes = name.length === 1 ? "-" : "--";
-  throw new UsageError(`unknown option ${dashes}${name}${best === undefined ? "" : `; did you mean --${best}?`}`);
+  throw new UsageError(`unknown option ${dashes}${name}${meant(name, Object.keys(table), (best) => `--${best}`)}`);
 }
 
 /** Returns the values of tokens that are options of the table. Throws for a value that is missing or not allowed. */
@@ -163,16 +162,28 @@ export function textOf(name: string, value: string | undefined, inlineValue: boo
   return value;
 }
 
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+const TIMES: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+const SIZES: Readonly<Record<string, number>> = { kB: 1e3, MB: 1e6, GB: 1e9 };
 
 /** Reads a time such as 500ms, 30s, 5m or 1h. */
 export function timeOf(name: string, values: Values): number | undefined {
   const text = values[name];
   if (typeof text !== "string") return undefined;
-  const [, number = "", unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
-  if (unit === "")
-    throw new UsageError(`--${name} must be a time such as 500ms, 30s, 5m or 1h, got ${JSON.stringify(text)}`);
-  return Number(number) * UNITS[unit]!;
+  return measureOf(name, text, TIMES, "a time such as 500ms, 30s, 5m or 1h");
+}
+
+/** Reads a size such as 500kB, 20MB or 1GB. */
+export function sizeOf(name: string, values: Values): number | undefined {
+  const text = values[name];
+  if (typeof text !== "string") return undefined;
+  return Math.round(measureOf(name, text, SIZES, "a size such as 500kB, 20MB or 1GB"));
+}
+
+/** Reads a number with one of these units. */
+function measureOf(name: string, text: string, units: Readonly<Record<string, number>>, form: string): number {
+  const [, number = "", unit = ""] = /^(\d+(?:\.\d+)?)([A-Za-z]+)$/.exec(text) ?? [];
+  if (!Object.hasOwn(units, unit)) throw new UsageError(`--${name} must be ${form}, got ${JSON.stringify(text)}`);
+  return Number(number) * units[unit]!;
 }
 
 /** Reads a whole number above zero. */

@@ -10,7 +10,7 @@ import { NotReached, UsageError } from "./failures.js";
 import { bowlineVersion } from "./package.js";
 import { textValue, timeOf } from "./parse.js";
 import type { CommandRecorder } from "./recordings/recorder.js";
-import { similarTo } from "./suggest.js";
+import { meant } from "./suggest.js";
 import { findServer, type PlannedTarget, type ServerPlan } from "./target.js";
 import { visible, visibleLine } from "./text.js";
 
@@ -170,8 +170,7 @@ function optionsOf(context: CommandContext): ClientOptions {
 
 function logLevel(level: string | undefined): LoggingLevel | undefined {
   if (level === undefined || LEVELS.includes(level)) return level as LoggingLevel | undefined;
-  const best = similarTo(level, LEVELS);
-  throw new UsageError(`--log must be ${LEVELS.join(", ")}${best === undefined ? "" : `; did you mean ${best}?`}`);
+  throw new UsageError(`--log must be ${LEVELS.join(", ")}${meant(level, LEVELS)}`);
 }
 
 /** Forgets what the process wrote to stderr before a request. The requests about a task belong to its call. */

@@ -5,10 +5,23 @@ const MOST_NAMES = 12;
 /** Creates the error for a name that does not exist. It suggests a name, and none is used in its place. */
 export function unknownName(what: string, name: string, names: readonly string[], extra = ""): UsageError {
   const shown = names.slice(0, MOST_NAMES).join(", ") + (names.length > MOST_NAMES ? ", ..." : "");
-  const best = similarTo(name, names);
-  const hint = best === undefined ? "; there" : `; did you mean ${JSON.stringify(best)}? There`;
+  const hint = meant(name, names, JSON.stringify);
+  const there = hint === "" ? "; there" : `${hint} There`;
   const list = names.length === 0 ? " are none" : ` are: ${shown}`;
-  return new UsageError(`no ${what} ${JSON.stringify(name)}${hint}${list}${extra}`);
+  return new UsageError(`no ${what} ${JSON.stringify(name)}${there}${list}${extra}`);
+}
+
+/** Returns what has a name, or throws and suggests one. */
+export function findNamed<T>(what: string, name: string, all: readonly T[], nameOf: (one: T) => string): T {
+  const found = all.find((one) => nameOf(one) === name);
+  if (found === undefined) throw unknownName(what, name, all.map(nameOf));
+  return found;
+}
+
+/** Returns an end of a message that suggests the name that was probably meant, or "" if none is similar. */
+export function meant(name: string, names: readonly string[], show: (best: string) => string = String): string {
+  const best = similarTo(name, names);
+  return best === undefined ? "" : `; did you mean ${show(best)}?`;
 }
 
 /** Returns the name that was probably meant. */

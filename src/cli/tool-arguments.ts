@@ -14,7 +14,7 @@ import {
   valuesOf,
 } from "./parse.js";
 import { choicesOf, kindOf, resolveSchema } from "./schema-text.js";
-import { similarTo } from "./suggest.js";
+import { meant, similarTo } from "./suggest.js";
 import { visibleLine } from "./text.js";
 import { type Parameter, parametersOf } from "./tool-parameters.js";
 import { readInput } from "./values.js";
@@ -82,8 +82,7 @@ export async function readToolLine(
 }
 
 function unknownParameter(tool: Tool, name: string, names: readonly string[], table: OptionTable): UsageError {
-  const best = similarTo(name, [...names, ...Object.keys(table)]);
-  const hint = best === undefined ? "" : `; did you mean --${visibleLine(best)}?`;
+  const hint = meant(name, [...names, ...Object.keys(table)], (best) => `--${visibleLine(best)}`);
   const own = names.filter((one) => !one.includes(".")).map((one) => `--${visibleLine(one)}`);
   const list = own.length === 0 ? "it has no parameters" : `its parameters are: ${own.join(", ")}`;
   return new UsageError(

@@ -1,4 +1,5 @@
 import { followSameOrigin } from "../http/client/send.js";
+import { joinBytes } from "../protocol/bytes.js";
 import { McpError } from "../protocol/errors.js";
 import { assertOptions, type Known } from "../protocol/known-options.js";
 import { quoted } from "../protocol/text.js";
@@ -121,13 +122,7 @@ async function readAtMost(response: Response, maxBytes: number): Promise<Uint8Ar
     }
     chunks.push(value);
   }
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
+  return joinBytes(chunks);
 }
 
 function decodeData(src: string, maxBytes: number): { bytes: Uint8Array; type: string } {

@@ -3,6 +3,7 @@ import type { Connection } from "../era/client-era.js";
 import type { ClientLimits } from "../era/client-limits.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { OutputError, toError } from "../protocol/errors.js";
+import { dropOldest } from "../protocol/oldest.js";
 import type { CallToolResult, Tool } from "../protocol/types/index.js";
 import type { CompiledSchema, JsonSchema, JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { Pages } from "./pages.js";
@@ -111,8 +112,7 @@ export class KnownTools {
     this.#headers.delete(name);
     if (!found.ok) this.#warn(`tool ${name} is omitted: ${found.reason}`);
     else if (found.headers.length > 0) this.#headers.set(name, found.headers);
-    const [oldest] = this.#headers.keys();
-    if (this.#headers.size > this.#limits.maxTools && oldest !== undefined) this.#headers.delete(oldest);
+    dropOldest(this.#headers, this.#limits.maxTools);
     return found.ok;
   }
 }

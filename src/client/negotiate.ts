@@ -10,6 +10,7 @@ import { CLIENT_TIMES } from "../era/client-limits.js";
 import type { TransportTarget } from "../era/transport.js";
 import type { EraName } from "../era/versions.js";
 import { ConnectionError, isVersionList, McpError, RpcError, VersionError } from "../protocol/errors.js";
+import { dropOldest } from "../protocol/oldest.js";
 import { Attempt } from "./attempt.js";
 import type { ClientOptions } from "./options.js";
 
@@ -36,8 +37,7 @@ export function createEraMemory(): EraMemory {
     set(server, era) {
       eras.delete(server);
       eras.set(server, era);
-      const [oldest] = eras.keys();
-      if (eras.size > MOST_REMEMBERED && oldest !== undefined) eras.delete(oldest);
+      dropOldest(eras, MOST_REMEMBERED);
     },
   };
 }

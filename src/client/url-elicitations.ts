@@ -1,4 +1,5 @@
 import type { CallLifetime } from "../call/lifetime.js";
+import { dropOldest } from "../protocol/oldest.js";
 
 /** Maximum length of an id. Longer ids are not stored. */
 const LONGEST_ID = 1024;
@@ -24,9 +25,8 @@ export class UrlElicitationWaits {
     if (known !== undefined) return known;
     const page: Page = { done: false, waiting: new Set() };
     if (id.length > LONGEST_ID || this.#most < 1) return page;
-    const [oldest] = this.#pages.keys();
-    if (this.#pages.size >= this.#most && oldest !== undefined) this.#pages.delete(oldest);
     this.#pages.set(id, page);
+    dropOldest(this.#pages, this.#most);
     return page;
   }
 

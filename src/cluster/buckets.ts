@@ -1,3 +1,4 @@
+import { dropOldest } from "../protocol/oldest.js";
 import type { ClusterBuckets } from "./cluster.js";
 import type { Operations } from "./operations.js";
 
@@ -46,8 +47,6 @@ export class StoreBuckets implements ClusterBuckets {
     const left = tokens + (this.#held.get(key)?.left ?? 0);
     this.#held.delete(key);
     this.#held.set(key, { left, until: this.#operations.clock.now() + HELD_MS });
-    if (this.#held.size <= MAX_HELD) return;
-    const [oldest] = this.#held.keys();
-    this.#held.delete(oldest as string);
+    dropOldest(this.#held, MAX_HELD);
   }
 }

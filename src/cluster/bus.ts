@@ -1,4 +1,5 @@
 import { ignoreErrors } from "../call/maybe-promise.js";
+import { dropOldest } from "../protocol/oldest.js";
 import type { Bus } from "./cluster.js";
 import { ClusterError, closedError } from "./error.js";
 import type { Operations } from "./operations.js";
@@ -134,8 +135,7 @@ export class StoreBus implements Bus {
     if (known !== undefined && last <= known) return false;
     this.#lastOf.delete(from);
     this.#lastOf.set(from, last);
-    const [oldest] = this.#lastOf.keys();
-    if (this.#lastOf.size > MAX_SENDERS && oldest !== undefined) this.#lastOf.delete(oldest);
+    dropOldest(this.#lastOf, MAX_SENDERS);
     if (known !== undefined && known !== before) this.gap();
     return true;
   }

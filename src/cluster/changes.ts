@@ -1,6 +1,7 @@
 import { unref } from "../call/clock.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import { DefinitionError } from "../protocol/errors.js";
+import { dropOldest } from "../protocol/oldest.js";
 import type { Bus, ChangingServer, LocalChanges, SharedChange } from "./cluster.js";
 import { GapNotices } from "./gap-notices.js";
 
@@ -67,8 +68,7 @@ export class ClusterChanges implements LocalChanges {
     if (this.#closed) return;
     if (this.#unpublished.size === 0) unref(this.#server.clock.schedule(() => this.#publishAgain(), REJOIN_MS));
     this.#unpublished.add(text);
-    const [oldest] = this.#unpublished;
-    if (this.#unpublished.size > MAX_UNPUBLISHED && oldest !== undefined) this.#unpublished.delete(oldest);
+    dropOldest(this.#unpublished, MAX_UNPUBLISHED);
   }
 
   /** Publishes the changes that wait. If that fails, it is tried again a moment later. */

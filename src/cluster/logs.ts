@@ -1,3 +1,4 @@
+import { Batches } from "./batches.js";
 import type { LogEntry, LogOptions, Logs, Writer } from "./cluster.js";
 import type { ClusterError } from "./error.js";
 import {
@@ -125,12 +126,11 @@ interface Appended {
   reject(error: unknown): void;
 }
 
-/** Writer that appends one batch at a time: entries that come in one turn of the event loop, then those that came meanwhile. */
+/** Writer that appends one batch at a time. */
 class StreamWriter implements Writer {
   readonly #operations: Operations;
   readonly #claimed: ClaimedStream;
-  #waiting: Appended[] = [];
-  #isAppending = false;
+  readonly #waiting = new Batches<Appended>((waiting) => this.#append(waiting));
 
   constructor(operations: Operations, claimed: ClaimedStream) {
     this.#operations = operations;
@@ -139,8 +139,7 @@ class StreamWriter implements Writer {
 
   append(seq: number, data: string, { last = false }: { readonly last?: boolean } = {}): Promise<string> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ seq, data, last, resolve, reject });
-      if (!this.#isAppending) void this.#run();
+      this.#waiting.add({ seq, data, last, resolve, reject });
     });
   }
 
@@ -148,27 +147,9 @@ class StreamWriter implements Writer {
     return placeOf(id)?.claim === this.#claimed.claim;
   }
 
-  async #run(): Promise<void> {
-    this.#isAppending = true;
-    await undefined;
-    while (this.#waiting.length > 0) await this.#append(this.#nextBatch());
-    this.#isAppending = false;
-  }
-
-  /** Removes the entries that the next operation appends: those that follow each other, within the maximum. */
-  #nextBatch(): readonly Appended[] {
-    let [count, chars] = [0, 0];
-    for (const { seq, data } of this.#waiting) {
-      chars += data.length;
-      const follows = seq === (this.#waiting[0] as Appended).seq + count;
-      if (count > 0 && (!follows || count === MAX_APPENDED || chars > MAX_APPENDED_CHARS)) break;
-      count++;
-    }
-    return this.#waiting.splice(0, count);
-  }
-
-  async #append(batch: readonly Appended[]): Promise<void> {
+  async #append(waiting: Appended[]): Promise<void> {
     const claimed = this.#claimed;
+    const batch = nextBatch(waiting);
     const { log, stream, id, claim } = claimed;
     const [{ seq = 0 } = {}] = batch;
     try {
@@ -180,11 +161,23 @@ class StreamWriter implements Writer {
         if (/^\d+$/.test(result)) entry.resolve(idOf({ id, n: result, claim }));
         else entry.reject(appendError(result, claimed, entry.seq));
       }
-      this.#waiting.unshift(...batch.slice(results.length));
+      waiting.unshift(...batch.slice(results.length));
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
   }
+}
+
+/** Removes the entries that the next operation appends: those that follow each other, within the maximum. */
+function nextBatch(waiting: Appended[]): readonly Appended[] {
+  let [count, chars] = [0, 0];
+  for (const { seq, data } of waiting) {
+    chars += data.length;
+    const follows = seq === (waiting[0] as Appended).seq + count;
+    if (count > 0 && (!follows || count === MAX_APPENDED || chars > MAX_APPENDED_CHARS)) break;
+    count++;
+  }
+  return waiting.splice(0, count);
 }
 
 /** Returns the error of an append that was refused. */

@@ -1,4 +1,5 @@
 import type { Clock } from "../call/clock.js";
+import { toHex } from "../protocol/bytes.js";
 import { closedError } from "./error.js";
 import type { Store } from "./store.js";
 
@@ -32,6 +33,7 @@ export class Operations {
   /** Runs an operation for a caller. `what` names it in the error of a cluster that is closed. */
   async run<T>(what: string, work: (store: Store) => Promise<T>): Promise<T> {
     if (this.closing.aborted) throw closedError(what);
+    if (this.deadlines.size === 0) return work(this.store);
     const askedAt = this.clock.now();
     const result = await work(this.store);
     // A process that was stopped may get a reply before its timers run.
@@ -47,6 +49,5 @@ export class Operations {
 
 /** Returns random hexadecimal digits. */
 export function hexDigits(count: number): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(count / 2));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex(crypto.getRandomValues(new Uint8Array(count / 2)));
 }

@@ -1,4 +1,5 @@
 import { KeyRing, type RingKey } from "../protocol/key-ring.js";
+import { dropOldest } from "../protocol/oldest.js";
 import { assertRing } from "../protocol/ring-keys.js";
 import type { Listed } from "./cluster.js";
 import { ClusterError } from "./error.js";
@@ -173,8 +174,7 @@ function sealedLogs(logs: StoreLogs, sealer: Sealer): StoreLogs {
     const place = placeOfEntry(log, stream, claim);
     const sealed = sealer.close(JSON.stringify([seq, entry.last, entry.data]), place);
     if (known === undefined) latest.set(key, { entry, sealed });
-    const [oldest] = latest.keys();
-    if (latest.size > MAX_REPEATED && oldest !== undefined) latest.delete(oldest);
+    dropOldest(latest, MAX_REPEATED);
     return sealed;
   };
   const open = async (log: string, stream: string, stored: StoredEntry) => {

@@ -46,7 +46,7 @@ export class Shortage {
   async #end(): Promise<void> {
     const { clock, closing, onOver } = this.#options;
     for (let failures = 0; !closing.aborted; failures++) {
-      await pause(clock, backoffMs(Math.min(failures, 10), RETRY), closing);
+      await pause(clock, backoffMs(failures, RETRY), closing);
       if (closing.aborted || !(await this.#hasRoom())) continue;
       this.#isOn = false;
       return onOver();

@@ -42,7 +42,7 @@ export type { RequestedSchema } from "../schema/elicitation-answer.js";
 export type { FormSchema } from "../schema/elicitation-form.js";
 export type { CallInfo } from "../server/call-info.js";
 export type { Changes, ServerEdit } from "../server/changes.js";
-export type { Context } from "../server/context.js";
+export type { Caller, Context } from "../server/context.js";
 export type { AccessOptions } from "../server/definitions/access.js";
 export type { Editable } from "../server/definitions/catalogue.js";
 export { invalidCursor } from "../server/definitions/catalogue.js";

@@ -134,7 +134,7 @@ export class Listener {
         connection.down(problem);
         onTried(problem);
       }
-      await pause(clock, backoffMs(Math.min(failures, 10), RETRY), signal);
+      await pause(clock, backoffMs(failures, RETRY), signal);
     }
   }
 

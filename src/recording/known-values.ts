@@ -1,4 +1,5 @@
 import { toBase64 } from "../protocol/base64.js";
+import { toHex } from "../protocol/bytes.js";
 
 /** Length of the beginning of a value by which it is found. Shorter values are not searched for. */
 export const MIN_KNOWN = 8;
@@ -107,7 +108,7 @@ function* encodingsOf(value: string): Iterable<string> {
     yield JSON.stringify(text).slice(1, -1);
   }
   const bytes = new TextEncoder().encode(value);
-  const digits = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const digits = toHex(bytes);
   yield digits;
   yield digits.toUpperCase();
   for (let offset = 0; offset < 3; offset++) {

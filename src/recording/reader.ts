@@ -1,3 +1,4 @@
+import { joinBytes } from "../protocol/bytes.js";
 import { McpError } from "../protocol/errors.js";
 import type { RecordingEvent, RecordingHeader } from "./events.js";
 import { RECORDING_LIMITS } from "./limits.js";
@@ -31,6 +32,7 @@ export interface RecordingFile {
 export type RecordingSource = string | Uint8Array | AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
 
 const LF = 10;
+const NOTHING = new Uint8Array(0);
 
 /**
  * Reads a recording piece by piece. `push` throws a {@link RecordingError} for a line that is damaged, and so does `end`,
@@ -80,7 +82,8 @@ export class RecordingReader {
   /** Reads a line. One without its end, whose text is no JSON, was cut while it was written. */
   #take(isWhole: boolean): void {
     const line = ++this.lines;
-    const bytes = joined(this.#parts, this.#size);
+    const [part = NOTHING, ...rest] = this.#parts;
+    const bytes = rest.length === 0 ? part : joinBytes(this.#parts);
     this.#parts = [];
     this.#size = 0;
     const refuse = (problem: string) => new RecordingError(problem, line);
@@ -100,17 +103,6 @@ export class RecordingReader {
       this.#onEvent(Object.assign(value as RecordingEvent, { line }));
     }
   }
-}
-
-function joined(parts: readonly Uint8Array[], size: number): Uint8Array {
-  if (parts.length === 1) return parts[0] as Uint8Array;
-  const all = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }
 
 /** Reads a recording that is in memory. Throws a {@link RecordingError} if it is damaged. */

@@ -1,5 +1,6 @@
 import { toBase64 } from "../protocol/base64.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../protocol/known-options.js";
+import { dropOldest } from "../protocol/oldest.js";
 import type { NewEvent, RecordedHeaders, RedactionNote } from "./events.js";
 import { KnownValues, MIN_KNOWN } from "./known-values.js";
 import { RECORDING_LIMITS, type RecordingLimits } from "./limits.js";
@@ -374,12 +375,12 @@ export class Redactor {
     const key = keyOf(value);
     const old = known.get(key);
     if (old !== undefined) return old;
-    if (known.size >= this.#limits.maxPseudonyms) known.delete(known.keys().next().value as string);
     const number = (this.#next[kind] ?? 0) + 1;
     this.#next[kind] = number;
     this.counts[kind] = (this.counts[kind] ?? 0) + 1;
     const pseudonym = `<${kind}:${number}>`;
     known.set(key, pseudonym);
+    dropOldest(known, this.#limits.maxPseudonyms);
     return pseudonym;
   }
 }

@@ -1,5 +1,5 @@
-import { followSignal } from "../call/abortable.js";
 import type { RedisClient, RedisConnection, RedisEvents } from "./connection.js";
+import { type Duplicate, openDuplicate } from "./duplicate.js";
 
 /** Client of the package `ioredis`, as `new Redis()` returns it. */
 export interface IoredisClient {
@@ -7,10 +7,9 @@ export interface IoredisClient {
 }
 
 /** Methods of such a client that a connection uses. */
-interface Duplicate {
+interface Own extends Duplicate {
   on(event: "error" | "end", listener: () => void): unknown;
   on(event: "message", listener: (channel: string, text: string) => void): unknown;
-  connect(): Promise<unknown>;
   call(command: string, ...args: string[]): Promise<unknown>;
   subscribe(channel: string): Promise<unknown>;
   disconnect(): void;
@@ -40,31 +39,10 @@ const settings = {
 };
 
 async function open(client: IoredisClient, events: RedisEvents, signal: AbortSignal): Promise<RedisConnection> {
-  const own = client.duplicate(settings) as Duplicate;
-  let isOpened = false;
-  let isClosed = false;
-  const onClosed = () => {
-    if (isClosed) return;
-    isClosed = true;
-    if (isOpened) events.onClose();
-  };
-  const close = () => {
-    own.disconnect();
-    onClosed();
-  };
+  const own = client.duplicate(settings) as Own;
   own.on("error", () => {});
-  own.on("end", onClosed);
   own.on("message", (channel, text) => events.onMessage(channel, text));
-  const unfollow = followSignal(signal, close);
-  try {
-    signal.throwIfAborted();
-    await own.connect();
-    signal.throwIfAborted();
-    if (isClosed) throw new Error("the connection was closed");
-  } finally {
-    unfollow();
-  }
-  isOpened = true;
+  const close = await openDuplicate(own, { events: ["end"], cut: () => own.disconnect() }, events, signal);
   return {
     command: ([name = "", ...args]) => own.call(name, ...args),
     subscribe: async (channel) => void (await own.subscribe(channel)),

@@ -1,5 +1,5 @@
-import { followSignal } from "../call/abortable.js";
 import type { RedisClient, RedisConnection, RedisEvents } from "./connection.js";
+import { type Duplicate, openDuplicate } from "./duplicate.js";
 
 /** Client of the package `redis`, as `createClient` returns it. */
 export interface NodeRedisClient {
@@ -8,9 +8,7 @@ export interface NodeRedisClient {
 }
 
 /** Methods of such a client that a connection uses. */
-interface Duplicate {
-  on(event: "error" | "end", listener: () => void): unknown;
-  connect(): Promise<unknown>;
+interface Own extends Duplicate {
   sendCommand(args: readonly string[]): Promise<unknown>;
   subscribe(channel: string, listener: (text: string, channel: string) => void): Promise<void>;
   destroy(): void;
@@ -34,27 +32,11 @@ async function open(client: NodeRedisClient, events: RedisEvents, signal: AbortS
     commandOptions: undefined,
     clientSideCache: undefined,
     pingInterval: undefined,
-  }) as Duplicate;
-  let isOpened = false;
-  let isClosed = false;
-  const close = () => {
-    if (isClosed) return;
-    isClosed = true;
+  }) as Own;
+  const cut = () => {
     if (own.isOpen) own.destroy();
-    if (isOpened) events.onClose();
   };
-  own.on("error", close);
-  own.on("end", close);
-  const unfollow = followSignal(signal, close);
-  try {
-    signal.throwIfAborted();
-    await own.connect();
-    signal.throwIfAborted();
-    if (isClosed) throw new Error("the connection was closed");
-  } finally {
-    unfollow();
-  }
-  isOpened = true;
+  const close = await openDuplicate(own, { events: ["error", "end"], cut }, events, signal);
   return {
     command: (args) => own.sendCommand(args),
     subscribe: (channel) => own.subscribe(channel, (text) => events.onMessage(channel, text)),

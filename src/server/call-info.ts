@@ -40,7 +40,7 @@ export interface CallInfo {
  * the views of this copy.
  */
 export interface CallViews {
-  /** Returns the view of a call that code of others gets. */
+  /** Returns the view of a call that code of others gets: the same one each time. */
   infoOf(call: Call): CallInfo;
   /** Returns the call of a view. Throws if the object is not one of `infoOf`. */
   callOf(info: CallInfo): Call;
@@ -48,7 +48,7 @@ export interface CallViews {
 
 /**
  * View of a call. The call itself is a private member: it would otherwise be open to changes that its era does not expect.
- * One view per call is created, and only if there are interceptors.
+ * One view per call is created, and only if code of others gets it.
  */
 class CallView implements CallInfo {
   readonly #call: Call;
@@ -126,18 +126,29 @@ function frozenCopy<T extends object>(value: T): T {
   return copy;
 }
 
-/** Views of the calls of a server. */
-export const callViews: CallViews = { infoOf: (call) => new CallView(call), callOf: CallView.callOf };
+const views = new WeakMap<Call, CallView>();
 
-/** Creates an interceptor that works on calls themselves, for the extensions of the SDK. */
-export function interceptCalls(
-  { infoOf, callOf }: CallViews,
-  around: (call: Call, next: (call: Call) => Promise<Result>) => Promise<Result>,
-): Interceptor<CallInfo, Result> {
-  return (info, next) => {
-    const call = callOf(info);
-    return around(call, (other) => next(other === call ? info : infoOf(other)));
-  };
+/** Views of the calls of a server. */
+export const callViews: CallViews = {
+  infoOf(call) {
+    const view = views.get(call) ?? new CallView(call);
+    views.set(call, view);
+    return view;
+  },
+  callOf: CallView.callOf,
+};
+
+/** Interceptor of calls themselves, as the extensions of the SDK are. */
+export type CallInterceptor = Interceptor<Call, Result>;
+
+export function assertInterceptor(where: string, interceptor: unknown): void {
+  if (typeof interceptor !== "function")
+    throw new DefinitionError(`${where}: an interceptor must be a function (call, next)`);
+}
+
+/** Returns an interceptor of calls that runs one of an author, who gets the view of the call. */
+export function viewed({ infoOf, callOf }: CallViews, interceptor: Interceptor<CallInfo, Result>): CallInterceptor {
+  return (call, next) => interceptor(infoOf(call), (info) => next(callOf(info)));
 }
 
 /** Returns a result as interceptors see it. */

@@ -31,40 +31,19 @@ import type { OutputOf, StandardSchema } from "../schema/compile.js";
 import type { FormSchema } from "../schema/elicitation-form.js";
 
 /**
- * Second argument of handlers: data of the call, and methods to contact the client while the call runs. After the call,
- * notifications are ignored and requests to the client reject.
+ * Caller of a request, as the rules of a definition see it. They run for listings, uses and changes alike, so there is no way to
+ * contact the client.
  */
-export class Context {
+export class Caller {
   readonly #call: Call;
-  readonly #asking: ClientRequestsOpener;
   readonly #runtime: ServerRuntime;
   readonly #end: AbortSwitch;
-  /** Context of the same call that reports progress. Contexts of `endingWith` share its reporter. */
-  readonly #root: Context;
-  #reporting: ProgressReporter | undefined;
 
   /** @internal */
-  constructor(
-    call: Call,
-    asking: ClientRequestsOpener,
-    runtime: ServerRuntime,
-    end: AbortSwitch = call.end,
-    root?: Context,
-  ) {
-    this.#root = root ?? this;
+  constructor(call: Call, runtime: ServerRuntime, end: AbortSwitch = call.end) {
     this.#call = call;
     this.#runtime = runtime;
-    this.#asking = asking;
     this.#end = end;
-  }
-
-  /**
-   * Returns a context of the same call whose signal is that of `end`. For a handler whose time may end before the call
-   * does.
-   * @internal
-   */
-  endingWith(end: AbortSwitch): Context {
-    return new Context(this.#call, this.#asking, this.#runtime, end, this.#root);
   }
 
   /**
@@ -96,14 +75,6 @@ export class Context {
   /** Method of the request, such as `tools/call`. */
   get method(): string {
     return this.#call.method;
-  }
-
-  /**
-   * Text that is the same each time that the handler runs for this call: in each round of input requests, and in each
-   * run of a task. Other calls have others.
-   */
-  get idempotencyKey(): string {
-    return this.#call.idempotencyKey;
   }
 
   /**
@@ -176,6 +147,68 @@ export class Context {
   /** Returns a header of the HTTP request. The name is case-insensitive. Returns undefined on other transports. */
   header(name: string): string | undefined {
     return this.#call.origin.header?.(name.toLowerCase());
+  }
+
+  /**
+   * Opens a value that the server keeps for the caller between calls: that of `defineState` of `bowline/state`.
+   *
+   * ```ts
+   * const cart = defineState("cart", { schema: z.array(z.string()) });
+   * server.tool("add", { input: z.object({ item: z.string() }) }, async ({ item }, ctx) => {
+   *   const items = await ctx.state(cart).update((before = []) => [...before, item]);
+   *   return `${items.length} items`;
+   * });
+   * ```
+   */
+  state<T>(definition: OpenedByContext<T>): T {
+    return (definition as OpenableState<T>).open(this.#call, this.#runtime);
+  }
+}
+
+/**
+ * Second argument of handlers: data of the call, and methods to contact the client while the call runs. After the call,
+ * notifications are ignored and requests to the client reject.
+ */
+export class Context extends Caller {
+  readonly #call: Call;
+  readonly #asking: ClientRequestsOpener;
+  readonly #runtime: ServerRuntime;
+  readonly #end: AbortSwitch;
+  /** Context of the same call that reports progress. Contexts of `endingWith` share its reporter. */
+  readonly #root: Context;
+  #reporting: ProgressReporter | undefined;
+
+  /** @internal */
+  constructor(
+    call: Call,
+    asking: ClientRequestsOpener,
+    runtime: ServerRuntime,
+    end: AbortSwitch = call.end,
+    root?: Context,
+  ) {
+    super(call, runtime, end);
+    this.#root = root ?? this;
+    this.#call = call;
+    this.#runtime = runtime;
+    this.#asking = asking;
+    this.#end = end;
+  }
+
+  /**
+   * Returns a context of the same call whose signal is that of `end`. For a handler whose time may end before the call
+   * does.
+   * @internal
+   */
+  endingWith(end: AbortSwitch): Context {
+    return new Context(this.#call, this.#asking, this.#runtime, end, this.#root);
+  }
+
+  /**
+   * Text that is the same each time that the handler runs for this call: in each round of input requests, and in each
+   * run of a task. Other calls have others.
+   */
+  get idempotencyKey(): string {
+    return this.#call.idempotencyKey;
   }
 
   /**
@@ -304,21 +337,6 @@ export class Context {
    */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     return handled(this.#asking.open().then((client) => client.step(name, work)));
-  }
-
-  /**
-   * Opens a value that the server keeps for the caller between calls: that of `defineState` of `bowline/state`.
-   *
-   * ```ts
-   * const cart = defineState("cart", { schema: z.array(z.string()) });
-   * server.tool("add", { input: z.object({ item: z.string() }) }, async ({ item }, ctx) => {
-   *   const items = await ctx.state(cart).update((before = []) => [...before, item]);
-   *   return `${items.length} items`;
-   * });
-   * ```
-   */
-  state<T>(definition: OpenedByContext<T>): T {
-    return (definition as OpenableState<T>).open(this.#call, this.#runtime);
   }
 
   /** State from an earlier `inputRequired` result of this call's handler. Undefined in the first round. */

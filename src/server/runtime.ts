@@ -30,11 +30,11 @@ import type { Implementation, ServerCapabilities } from "../protocol/types/index
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { Admission } from "./admission.js";
-import { callViews } from "./call-info.js";
+import { assertInterceptor, type CallInterceptor, callViews, viewed } from "./call-info.js";
 import { Registry } from "./definitions/registry.js";
 import { ErrorPrinter } from "./error-printer.js";
 import { createReceiver } from "./notifications.js";
-import { SERVER_OPTIONS, type ServerInterceptor, type ServerOptions } from "./options.js";
+import { SERVER_OPTIONS, type ServerOptions } from "./options.js";
 import { createRateLimit } from "./rate-limit.js";
 import { createRoutes, createServe, hasResource, type Route, sees } from "./serve-call.js";
 import { assertSealOptions } from "./state/options.js";
@@ -67,7 +67,7 @@ export class ServerCore implements ServerRuntime {
   mirrorsArguments = false;
   /** True if new calls are refused. */
   draining = false;
-  readonly #interceptors: ServerInterceptor[];
+  readonly #interceptors: CallInterceptor[];
   readonly #printer: ErrorPrinter;
   run: ServerRuntime["run"];
 
@@ -87,8 +87,9 @@ export class ServerCore implements ServerRuntime {
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
     this.changes = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
     this.share(options);
-    this.#interceptors = [...(options.interceptors ?? [])];
-    for (const interceptor of this.#interceptors) assertInterceptor("interceptors", interceptor);
+    const { interceptors = [] } = options;
+    for (const interceptor of interceptors) assertInterceptor("interceptors", interceptor);
+    this.#interceptors = interceptors.map((interceptor) => viewed(this.views, interceptor));
     assertSealOptions(options.stateKeys, options.stateCodec, this.limits.stateTtlMs);
     this.seal = lazyModule(async () => (await import("./state/seal.js")).createServerSeal(this, this.options));
     this.registry = new Registry(options, this, {
@@ -121,8 +122,7 @@ export class ServerCore implements ServerRuntime {
     this.onShare?.();
   }
 
-  use(interceptor: ServerInterceptor): void {
-    assertInterceptor("use", interceptor);
+  use(interceptor: CallInterceptor): void {
     this.#interceptors.push(interceptor);
     this.run = createServe(this, this.#interceptors);
   }
@@ -237,11 +237,6 @@ export class ServerCore implements ServerRuntime {
       (error) => this.report(error, { where: "visible", method: call.method, id: call.id }),
     );
   }
-}
-
-function assertInterceptor(where: string, interceptor: unknown): void {
-  if (typeof interceptor !== "function")
-    throw new DefinitionError(`${where}: an interceptor must be a function (call, next)`);
 }
 
 function supportedVersions(eras: readonly OfferedEra[], wanted: readonly string[] | undefined): readonly string[] {

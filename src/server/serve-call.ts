@@ -10,7 +10,7 @@ import { isWritable } from "../protocol/jsonrpc/format.js";
 import { params } from "../protocol/shapes/common.js";
 import { oneLine } from "../protocol/text.js";
 import type { Admission } from "./admission.js";
-import { type CallInfo, callViews, toPlain } from "./call-info.js";
+import { type CallInterceptor, toPlain } from "./call-info.js";
 import { Context } from "./context.js";
 import { unknownItem } from "./definitions/catalogue.js";
 import { completeArgument } from "./definitions/complete.js";
@@ -25,7 +25,6 @@ import {
 } from "./definitions/resources.js";
 import { runCustom } from "./definitions/run-custom.js";
 import type { RegisteredTool } from "./definitions/tool.js";
-import type { ServerInterceptor } from "./options.js";
 
 /** Checks the params of a custom method. */
 const anyParams = params({});
@@ -52,7 +51,7 @@ export interface MethodTables extends ServerRuntime {
  * unless a handler, check or interceptor is asynchronous, and never throws or rejects. Interceptors wrap `dispatch` and
  * get a promise from `next`. Without interceptors no promise is created for them.
  */
-export function createServe(server: MethodTables, interceptors: readonly ServerInterceptor[]): ServerRuntime["run"] {
+export function createServe(server: MethodTables, interceptors: readonly CallInterceptor[]): ServerRuntime["run"] {
   const start = withInterceptors(server, interceptors);
   const startWithinRate = withinRate(server.checkRate, start);
   const isWrapped = interceptors.length > 0;
@@ -75,13 +74,13 @@ export function createServe(server: MethodTables, interceptors: readonly ServerI
 
 type Dispatch = (server: MethodTables, call: Call) => MaybePromise<HandlerResult>;
 
-function withInterceptors(server: MethodTables, interceptors: readonly ServerInterceptor[]): Dispatch {
+function withInterceptors(server: MethodTables, interceptors: readonly CallInterceptor[]): Dispatch {
   if (interceptors.length === 0) return dispatch;
-  const intercepted = composeInterceptors(interceptors, async (info: CallInfo) => {
-    const result = dispatch(server, callViews.callOf(info));
+  const intercepted = composeInterceptors(interceptors, async (call: Call) => {
+    const result = dispatch(server, call);
     return toPlain(result instanceof Promise ? await result : result);
   });
-  return (_server, call) => intercepted(callViews.infoOf(call));
+  return (_server, call) => intercepted(call);
 }
 
 /** Starts a call after its rate limit is checked. Does not start it if it was cancelled during the check. */

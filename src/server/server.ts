@@ -10,6 +10,7 @@ import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { Implementation, LoggingLevel, ServerCapabilities } from "../protocol/types/index.js";
 import type { AnySchema, StandardSchema } from "../schema/compile.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
+import { assertInterceptor, viewed } from "./call-info.js";
 import { Changes, type ServerEdit } from "./changes.js";
 import type {
   MethodHandler,
@@ -265,7 +266,8 @@ export class Server {
 
   /** Wraps each call that starts from now on. The interceptor that is added first is the outermost. */
   use(interceptor: ServerInterceptor): this {
-    this.core.use(interceptor);
+    assertInterceptor("use", interceptor);
+    this.core.use(viewed(this.core.views, interceptor));
     return this;
   }
 

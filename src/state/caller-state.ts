@@ -1,5 +1,6 @@
 import type { IndexEntry, Records, Stored } from "../cluster/cluster.js";
 import { update } from "../cluster/update.js";
+import { sha256, toHex } from "../protocol/bytes.js";
 import { McpError } from "../protocol/errors.js";
 import { findLost } from "../protocol/json-value.js";
 import { describeIssues, messageOf } from "../protocol/text.js";
@@ -164,6 +165,5 @@ export async function deleteStateOf(session: string, records: Records): Promise<
 
 /** Returns a digest that differs for each list of texts. JSON has no lone surrogates, which UTF-8 would replace. */
 async function digest(...texts: readonly string[]): Promise<string> {
-  const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(texts)));
-  return Array.from(new Uint8Array(bytes, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex((await sha256(JSON.stringify(texts))).subarray(0, 16));
 }

@@ -1,4 +1,5 @@
 import { assertOptions, type Known } from "../../protocol/known-options.js";
+import { dropOldest } from "../../protocol/oldest.js";
 import type { LimitedEndpoint, RateLimit } from "./options.js";
 
 /** Number of requests allowed in a time. */
@@ -77,8 +78,8 @@ export class Buckets {
     const bucket = this.#buckets.get(name) ?? { left: requests, at: now };
     const left = Math.min(requests, bucket.left + ((now - bucket.at) * requests) / periodMs);
     this.#buckets.delete(name);
-    if (this.#buckets.size >= this.#max) this.#buckets.delete(this.#buckets.keys().next().value ?? "");
     this.#buckets.set(name, { left: left < 1 ? left : left - 1, at: now });
+    dropOldest(this.#buckets, this.#max);
     return left < 1 ? ((1 - left) * periodMs) / requests / 1000 : undefined;
   }
 }

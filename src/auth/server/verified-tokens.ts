@@ -1,3 +1,4 @@
+import { dropOldest } from "../../protocol/oldest.js";
 import type { TokenInfo } from "./auth-info.js";
 
 /** Cache of verified tokens, each with an expiry. When it is full, the oldest entry is evicted. */
@@ -26,8 +27,8 @@ export class TokenCache {
     const untilMs = Math.min(now + ms, end);
     if (!(untilMs > now && this.#max > 0)) return;
     this.#kept.delete(token);
-    if (this.#kept.size >= this.#max) this.#kept.delete(this.#kept.keys().next().value as string);
     this.#kept.set(token, { info, untilMs });
+    dropOldest(this.#kept, this.#max);
   }
 }
 

@@ -12,7 +12,7 @@ import { Questions } from "../questions.js";
 import { aboutTokens, kindOf, typeText, valueText } from "../schema-text.js";
 import { printOption } from "../screen.js";
 import { withClient } from "../session.js";
-import { unknownName } from "../suggest.js";
+import { findNamed } from "../suggest.js";
 import { commandNamed } from "../table.js";
 import { toJson, visibleLine, wrapped } from "../text.js";
 import { assertFits, readToolLine } from "../tool-arguments.js";
@@ -32,13 +32,7 @@ async function callTool(tasks: ClientTasks, questions: Questions, context: Comma
   const [name = ""] = line.names;
   const tools = await client.tools({ signal: io.signal }).all();
   await keepCatalogue(context, tools);
-  const tool = tools.find((one) => one.name === name);
-  if (tool === undefined)
-    throw unknownName(
-      "tool",
-      name,
-      tools.map((one) => one.name),
-    );
+  const tool = findNamed("tool", name, tools, (one) => one.name);
   if (context.values.help === true) return printHelp(tool, context);
   const args = await readArguments(tool, context);
   const signal = AbortSignal.any([io.signal, questions.signal]);

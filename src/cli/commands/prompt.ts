@@ -4,7 +4,7 @@ import type { CommandContext } from "../context.js";
 import { UsageError } from "../failures.js";
 import { printOption } from "../screen.js";
 import { withClient } from "../session.js";
-import { similarTo, unknownName } from "../suggest.js";
+import { findNamed, meant } from "../suggest.js";
 import { readTail } from "../tail.js";
 import { visibleLine, wrapped } from "../text.js";
 
@@ -16,13 +16,7 @@ export async function prompt(context: CommandContext): Promise<void> {
   const args = isHelp ? {} : await readTail(context, "prompt", "argument");
   await withClient(context, async (client) => {
     const prompts = await client.prompts({ signal: io.signal }).all();
-    const found = prompts.find((one) => one.name === name);
-    if (found === undefined)
-      throw unknownName(
-        "prompt",
-        name,
-        prompts.map((one) => one.name),
-      );
+    const found = findNamed("prompt", name, prompts, (one) => one.name);
     if (isHelp) return context.finish({ prompt: found }, () => printHelp(found, context));
     assertArguments(found, args);
     const result = await client.getPrompt(name, args, { signal: io.signal });
@@ -41,8 +35,7 @@ function assertArguments({ name, arguments: declared = [] }: Prompt, args: Reado
   const names = declared.map((one) => one.name);
   const stray = Object.keys(args).find((one) => !names.includes(one));
   if (stray !== undefined) {
-    const best = similarTo(stray, names);
-    const hint = best === undefined ? "" : `; did you mean --${visibleLine(best)}?`;
+    const hint = meant(stray, names, (best) => `--${visibleLine(best)}`);
     const has = names.length === 0 ? "has no arguments" : `has the arguments ${names.map(visibleLine).join(", ")}`;
     throw new UsageError(
       `unknown option --${stray}${hint}${hint === "" ? ";" : ""} the prompt ${visibleLine(name)} ${has}`,

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { SecretNames } from "../../recording/secret-names.js";
 import type { CommandContext } from "../context.js";
 import { EXIT, UsageError } from "../failures.js";
-import { listOf, portOf, textValue } from "../parse.js";
+import { listOf, portOf, sizeOf, textValue } from "../parse.js";
 import { createRecording, problemOf, redactedText } from "../recordings/destination.js";
 import { leftoversOf } from "../recordings/leftovers.js";
 import { openRecording } from "../recordings/open.js";
@@ -34,7 +34,7 @@ export async function record(context: CommandContext): Promise<void> {
     ...(values.keep !== undefined && { keep: listOf("keep", values) }),
     values: secretsOf(io.env),
   };
-  const maxBytes = sizeOf(textValue("max", values));
+  const maxBytes = sizeOf("max", values);
   const recording = await createRecording(name, { overwrite: values.overwrite === true, redaction, maxBytes }, io);
   try {
     if (target === undefined) context.exit = await tapProcess(line.program ?? [], recording, io);
@@ -53,15 +53,6 @@ export async function record(context: CommandContext): Promise<void> {
 function urlOf(text: string): URL {
   if (/^https?:\/\//i.test(text) && URL.canParse(text)) return new URL(text);
   throw new UsageError(`--http must be a URL with http:// or https://, got ${JSON.stringify(text)}`);
-}
-
-const UNITS: Readonly<Record<string, number>> = { kB: 1e3, MB: 1e6, GB: 1e9 };
-
-function sizeOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const [, number = "", unit = ""] = /^(\d+)(kB|MB|GB)$/.exec(text) ?? [];
-  if (unit === "") throw new UsageError(`--max must be a size such as 500kB, 20MB or 1GB, got ${JSON.stringify(text)}`);
-  return Number(number) * UNITS[unit]!;
 }
 
 /** Returns the variables whose names say that their values are secret. The server inherits all of them. */

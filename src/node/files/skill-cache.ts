@@ -1,10 +1,12 @@
 import { constants, realpathSync } from "node:fs";
-import { mkdir, open, readdir, rename, rm, stat, unlink, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import nodePath from "node:path";
 import { atCaller } from "../../protocol/at-caller.js";
+import { sha256, toHex } from "../../protocol/bytes.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../../protocol/known-options.js";
 import type { SkillCache, SkillCacheKey } from "../../skills/client/cache.js";
+import { replaceFile } from "./replace-file.js";
 
 /** Options of {@link skillCache}. */
 export interface SkillCacheOptions {
@@ -36,7 +38,7 @@ export interface SkillDiskCache extends SkillCache {
 }
 
 /** Name of a file: digest of its URI and digest of its content. A file that is being written has an ending. */
-const FILE = /^[0-9a-f]{64}-[0-9a-f]{64}(?:\.[0-9a-f-]{36})?$/;
+const FILE = /^[0-9a-f]{64}-[0-9a-f]{64}(?:\.[\w-]+)?$/;
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /**
@@ -113,17 +115,9 @@ class DiskCache implements SkillDiskCache {
     return done;
   }
 
-  /** Writes another file and renames it, so that a reader sees either no file or all of it. */
   async #write(path: string, bytes: Uint8Array): Promise<void> {
     await mkdir(nodePath.dirname(path), { recursive: true, mode: 0o700 });
-    const aside = `${path}.${crypto.randomUUID()}`;
-    try {
-      await writeFile(aside, bytes, { mode: 0o600, flag: "wx" });
-      await rename(aside, path);
-    } catch (error) {
-      await unlink(aside).catch(() => {});
-      throw error;
-    }
+    await replaceFile(path, bytes);
   }
 
   /** Counts all files. Removes the oldest while there are too many bytes. */
@@ -165,8 +159,7 @@ class DiskCache implements SkillDiskCache {
 }
 
 async function hash(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return Buffer.from(digest).toString("hex");
+  return toHex(await sha256(text));
 }
 
 /** Resolves the links in a path, as far as the path exists. */

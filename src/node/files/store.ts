@@ -1,9 +1,10 @@
-import { mkdir, readFile, rename, stat, unlink, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readFile, stat, unlink, utimes, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { AuthStore } from "../../auth/client/store.js";
 import { pause } from "../../call/abortable.js";
 import { systemClock } from "../../call/clock.js";
 import { AuthError } from "../../protocol/auth-error.js";
+import { replaceFile } from "./replace-file.js";
 
 const HEADER = "bowline-store-1";
 const SALT_BYTES = 16;
@@ -85,7 +86,6 @@ async function load(path: string, secret: string | Uint8Array, keys: Map<string,
   }
 }
 
-/** Writes another file and renames it, so that a reader sees either the old or the new contents. */
 async function save(
   path: string,
   values: Values,
@@ -98,14 +98,7 @@ async function save(
   const head = Buffer.concat([Buffer.from(HEADER), salt]);
   const cipher = createCipheriv("aes-256-gcm", await keyFor(salt, secret, keys), nonce).setAAD(head);
   const body = Buffer.concat([cipher.update(JSON.stringify(values), "utf8"), cipher.final()]);
-  const aside = `${path}.${process.pid}.${randomBytes(4).toString("hex")}`;
-  try {
-    await writeFile(aside, Buffer.concat([head, nonce, body, cipher.getAuthTag()]), { mode: 0o600, flag: "wx" });
-    await rename(aside, path);
-  } catch (error) {
-    await unlink(aside).catch(() => {});
-    throw error;
-  }
+  await replaceFile(path, Buffer.concat([head, nonce, body, cipher.getAuthTag()]));
 }
 
 /**

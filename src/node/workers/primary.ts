@@ -211,7 +211,7 @@ class WorkerPool {
   async #replace(): Promise<void> {
     const { signal } = this.#closing;
     for (let isTried = false; !isTried; ) {
-      const delay = this.#failures === 0 ? 0 : backoffMs(Math.min(this.#failures - 1, 10), REPLACE);
+      const delay = this.#failures === 0 ? 0 : backoffMs(this.#failures - 1, REPLACE);
       this.#failures++;
       await pause(systemClock, delay, signal);
       if (signal.aborted || this.#missing <= 0) return;

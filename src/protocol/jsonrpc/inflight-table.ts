@@ -53,7 +53,7 @@ export class InflightTable<Entry extends { readonly id: RequestId }> {
   /** Removes an entry, but not a later one with the same id. Returns true if the entry was present. */
   remove(entry: Entry): boolean {
     const key = idKey(entry.id);
-    return this.#entries.get(key) === entry && this.#entries.delete(key);
+    return this.#entries.delete(key, entry);
   }
 
   /** Returns the request in flight with this id, in either spelling. */

@@ -33,8 +33,14 @@ export class SmallMap<K, V extends NonNullable<unknown>> {
   }
 
   set(key: K, value: V): void {
-    this.take(key);
+    this.replace(key, value);
+  }
+
+  /** Sets a value. Returns the one before. */
+  replace(key: K, value: V): V | undefined {
+    const before = this.take(key);
     this.add(key, value);
+    return before;
   }
 
   /** Adds a key that is known to be absent. */
@@ -63,7 +69,9 @@ export class SmallMap<K, V extends NonNullable<unknown>> {
     return value;
   }
 
-  delete(key: K): boolean {
+  /** Removes a key, or with `value` only that entry. */
+  delete(key: K, value?: V): boolean {
+    if (value !== undefined && this.get(key) !== value) return false;
     return this.take(key) !== undefined;
   }
 

@@ -2,7 +2,7 @@ import { DefinitionError } from "../../protocol/errors.js";
 import { isTextList } from "../../protocol/json.js";
 import type { Known } from "../../protocol/known-options.js";
 import { quoted } from "../../protocol/text.js";
-import type { Context } from "../context.js";
+import type { Caller } from "../context.js";
 
 /** Access rules of a definition. They are checked for each listing and for each use. */
 export interface AccessOptions {
@@ -10,7 +10,7 @@ export interface AccessOptions {
    * Returns false if the definition does not exist for this caller. `uri` is the URI of a member of a resource family or
    * of a skill, or empty if the question is about the whole family.
    */
-  readonly visible?: ((ctx: Context, uri: string) => boolean | Promise<boolean>) | undefined;
+  readonly visible?: ((caller: Caller, uri: string) => boolean | Promise<boolean>) | undefined;
   /**
    * Scopes that the caller's authorization must grant. If the gate supports step-up authorization, as `protect` does, a
    * caller without them sees the definition and learns on use which scopes it needs. Otherwise the definition does not
@@ -30,13 +30,14 @@ export const ACCESS_OPTIONS: Known<AccessOptions> = {
 };
 
 /** True if a caller may use a definition, or, with `listing`, may see it. */
-export type Access = (ctx: Context, listing?: boolean, uri?: string) => boolean | Promise<boolean>;
+export type Access = (caller: Caller, listing?: boolean, uri?: string) => boolean | Promise<boolean>;
 
 /** Combines access rules. Returns undefined if every caller has access. */
 export function toAccess({ visible, requires }: AccessOptions): Access | undefined {
-  if (requires === undefined) return visible && ((ctx, _, uri = "") => visible(ctx, uri));
-  return (ctx, listing = false, uri = "") =>
-    ((listing && ctx.canAskForMore) || ctx.grants(scopesOf({ requires }, uri))) && (visible?.(ctx, uri) ?? true);
+  if (requires === undefined) return visible && ((caller, _, uri = "") => visible(caller, uri));
+  return (caller, listing = false, uri = "") =>
+    ((listing && caller.canAskForMore) || caller.grants(scopesOf({ requires }, uri))) &&
+    (visible?.(caller, uri) ?? true);
 }
 
 /** Returns the scopes that a definition requires. `uri` is the URI of a member of a resource family. */

@@ -4,7 +4,7 @@ import { pointAtCallers } from "../../protocol/at-caller.js";
 import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
 import { oneLine } from "../../protocol/text.js";
-import type { Context } from "../context.js";
+import type { Caller } from "../context.js";
 import type { Access } from "./access.js";
 import { decodePercent } from "./uri-match.js";
 
@@ -106,11 +106,11 @@ export class Catalogue<T extends Listed> {
   }
 
   /** Returns an enabled definition, or undefined if it does not exist for this caller. */
-  find(key: string, ctx: Context): MaybePromise<T | undefined> {
+  find(key: string, caller: Caller): MaybePromise<T | undefined> {
     const entry = this.#entries.get(key);
     if (entry === undefined || !entry.enabled) return undefined;
     const { item } = entry;
-    return item.access === undefined ? item : andThen(item.access(ctx), (visible) => (visible ? item : undefined));
+    return item.access === undefined ? item : andThen(item.access(caller), (visible) => (visible ? item : undefined));
   }
 
   /** Returns all enabled definitions in order. */
@@ -119,19 +119,19 @@ export class Catalogue<T extends Listed> {
   }
 
   /** Returns the page after a cursor. A cursor stays valid when entries are added or removed. */
-  page(cursor: unknown, ctx: Context): MaybePromise<HandlerResult> {
+  page(cursor: unknown, caller: Caller): MaybePromise<HandlerResult> {
     const after = cursor === undefined ? 0 : this.#readCursor(cursor);
     const known = this.#pages.get(after);
     if (known !== undefined) return known;
-    if (this.filtered) return this.#visible(ctx).then((entries) => this.#makePage(entries, after));
+    if (this.filtered) return this.#visible(caller).then((entries) => this.#makePage(entries, after));
     const page = new PreparedResult(this.#makePage(this.#enabled(), after));
     this.#pages.set(after, page);
     return page;
   }
 
-  async #visible(ctx: Context): Promise<readonly Entry<T>[]> {
+  async #visible(caller: Caller): Promise<readonly Entry<T>[]> {
     const entries = this.#enabled();
-    const visible = await Promise.all(entries.map(({ item }) => item.access?.(ctx, true) ?? true));
+    const visible = await Promise.all(entries.map(({ item }) => item.access?.(caller, true) ?? true));
     return entries.filter((_, index) => visible[index]);
   }
 

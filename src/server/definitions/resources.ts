@@ -1,14 +1,13 @@
 import type { MaybePromise } from "../../call/maybe-promise.js";
 import { resourceNotFound } from "../../era/missing-resource.js";
-import type { ClientRequestsOpener } from "../../era/request-strategy.js";
 import { type Call, type HandlerResult, PreparedResult, type ServerRuntime } from "../../era/server-era.js";
 import { toBase64 } from "../../protocol/base64.js";
-import { McpError, RpcError } from "../../protocol/errors.js";
+import { RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js";
 import { readResourceResult } from "../../protocol/shapes/content.js";
 import { describeIssues, mustBe } from "../../protocol/text.js";
 import type { InputRequiredResult, Resource, ResourceContents, ResourceTemplate } from "../../protocol/types/index.js";
-import { Context } from "../context.js";
+import { Caller, type Context } from "../context.js";
 import type { Registry } from "./registry.js";
 import type { RegisteredResource, ResourcePart, ResourceReturn } from "./resource.js";
 import { isInputRequired } from "./tool-result.js";
@@ -60,13 +59,13 @@ export async function readResource(registry: Registry, call: Call, ctx: Context)
 export async function findResource(
   registry: Registry,
   uri: string,
-  ctx: Context,
+  caller: Caller,
 ): Promise<{ readonly resource: RegisteredResource; readonly variables: Variables } | undefined> {
-  const exact = await registry.resources.find(uri, ctx);
+  const exact = await registry.resources.find(uri, caller);
   if (exact !== undefined) return { resource: exact, variables: {} };
   for (const resource of registry.templates.values()) {
     const variables = resource.template && matchUri(resource.template, uri);
-    const visible = variables !== undefined && ((await resource.access?.(ctx, false, uri)) ?? true);
+    const visible = variables !== undefined && ((await resource.access?.(caller, false, uri)) ?? true);
     // The first visible family that matches decides. If it refuses an unsafe path, no later family can accept it.
     if (visible) return registry.allowsUnsafePaths || isSafe(resource, variables) ? { resource, variables } : undefined;
   }
@@ -88,13 +87,8 @@ export function seesResource(runtime: VisibilityRuntime, call: Call, uri: string
   const single = registry.resources.get(uri);
   const all = single === undefined ? family : [single, ...family];
   if (all.length === 0 || all.some(({ access }) => access === undefined)) return true;
-  return findResource(registry, uri, new Context(call, NO_QUESTIONS, runtime)).then((found) => found !== undefined);
+  return findResource(registry, uri, new Caller(call, runtime)).then((found) => found !== undefined);
 }
-
-/** Rejects requests to the client, since `visible` runs here for a notification and not for a call. */
-const NO_QUESTIONS: ClientRequestsOpener = {
-  open: () => Promise.reject(new McpError("call_over", "visible() cannot ask the client during a change")),
-};
 
 /** True if no variable is dangerous as a file path, apart from the exempt ones. */
 function isSafe({ options: { unsafePaths = false } }: RegisteredResource, variables: Variables): boolean {

@@ -22,7 +22,7 @@ import type { Implementation, JsonObject } from "../../protocol/types/index.js";
 import { type AnySchema, type OutputOf, parseStandard, type StandardSchema } from "../../schema/standard-schema.js";
 import type { ChangeBus } from "../../store/change-bus.js";
 import type { Admission } from "../admission.js";
-import type { CallInfo, CallViews } from "../call-info.js";
+import { type CallInfo, type CallInterceptor, type CallViews, viewed } from "../call-info.js";
 import type { MethodHandler, MethodOptions, NotificationHandler } from "../definitions/custom-method.js";
 import type { Definition, Registry } from "../definitions/registry.js";
 import type { ResourceHandler, ResourceOptions } from "../definitions/resource.js";
@@ -96,7 +96,7 @@ export interface ExtensionHost extends ServerRuntime {
   readonly views: CallViews;
   /** Called when the server has joined a cluster after its construction. An extension calls the former listener too. */
   onShare?: () => void;
-  use(interceptor: ServerInterceptor): void;
+  use(interceptor: CallInterceptor): void;
   isSpecified(method: string): boolean;
 }
 
@@ -227,27 +227,27 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     return this;
   }
 
-  async #around(info: CallInfo, next: (call: CallInfo) => Promise<Result>, server: ExtensionHost): Promise<Result> {
-    const call = server.views.callOf(info);
+  async #around(call: Call, next: (call: Call) => Promise<Result>, server: ExtensionHost): Promise<Result> {
     const { method, era } = call;
     const owned = this.#methods.has(method);
     if (this.options.results !== undefined && !era.typesResults) {
       if (owned) throw methodNotFound(method);
-      return method === "initialize" ? this.#unannounced(await next(info)) : next(info);
+      return method === "initialize" ? this.#unannounced(await next(call)) : next(call);
     }
     const declared = this.options.serverOnly === true || this.settingsOf(call) !== undefined;
     if (owned && !declared) throw this.#missing();
-    if (method === "subscriptions/listen") await this.#addTopics(call, info, declared);
-    if (!declared || (this.#interceptors.length === 0 && this.options.results === undefined)) return next(info);
-    return expectOwnType(server.registry, this.id, method, await composeInterceptors(this.#interceptors, next)(info));
+    if (method === "subscriptions/listen") await this.#addTopics(call, declared, server);
+    if (!declared || (this.#interceptors.length === 0 && this.options.results === undefined)) return next(call);
+    const interceptors = this.#interceptors.map((interceptor) => viewed(server.views, interceptor));
+    return expectOwnType(server.registry, this.id, method, await composeInterceptors(interceptors, next)(call));
   }
 
-  async #addTopics(call: Call, info: CallInfo, declared: boolean): Promise<void> {
+  async #addTopics(call: Call, declared: boolean, { views }: ExtensionHost): Promise<void> {
     const filter = call.params.notifications;
     for (const [member, serve] of this.#topics) {
       if (!isObject(filter) || !Object.hasOwn(filter, member)) continue;
       if (!declared) throw this.#missing();
-      const topic = await serve(filter[member], info);
+      const topic = await serve(filter[member], views.infoOf(call));
       if (topic !== undefined) call.topics = joined(call.topics, member, topic);
     }
   }

@@ -2,6 +2,7 @@ import { MAX_SKEW_MS, timeOfDay } from "../../call/clock.js";
 import { Busy } from "../../era/busy.js";
 import type { OpenedState, ServerRuntime, StateSeal } from "../../era/server-era.js";
 import { toBase64Url } from "../../protocol/base64.js";
+import { sha256 } from "../../protocol/bytes.js";
 import { DefinitionError, isStateAway, McpError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import { KeyRing } from "../../protocol/key-ring.js";
@@ -55,7 +56,7 @@ export function createCodecCipher(codec: StateCodec): StateCipher {
 }
 
 async function digest(text: string): Promise<string> {
-  return toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+  return toBase64Url(await sha256(text));
 }
 
 interface Payload {

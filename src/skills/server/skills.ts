@@ -6,7 +6,7 @@ import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
 import { assertOptions, withDefaults } from "../../protocol/known-options.js";
 import { oneLine } from "../../protocol/text.js";
-import type { Context } from "../../server/context.js";
+import type { Caller } from "../../server/context.js";
 import { type ExtensionServer, ServerExtension } from "../../server/extensions/extension.js";
 import { assertCacheHints } from "../../server/options.js";
 import { GET_SKILL, LIST_SKILLS, READ_DIRECTORY, SKILLS_EXTENSION, type Skill } from "../types.js";
@@ -36,7 +36,7 @@ export class SkillsExtension extends ServerExtension {
   readonly #pageSize: number;
   readonly #hints: { readonly ttlMs: number; readonly cacheScope: "public" | "private" };
   readonly #servers = new Set<ExtensionServer>();
-  readonly #perRequest = new WeakMap<Context, Promise<Snapshot>>();
+  readonly #perRequest = new WeakMap<Caller, Promise<Snapshot>>();
   readonly #hinted = new WeakMap<PreparedResult, PreparedResult>();
   #loaded: Promise<Snapshot> | undefined;
   /** Load that waits for the one before it. */
@@ -140,7 +140,8 @@ export class SkillsExtension extends ServerExtension {
         return this.#withHints(await directory.page(cursor, ctx));
       });
     }
-    const sees = async (ctx: Context, uri: string) => uri === "" || (await this.#snapshotFor(ctx)).sees(uri, ctx);
+    const sees = async (caller: Caller, uri: string) =>
+      uri === "" || (await this.#snapshotFor(caller)).sees(uri, caller);
     const { ttlMs, cacheScope: scope } = this.#hints;
     this.resource(
       `${this.#scheme}://{+path}`,
@@ -193,15 +194,15 @@ export class SkillsExtension extends ServerExtension {
   }
 
   /** Returns the skills for a caller. */
-  #snapshotFor(ctx: Context): Promise<Snapshot> {
+  #snapshotFor(caller: Caller): Promise<Snapshot> {
     if (this.#perCaller.length === 0) return this.#current();
-    const known = this.#perRequest.get(ctx) ?? this.#collect(ctx);
-    this.#perRequest.set(ctx, known);
+    const known = this.#perRequest.get(caller) ?? this.#collect(caller);
+    this.#perRequest.set(caller, known);
     return known;
   }
 
-  async #collect(ctx: Context): Promise<Snapshot> {
-    const [shared, ...own] = await Promise.all([this.#current(), ...this.#perCaller.map((source) => source(ctx))]);
+  async #collect(caller: Caller): Promise<Snapshot> {
+    const [shared, ...own] = await Promise.all([this.#current(), ...this.#perCaller.map((source) => source(caller))]);
     const built = await this.#loader.build(own.flat());
     for (const problem of built.problems) this.#report(problem);
     return this.#toSnapshot(combine([...shared.skills, ...built.skills]).skills);

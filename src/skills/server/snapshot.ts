@@ -1,5 +1,5 @@
 import type { Resource } from "../../protocol/types/index.js";
-import type { Context } from "../../server/context.js";
+import type { Caller, Context } from "../../server/context.js";
 import type { Access } from "../../server/definitions/access.js";
 import { Catalogue } from "../../server/definitions/catalogue.js";
 import type { ResourceReturn } from "../../server/definitions/resource.js";
@@ -49,10 +49,10 @@ export class Snapshot {
   }
 
   /** Returns the skill whose SKILL.md has the URI, if the caller may use it. */
-  async skill(uri: string, ctx: Context): Promise<ServedSkill | undefined> {
+  async skill(uri: string, caller: Caller): Promise<ServedSkill | undefined> {
     const path = pathOf(this.#scheme, uri);
     const skill = path === undefined ? undefined : this.#byPath.get(path);
-    return skill !== undefined && (await isOpen([skill], ctx)) ? skill : undefined;
+    return skill !== undefined && (await isOpen([skill], caller)) ? skill : undefined;
   }
 
   /** Returns the content of a file, or undefined if it does not exist for the caller. */
@@ -68,11 +68,11 @@ export class Snapshot {
   }
 
   /** True if the file exists for the caller. */
-  async sees(uri: string, ctx: Context): Promise<boolean> {
+  async sees(uri: string, caller: Caller): Promise<boolean> {
     const path = pathOf(this.#scheme, uri);
     if (path === undefined) return false;
     const owners = this.#files.get(path)?.owners ?? this.#dynamic.filter((skill) => isWithin(skill, path));
-    return isOpen(owners, ctx);
+    return isOpen(owners, caller);
   }
 
   /** Returns the scopes without which nobody may use the file, directory or skill. */
@@ -87,8 +87,8 @@ export class Snapshot {
   }
 
   /** Lists the SKILL.md files for `resources/list`. */
-  async resources(ctx: Context): Promise<readonly Resource[]> {
-    const seen = await Promise.all(this.listing.values().map(({ access }) => access?.(ctx, true) ?? true));
+  async resources(caller: Caller): Promise<readonly Resource[]> {
+    const seen = await Promise.all(this.listing.values().map(({ access }) => access?.(caller, true) ?? true));
     return this.listing
       .values()
       .filter((_, index) => seen[index])
@@ -206,13 +206,13 @@ function isWithin({ path: root }: ServedSkill, path: string): boolean {
 }
 
 /** True if the caller may use one of the skills. */
-async function isOpen(skills: readonly ServedSkill[], ctx: Context, listing = false): Promise<boolean> {
+async function isOpen(skills: readonly ServedSkill[], caller: Caller, listing = false): Promise<boolean> {
   if (skills.some(({ access }) => access === undefined)) return true;
-  for (const { access } of skills) if (await access?.(ctx, listing)) return true;
+  for (const { access } of skills) if (await access?.(caller, listing)) return true;
   return false;
 }
 
 function accessOf(owners: readonly ServedSkill[]): Access | undefined {
   if (owners.some(({ access }) => access === undefined)) return undefined;
-  return (ctx, listing) => isOpen(owners, ctx, listing);
+  return (caller, listing) => isOpen(owners, caller, listing);
 }

@@ -1,5 +1,5 @@
 import type { Known } from "../../protocol/known-options.js";
-import type { Context } from "../../server/context.js";
+import type { Caller, Context } from "../../server/context.js";
 import { ACCESS_OPTIONS, type AccessOptions } from "../../server/definitions/access.js";
 import { toBytes } from "../text.js";
 import type { SkillFrontmatter } from "../types.js";
@@ -86,7 +86,7 @@ export const SKILL_OPTIONS: Known<SkillDefinition & DynamicSkill> = {
 };
 
 /** Skills of one caller. Return the same objects for skills that did not change. */
-export type SkillsOfCaller = (ctx: Context) => readonly AnySkill[] | Promise<readonly AnySkill[]>;
+export type SkillsOfCaller = (caller: Caller) => readonly AnySkill[] | Promise<readonly AnySkill[]>;
 
 /** Source of skills. */
 export type SkillSource = SkillFiles | AnySkill | SkillsOfCaller;

@@ -8,6 +8,7 @@ import { afterFirstAnswer, ConnectionError, RpcError, TimeoutError } from "../..
 import { isObject } from "../../protocol/json.js";
 import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
+import { dropOldest } from "../../protocol/oldest.js";
 import type { ServerCapabilities, Tool } from "../../protocol/types/index.js";
 import { TaskError } from "../error.js";
 import { CANCEL_TASK, GET_TASK, TASKS_EXTENSION, type Task, UPDATE_TASK } from "../types.js";
@@ -183,9 +184,8 @@ class TaskCalls {
     for (const tool of tools as readonly Tool[]) {
       this.#tools.delete(tool.name);
       if (runsAsTask(tool)) this.#tools.add(tool.name);
-      const [oldest] = this.#tools;
-      if (oldest !== undefined && this.#tools.size > this.#client.limits.maxTools) this.#tools.delete(oldest);
     }
+    dropOldest(this.#tools, this.#client.limits.maxTools);
   }
 }
 

@@ -1,10 +1,7 @@
-import { pause } from "../../call/abortable.js";
 import type { Clock } from "../../call/clock.js";
+import { untilReached } from "../../cluster/until-reached.js";
 import { isStateAway } from "../../protocol/errors.js";
 import type { ExtensionHost } from "../../server/extensions/extension.js";
-
-const FIRST_WAIT_MS = 50;
-const MAX_WAIT_MS = 1_000;
 
 /**
  * Serves a request about tasks. While the engine is away, refuses it for now. A request that was carried out nevertheless
@@ -23,21 +20,17 @@ export async function refusedWhileAway<T>(
   }
 }
 
-/** Does work, again while the engine is away. Resolves with false if the signal aborts before it is done. */
+/** Does work, again while the engine is away. Resolves with false if the signal aborts, or too much time passes, before it is done. */
 export async function doneAfterAway(
   clock: Clock,
   work: () => Promise<void>,
   signal: () => AbortSignal,
 ): Promise<boolean> {
-  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, MAX_WAIT_MS)) {
-    try {
-      await work();
-      return true;
-    } catch (error) {
-      if (!isStateAway(error)) throw error;
-      const over = signal();
-      await pause(clock, waitMs, over);
-      if (over.aborted) return false;
-    }
+  try {
+    await untilReached({ clock, signal }, work);
+    return true;
+  } catch (error) {
+    if (!isStateAway(error)) throw error;
+    return false;
   }
 }

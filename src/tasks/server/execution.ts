@@ -16,6 +16,8 @@ export class TaskSuspended extends HandlerSuspended {
 
 export interface ExecutionOptions {
   readonly keeper: JournalKeeper;
+  /** Returns what the handler gets for a change that was not stored. */
+  readonly onUnkept?: ((error: unknown) => unknown) | undefined;
   readonly capabilities: ClientCapabilities;
   readonly clock: Clock;
   readonly replayMs: number;
@@ -49,8 +51,13 @@ export class TaskExecution implements RequestStrategy, JournalHost {
     return this.#options.keeper.journal;
   }
 
-  keep(change: JournalChange): void | Promise<void> {
-    return this.#options.keeper.keep(change);
+  async keep(change: JournalChange): Promise<void> {
+    const { keeper, onUnkept } = this.#options;
+    try {
+      await keeper.keep(change);
+    } catch (error) {
+      throw onUnkept === undefined ? error : onUnkept(error);
+    }
   }
 
   /** Open questions of this run by their keys on the wire. */

@@ -5,8 +5,8 @@ import { atCaller } from "../../protocol/at-caller.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import { assertOptions, withDefaults } from "../../protocol/known-options.js";
-import { type CallViews, interceptCalls } from "../../server/call-info.js";
-import { Context } from "../../server/context.js";
+import type { CallViews } from "../../server/call-info.js";
+import { Caller } from "../../server/context.js";
 import type { MethodHandler } from "../../server/definitions/custom-method.js";
 import { type ExtensionHost, ServerExtension } from "../../server/extensions/extension.js";
 import { CANCEL_TASK, GET_TASK, TASK_CHANGED, TASKS_EXTENSION, UPDATE_TASK } from "../types.js";
@@ -89,7 +89,7 @@ export class TasksExtension extends ServerExtension {
   override installIn(host: ExtensionHost): void {
     if (this.#host !== undefined)
       throw new DefinitionError("tasks: the extension is already installed; create one with tasks() for each server");
-    host.use(interceptCalls(host.views, (call, next) => this.#intercept(call, next)));
+    host.use((call, next) => this.#intercept(call, next));
     super.installIn(host);
     this.#host = host;
     // Without a cluster, the first call starts it: until then the server may join one.
@@ -211,8 +211,7 @@ export class TasksExtension extends ServerExtension {
 
   async #sees(call: Call, tool: string): Promise<boolean> {
     const { host } = this.#runtime;
-    const ctx = new Context(call, { open: () => Promise.reject(new Error("a check asked the client")) }, host);
-    return (await host.registry.tools.find(tool, ctx)) !== undefined;
+    return (await host.registry.tools.find(tool, new Caller(call, host))) !== undefined;
   }
 
   #created(record: TaskRecord): Result {

@@ -1,5 +1,6 @@
 import { addressOf } from "../../era/caller.js";
 import type { Call, EraSession, ServerRuntime } from "../../era/server-era.js";
+import { sha256, toHex } from "../../protocol/bytes.js";
 
 /** Caller for which tasks are counted: a principal, or what tells a caller without one from others. */
 export interface Counted {
@@ -38,8 +39,7 @@ export function ownersOf({ owner, anonymous }: Counted): readonly string[] {
  */
 export async function ownerOf(principal: string | undefined, realm?: string, server?: string): Promise<string> {
   const text = JSON.stringify([realm ?? null, principal ?? null, server ?? null]);
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return Array.from(new Uint8Array(digest, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex((await sha256(text)).subarray(0, 16));
 }
 
 /** Returns the name of the connection of a call. HTTP requests of which nothing is known share one. */

@@ -15,8 +15,7 @@ import {
   type ServerEra,
   type ServerRuntime,
 } from "../../era/server-era.js";
-import { type Journal, type JournalChange, memberOf, withQuestion } from "../../journal/journal.js";
-import type { JournalKeeper } from "../../journal/run.js";
+import { memberOf, withQuestion } from "../../journal/journal.js";
 import { toKeptAuth } from "../../protocol/brand.js";
 import { McpError, RpcError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
@@ -48,7 +47,7 @@ export interface RunOptions {
 }
 
 /** Run of a task: calls the tool once, with the steps and answers that are recorded. */
-export class TaskRun implements JournalKeeper {
+export class TaskRun {
   readonly call: Call;
   readonly #task: HeldTask;
   readonly #options: RunOptions;
@@ -72,16 +71,13 @@ export class TaskRun implements JournalKeeper {
     );
     this.call.key = record.idempotencyKey;
     this.#execution = new TaskExecution({
-      keeper: this,
+      keeper: task,
+      onUnkept: (error) => this.#onUnkept(error),
       capabilities: record.caller.capabilities,
       clock: runtime.clock,
       replayMs: limits.replayMs,
       end: this.call.end,
     });
-  }
-
-  get journal(): Journal {
-    return this.#task.journal;
   }
 
   /** Runs the tool, and stores its outcome or its questions. */
@@ -98,14 +94,10 @@ export class TaskRun implements JournalKeeper {
     }
   }
 
-  /** Stores a change of the journal. Ends the run if the task is lost, so that no error reaches the handler's catch. */
-  async keep(change: JournalChange): Promise<void> {
-    try {
-      await this.#task.keep(change);
-    } catch (error) {
-      this.#lose(error);
-      throw error instanceof TaskLost ? this.call.end.reason : error;
-    }
+  /** Ends the run if the task is lost, so that no error reaches the handler's catch. */
+  #onUnkept(error: unknown): unknown {
+    this.#lose(error);
+    return error instanceof TaskLost ? this.call.end.reason : error;
   }
 
   #lose(error: unknown): void {

@@ -1,9 +1,21 @@
+import type { Cluster } from "../../cluster/cluster.js";
 import { ClusterError } from "../../cluster/error.js";
 import { deepEqual, equal } from "./assert.js";
 import { LOG, write } from "./logs.js";
 import { type Case, collect, failsWith, LIFE_MS, PAST_LIFE_MS } from "./world.js";
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => String(from + at));
+
+/** Follows a stream that does not exist yet, until its first entry has come. */
+async function followFirst(writing: Cluster, reading: Cluster) {
+  await writing.logs.create("l", LOG);
+  const controller = new AbortController();
+  const followed = collect(reading.logs.follow("l", "s", undefined, controller.signal));
+  const writer = await writing.logs.claim("l", "s");
+  await write(writer, ["1"]);
+  await followed.reaches(1);
+  return { writer, controller, followed };
+}
 
 export function followContract(add: Case): void {
   following(add);
@@ -85,13 +97,7 @@ function following(add: Case): void {
   });
 
   add("a follower may begin before the stream is claimed", async ({ node }) => {
-    const [a, b] = [await node(), await node()];
-    await a.logs.create("l", LOG);
-    const controller = new AbortController();
-    const followed = collect(b.logs.follow("l", "s", undefined, controller.signal));
-    const writer = await a.logs.claim("l", "s");
-    await write(writer, ["1"]);
-    await followed.reaches(1);
+    const { controller, followed } = await followFirst(await node(), await node());
     controller.abort();
     await followed.end;
     equal(followed.items[0]?.data, "1");
@@ -100,13 +106,8 @@ function following(add: Case): void {
 
 function endings(add: Case): void {
   add("a follower ends when its signal fires", async ({ node }) => {
-    const [a, b] = [await node(), await node()];
-    await a.logs.create("l", LOG);
-    const controller = new AbortController();
-    const followed = collect(b.logs.follow("l", "s", undefined, controller.signal));
-    const writer = await a.logs.claim("l", "s");
-    await write(writer, ["1"]);
-    await followed.reaches(1);
+    const b = await node();
+    const { writer, controller, followed } = await followFirst(await node(), b);
     controller.abort();
     await followed.end;
     await write(writer, ["2"], 1);

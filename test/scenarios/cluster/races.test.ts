@@ -4,7 +4,7 @@ import type { Cluster, Logs, Records } from "bowline/cluster";
 import { z } from "zod";
 import { type Gate, gate } from "../../support/gate.js";
 import { blocks, messages, settle, status, textOf, until } from "../../support/legacy-endpoint.js";
-import { at, NodesWorld, replaceParts } from "../../support/nodes-world.js";
+import { at, type Node, NodesWorld, replaceParts } from "../../support/nodes-world.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = "legacy-http";
@@ -290,6 +290,20 @@ async function slowToHear(t: TestContext, resumable: boolean) {
   return { world, one, other, hear };
 }
 
+/** A client that reads its standalone stream at a node, and a third node, which sends messages to all clients. */
+async function listenAt(world: NodesWorld, { endpoint }: Node) {
+  const third = world.node();
+  await third.endpoint.open();
+  const client = await endpoint.open();
+  const first = client.get();
+  await until(() => first.status === 200, "the first stream");
+  await settle();
+  return { third, client, first };
+}
+
+/** Id of the last event of a stream. */
+const lastId = (exchange: Parameters<typeof blocks>[0]) => blocks(exchange).findLast(({ id }) => id !== undefined)?.id;
+
 const data = (exchange: Parameters<typeof messages>[0]) =>
   messages(exchange).flatMap(({ params }) => params?.data ?? []);
 
@@ -301,16 +315,11 @@ for (const resumable of [false, true]) {
     `a message to all clients that a third process sent is written once, although the new writer hears of it later (${name})`,
     async (t) => {
       const { world, one, other, hear } = await slowToHear(t, resumable);
-      const third = world.node();
-      await third.endpoint.open();
-      const client = await one.endpoint.open();
-      const first = client.get();
-      await until(() => first.status === 200, "the first stream");
-      await settle();
+      const { third, client, first } = await listenAt(world, one);
       third.endpoint.server.log("info", "equal");
       third.endpoint.server.log("info", "equal");
       await until(() => messages(first).length === 2, "the messages");
-      const last = blocks(first).findLast(({ id }) => id !== undefined)?.id;
+      const last = lastId(first);
       const second = at(other, client).get(resumable ? last : undefined);
       await first.done;
       await until(() => second.status === 200, "the second stream");
@@ -331,19 +340,14 @@ for (const resumable of [false, true]) {
     `a message to all clients is written by the new writer if only it has heard of it (${name})`,
     async (t) => {
       const { world, one, other, hear } = await slowToHear(t, resumable);
-      const third = world.node();
-      await third.endpoint.open();
-      const client = await other.endpoint.open();
-      const first = client.get();
-      await until(() => first.status === 200, "the first stream");
-      await settle();
+      const { third, client, first } = await listenAt(world, other);
       third.endpoint.server.log("info", "before");
       await settle();
       hear();
       await until(() => data(first).length === 1, "the message before");
       third.endpoint.server.log("info", "late");
       await settle();
-      const last = blocks(first).findLast(({ id }) => id !== undefined)?.id;
+      const last = lastId(first);
       const second = at(one, client).get(resumable ? last : undefined);
       await first.done;
       await until(() => data(second).length > 0, "the message");
@@ -360,12 +364,7 @@ proves(
   "a message to all clients that a process which shuts down has not heard of is written by the next writer",
   async (t) => {
     const { world, one, other, hear } = await slowToHear(t, true);
-    const third = world.node();
-    await third.endpoint.open();
-    const client = await other.endpoint.open();
-    const first = client.get();
-    await until(() => first.status === 200, "the first stream");
-    await settle();
+    const { third, client, first } = await listenAt(world, other);
     third.endpoint.server.log("info", "before");
     await settle();
     hear();
@@ -374,7 +373,7 @@ proves(
     await settle();
     await other.endpoint.server.drain(0);
     await first.done;
-    const last = blocks(first).findLast(({ id }) => id !== undefined)?.id;
+    const last = lastId(first);
     const second = at(one, client).get(last);
     await until(() => second.status === 200, "the second stream");
     third.endpoint.server.log("info", "next");
@@ -391,17 +390,12 @@ for (const resumable of [false, true]) {
     `a message to all clients that a process has written before it shuts down is written once, although the next writer hears of it later (${name})`,
     async (t) => {
       const { world, one, other, hear } = await slowToHear(t, resumable);
-      const third = world.node();
-      await third.endpoint.open();
-      const client = await one.endpoint.open();
-      const first = client.get();
-      await until(() => first.status === 200, "the first stream");
-      await settle();
+      const { third, client, first } = await listenAt(world, one);
       third.endpoint.server.log("info", "before");
       await until(() => data(first).length === 1, "the message before");
       await one.endpoint.server.drain(0);
       await first.done;
-      const last = blocks(first).findLast(({ id }) => id !== undefined)?.id;
+      const last = lastId(first);
       const second = at(other, client).get(resumable ? last : undefined);
       await until(() => second.status === 200, "the second stream");
       third.endpoint.server.log("info", "next");

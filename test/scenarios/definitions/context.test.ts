@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { connect, type RpcError } from "bowline/client";
-import { type AuthInfo, type Context, McpServer } from "bowline/server";
+import { type AuthInfo, type Caller, type Context, McpServer } from "bowline/server";
 import { createChannelPair, FakeClock, WireRecorder } from "bowline/testing";
 import { eachWire } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
@@ -92,7 +92,7 @@ for (const era of ["modern", "legacy"] as const) {
     async (t) => {
       const admin = { requires: { scopes: ["admin"] } };
       const asyncAdmin = {
-        visible: async (ctx: Context) => ctx.auth?.scopes?.includes("admin") === true,
+        visible: async (caller: Caller) => caller.auth?.scopes?.includes("admin") === true,
       };
       const server = new McpServer(me, { pageSize: 1, cache: { ttlMs: 60_000, scope: "public" } });
       server

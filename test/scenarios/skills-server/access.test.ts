@@ -1,5 +1,5 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { type Context, McpServer } from "bowline/server";
+import { type Caller, McpServer } from "bowline/server";
 import { type AnySkill, type Skill, skillFiles, skills } from "bowline/skills/server";
 import { eachWire, type RecordedClient } from "../../support/each-wire.js";
 import { guardedHttp } from "../../support/guarded.js";
@@ -11,7 +11,7 @@ function skillText(name: string): string {
   return `---\nname: ${name}\ndescription: Does ${name}\n---\nDo it.\n`;
 }
 
-const isAdmin = (ctx: Context) => ctx.client.info?.name === "admin";
+const isAdmin = (caller: Caller) => caller.client.info?.name === "admin";
 const admin = { info: { name: "admin", version: "1" } };
 
 /** Everything that a client finds of a skill: in both lists, by get, by reading a file and its directory. */
@@ -77,7 +77,7 @@ verifies("skills:list:per-caller", "a function returns the skills of a caller", 
   const shared: AnySkill = { frontmatter: { name: "shared", description: "s" }, body: "", files: { "x.md": "x" } };
   const own: AnySkill = { frontmatter: { name: "own", description: "o" }, body: "", files: { "x.md": "x" } };
   let asked = 0;
-  const source = async (ctx: Context) => {
+  const source = async (ctx: Caller) => {
     asked++;
     return isAdmin(ctx) ? [own] : [];
   };
@@ -157,7 +157,7 @@ verifies("skills:list:per-caller", "a nested skill needs its own scopes only", g
 
 verifies("skills:list:per-caller", "access rules get the URI of their skill", eachWire, async ({ connect }) => {
   const asked = new Set<string>();
-  const visible = (_: Context, uri: string) => {
+  const visible = (_: Caller, uri: string) => {
     asked.add(uri);
     return true;
   };

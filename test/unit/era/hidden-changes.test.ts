@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Context } from "bowline/server";
+import type { Caller } from "bowline/server";
 import type { HttpExchange } from "#src/http/exchange.js";
 import type { GateVerdict } from "#src/http/gate.js";
 import { LegacyEndpoint, messages, status, until } from "../../support/legacy-endpoint.js";
@@ -19,7 +19,7 @@ function openHarbour(visible: (user: unknown) => boolean | Promise<boolean> = (u
     return { auth: { subject: user }, principal: user };
   };
   const endpoint = new LegacyEndpoint({ gate });
-  const hidden = { visible: (ctx: Context) => visible(ctx.auth?.subject) };
+  const hidden = { visible: (caller: Caller) => visible(caller.auth?.subject) };
   endpoint.server
     .resource(OPEN, { name: "open" }, () => "")
     .resource(SECRET, { name: "secret", ...hidden }, () => "")

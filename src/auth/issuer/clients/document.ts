@@ -1,3 +1,4 @@
+import { dropOldest } from "../../../protocol/oldest.js";
 import { clientDocumentUrlProblem } from "../../client-document.js";
 import { parseWebAddress } from "../../web-address.js";
 import type { IssuerLimits } from "../limits.js";
@@ -86,20 +87,16 @@ export class DocumentClients {
   #rememberFailure(clientId: string, problem: OAuthProblem): void {
     const isSecond = this.#now() < (this.#failures.get(clientId)?.until ?? 0);
     this.#failures.delete(clientId);
-    if (this.#failures.size >= this.#limits.maxDocuments)
-      this.#failures.delete(this.#failures.keys().next().value ?? "");
     this.#failures.set(clientId, {
       problem: isSecond ? problem : undefined,
       until: this.#now() + this.#limits.failedDocumentMs,
     });
+    dropOldest(this.#failures, this.#limits.maxDocuments);
   }
 
   #remember(client: IssuerClient, forMs: number): void {
     if (forMs <= 0) return;
-    if (this.#cache.size >= this.#limits.maxDocuments) {
-      const ids = [...this.#cache.keys()];
-      this.#cache.delete(ids.find((id) => !this.#fetcher.isApproved(id)) ?? ids[0] ?? "");
-    }
+    if (this.#cache.size >= this.#limits.maxDocuments) this.#fetcher.dropOne(this.#cache);
     this.#cache.set(client.id, { client, expiresAt: this.#now() + forMs });
   }
 }

@@ -1,6 +1,7 @@
 import type { JSONWebKeySet } from "jose";
 import { readText } from "../../../http/client/read.js";
 import { discard, type Fetch } from "../../../http/client/send.js";
+import { dropOldest } from "../../../protocol/oldest.js";
 import { orAborted, timeoutSignal } from "../../abortable.js";
 import { type AddressPolicy, addressProblem } from "../../addresses.js";
 import { type PublishedKeys, RemoteKeys } from "../../issuer-keys.js";
@@ -48,8 +49,14 @@ export class DocumentFetcher {
   /** Marks a URL as that of an approved client. Requests for unknown clients do not count against its limits. */
   approve(href: string): void {
     this.#approved.delete(href);
-    if (this.#approved.size >= MAX_REMEMBERED) this.#approved.delete(this.#approved.keys().next().value ?? "");
     this.#approved.add(href);
+    dropOldest(this.#approved, MAX_REMEMBERED);
+  }
+
+  /** Removes the oldest entry whose URL is not that of an approved client, or else the oldest of all. */
+  dropOne(kept: Map<string, unknown>): void {
+    const urls = [...kept.keys()];
+    kept.delete(urls.find((url) => !this.isApproved(url)) ?? urls[0] ?? "");
   }
 
   isApproved(href: string): boolean {
@@ -135,16 +142,11 @@ export class ClientKeys {
 
   at(uri: string): RemoteKeys {
     const keys = this.#kept.get(uri) ?? new RemoteKeys(() => this.#load(uri), this.#now, this.#limits);
-    // Marks the key set as most recently used: eviction starts with the least recently used one that is not approved.
+    // Marks the key set as most recently used.
     this.#kept.delete(uri);
-    if (this.#kept.size >= this.#limits.maxDocuments) this.#dropOne();
+    if (this.#kept.size >= this.#limits.maxDocuments) this.#documents.dropOne(this.#kept);
     this.#kept.set(uri, keys);
     return keys;
-  }
-
-  #dropOne(): void {
-    const uris = [...this.#kept.keys()];
-    this.#kept.delete(uris.find((uri) => !this.#documents.isApproved(uri)) ?? uris[0] ?? "");
   }
 
   async #load(uri: string): Promise<PublishedKeys> {

@@ -1,4 +1,5 @@
 import { DefinitionError } from "../../../protocol/errors.js";
+import { dropOldest } from "../../../protocol/oldest.js";
 import { digestOf, randomToken } from "../../crypto.js";
 import { codeUri, problemUri } from "../authorization-response.js";
 import type { IssuerCore, Login } from "../core.js";
@@ -59,8 +60,8 @@ class Returned {
 
   add(state: string): void {
     if (this.#states.has(state)) throw finishedBefore();
-    if (this.#states.size >= MAX_RETURNED) this.#states.delete(this.#states.keys().next().value ?? "");
     this.#states.add(state);
+    dropOldest(this.#states, MAX_RETURNED);
   }
 }
 

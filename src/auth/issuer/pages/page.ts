@@ -1,4 +1,5 @@
 import { toBase64 } from "../../../protocol/base64.js";
+import { sha256 } from "../../../protocol/bytes.js";
 import { NOT_STORED } from "../http.js";
 import type { OAuthProblem } from "../problem.js";
 
@@ -23,9 +24,7 @@ export async function page({
   formTargets = [],
   ...more
 }: Page): Promise<Response> {
-  styleDigest ??= crypto.subtle
-    .digest("SHA-256", new TextEncoder().encode(STYLE))
-    .then((bytes) => toBase64(new Uint8Array(bytes)));
+  styleDigest ??= sha256(STYLE).then(toBase64);
   const headers = new Headers({
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": [

@@ -236,7 +236,7 @@ export class SessionStreams implements StreamOwner, FollowingSession {
   }
 
   onEnded(stream: SessionStream): void {
-    if (this.#ofCalls.get(stream.id) === stream) this.#ofCalls.delete(stream.id);
+    this.#ofCalls.delete(stream.id, stream);
   }
 
   /** Creates a stream that has ended. Its events can only be read from the log. */

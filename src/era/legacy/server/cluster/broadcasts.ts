@@ -1,8 +1,10 @@
 import type { Clock } from "../../../../call/clock.js";
+import { dropOldest } from "../../../../protocol/oldest.js";
 import type { LogMessage } from "../../../server-era.js";
 import type { HttpSession } from "../http-session.js";
 import type { BroadcastId } from "../shared-sessions.js";
 import type { Holder } from "./session-record.js";
+import { type FormerWriter, type Numbers, StreamTakeover } from "./stream-takeover.js";
 
 /** Time for which messages are kept for streams that move, their maximum number, and their maximum size in all. */
 const KEPT_MS = 10_000;
@@ -11,11 +13,6 @@ const MAX_CHARS = 4_194_304;
 /** Maximum number of processes whose numbers are known, and of those that the record of a session names. */
 const MAX_SENDERS = 1_000;
 const MAX_RECORDED = 100;
-/** Time for which the new writer of a stream waits until the former one tells what it has written. */
-const WAIT_MS = 1_000;
-
-/** Number of the last message of each process. */
-export type Numbers = ReadonlyMap<string, number>;
 
 interface Kept {
   readonly id: BroadcastId;
@@ -24,34 +21,10 @@ interface Kept {
   readonly at: number;
 }
 
-/** Process that wrote a stream before, if it is known. */
-export interface FormerWriter {
-  readonly name: string | undefined;
-  /** Last message of each sender that it had received when it left the stream. */
-  readonly received?: Holder["received"];
-}
-
-const NONE: ReadonlySet<string> = new Set();
-
-/** Standalone stream that this process has taken over, or takes over now. */
-interface Takeover {
-  /** True until the former writer has told what it has written, or does not answer, or another process takes over. */
-  isWaiting: boolean;
-  /** Process that wrote the stream before. */
-  former: string | undefined;
-  /** True if it left the stream before, and a message that it had received then may not be in the log. */
-  isLeft: boolean;
-  timer: unknown;
-  at: number;
-  /** What former writers have told. */
-  readonly written: Map<string, Numbers>;
-  /** Messages that came while this process waited, and those that it has written since. */
-  readonly came: Set<string>;
-  readonly own: Set<string>;
-  /** Messages that are in the log. */
-  stored: ReadonlySet<string>;
-  /** Called with what the former writer tells if this process does not write the stream any more. */
-  onTold: ((written: Numbers) => void) | undefined;
+/** Takeover of a standalone stream, and when it began. */
+interface Begun {
+  readonly takeover: StreamTakeover;
+  readonly at: number;
 }
 
 export interface BroadcastsOptions {
@@ -74,7 +47,8 @@ export interface BroadcastsOptions {
  */
 export class Broadcasts {
   readonly #options: BroadcastsOptions;
-  readonly #takeovers = new Map<string, Takeover>();
+  readonly #takeovers = new Map<string, Begun>();
+  /** Number of the last message of each sender, the one that was heard last at the end. */
   readonly #received = new Map<string, number>();
   /** Messages that this process could not store, by session. */
   readonly #unwritten = new Map<string, BroadcastId[]>();
@@ -97,64 +71,46 @@ export class Broadcasts {
   receive(id: BroadcastId, message: LogMessage): void {
     this.#received.delete(id.from);
     this.#received.set(id.from, id.number);
-    const [oldest] = this.#received.keys();
-    if (this.#received.size > MAX_SENDERS && oldest !== undefined) this.#received.delete(oldest);
+    dropOldest(this.#received, MAX_SENDERS);
     this.#keep(id, message);
-    for (const session of this.#options.sessions()) if (session.protocol.isReady) this.#deliver(session, id, message);
+    for (const { sessionId, protocol } of this.#options.sessions())
+      if (protocol.isReady && this.#of(sessionId)?.isDue(id) !== false) protocol.log(message, id);
   }
 
   /** Begins a takeover. Messages that come meanwhile wait. */
   begin(session: string): void {
     this.leave(session);
-    this.#takeovers.set(session, {
-      isWaiting: true,
-      former: undefined,
-      isLeft: false,
-      timer: undefined,
-      at: this.#options.clock.now(),
-      written: new Map(),
-      came: new Set(),
-      own: new Set(),
-      stored: NONE,
-      onTold: undefined,
+    const { clock, tell, onSilent } = this.#options;
+    const takeover = new StreamTakeover({
+      clock,
+      write: (isMissing) => this.#writeKept(session, isMissing),
+      tell: (written) => tell(session, written),
+      onSilent: (former) => onSilent(session, former),
     });
+    this.#takeovers.set(session, { takeover, at: clock.now() });
   }
 
   /** Ends a takeover that failed. What came meanwhile goes to the stream if this process wrote it before, and still does. */
   fail(session: string): void {
-    const takeover = this.#takeovers.get(session);
+    const takeover = this.#of(session);
     if (takeover === undefined) return;
     this.leave(session);
-    const local = this.#options.local(session);
-    for (const { id, message } of this.#kept) if (takeover.came.has(textOf(id))) local?.protocol.log(message, id);
+    this.#writeKept(session, (id) => takeover.hasWaited(id));
   }
 
-  /**
-   * Takes the former writer, if it may still write or has said what it had `received` when it left, and the messages that
-   * are in the log, if there is one.
-   */
-  taken(session: string, { name: former, received }: FormerWriter, stored?: ReadonlySet<string>): void {
-    const takeover = this.#takeovers.get(session);
-    if (takeover === undefined) return;
-    takeover.former = former;
-    takeover.stored = stored ?? NONE;
-    takeover.isLeft = received !== undefined && stored !== undefined;
-    if (former !== undefined && received !== undefined) takeover.written.set(former, new Map(received));
-    if (former === undefined || takeover.written.has(former)) return this.#write(session, takeover);
-    takeover.timer = this.#options.clock.schedule(() => {
-      this.#write(session, takeover);
-      this.#options.onSilent(session, former);
-    }, WAIT_MS);
+  /** Ends a takeover that another process has overtaken. */
+  lose(session: string, { name }: FormerWriter): void {
+    this.#of(session)?.lose(name);
   }
 
-  /** Takes what a former writer of a stream has written. */
+  /** Takes the former writer, and the messages that are in the log, if there is one. */
+  taken(session: string, former: FormerWriter, stored?: ReadonlySet<string>): void {
+    this.#of(session)?.taken(former, stored);
+  }
+
+  /** Takes what another process has written to a stream. */
   onTold(session: string, from: string, written: Numbers): void {
-    const takeover = this.#takeovers.get(session);
-    if (takeover === undefined) return;
-    takeover.written.set(from, written);
-    if (from !== takeover.former) return;
-    if (takeover.onTold === undefined) this.#write(session, takeover);
-    else takeover.onTold(written);
+    this.#of(session)?.onTold(from, written);
   }
 
   /** Notes a message that this process could not store, unless it has left the session. */
@@ -167,16 +123,8 @@ export class Broadcasts {
 
   /** Tells what this process has written when no message waits for the log any more. Called when it is the writer no longer. */
   async release(session: string, settled: Promise<void>): Promise<void> {
-    const takeover = this.#takeovers.get(session);
-    if (takeover?.isWaiting) {
-      // It has written nothing. The next writer needs to know what the one before has written.
-      takeover.isWaiting = false;
-      this.#options.clock.cancel(takeover.timer);
-      takeover.onTold = (written) => this.#options.tell(session, written);
-      const written = takeover.former === undefined ? undefined : takeover.written.get(takeover.former);
-      if (written !== undefined) takeover.onTold(written);
-      return;
-    }
+    const takeover = this.#of(session);
+    if (takeover?.lose()) return;
     const written = this.#handled(takeover);
     await settled;
     for (const { from, number } of this.#unwritten.get(session) ?? [])
@@ -185,24 +133,16 @@ export class Broadcasts {
     this.#options.tell(session, written);
   }
 
-  /** Returns what this process has received for a stream that it leaves. Undefined if it still waits for the former writer. */
+  /** Returns what this process has received for a stream that it leaves. Undefined if it has not written to the stream. */
   received(session: string): Holder["received"] {
-    const takeover = this.#takeovers.get(session);
-    return takeover?.isWaiting ? undefined : [...this.#handled(takeover)].slice(-MAX_RECORDED);
-  }
-
-  /** Returns the last numbers that this process has received for a stream, or that were written before it took it over. */
-  #handled(takeover: Takeover | undefined): Map<string, number> {
-    const numbers = new Map(this.#received);
-    // Messages that were written before the takeover may still be on their way to this process.
-    const before = takeover?.former === undefined ? undefined : takeover.written.get(takeover.former);
-    for (const [from, number] of before ?? []) numbers.set(from, Math.max(numbers.get(from) ?? 0, number));
-    return numbers;
+    const takeover = this.#of(session);
+    if (takeover?.isOpen || takeover?.isLost) return undefined;
+    return [...this.#handled(takeover)].slice(-MAX_RECORDED);
   }
 
   /** Forgets the takeover of a stream. */
   leave(session: string): void {
-    this.#options.clock.cancel(this.#takeovers.get(session)?.timer);
+    this.#of(session)?.close();
     this.#takeovers.delete(session);
     this.#unwritten.delete(session);
   }
@@ -212,26 +152,21 @@ export class Broadcasts {
     this.#kept = [];
   }
 
-  #deliver(session: HttpSession, id: BroadcastId, message: LogMessage): void {
-    const takeover = this.#takeovers.get(session.sessionId);
-    if (takeover?.isWaiting) takeover.came.add(textOf(id));
-    else if (takeover === undefined || isMissing(takeover, id, true)) {
-      takeover?.own.add(textOf(id));
-      session.protocol.log(message, id);
-    }
+  #of(session: string): StreamTakeover | undefined {
+    return this.#takeovers.get(session)?.takeover;
   }
 
-  /** Writes the messages that the former writer has not written. */
-  #write(session: string, takeover: Takeover): void {
-    const { clock, local } = this.#options;
-    clock.cancel(takeover.timer);
-    takeover.isWaiting = false;
-    const protocol = local(session)?.protocol;
-    for (const { id, message } of this.#kept) {
-      if (!isMissing(takeover, id, takeover.came.has(textOf(id)))) continue;
-      takeover.own.add(textOf(id));
-      protocol?.log(message, id);
-    }
+  /** Returns the last numbers that this process has received for a stream, or that were written before it took it over. */
+  #handled(takeover: StreamTakeover | undefined): Map<string, number> {
+    const numbers = new Map(this.#received);
+    // Messages that were written before the takeover may still be on their way to this process.
+    for (const [from, number] of takeover?.written ?? []) numbers.set(from, Math.max(numbers.get(from) ?? 0, number));
+    return numbers;
+  }
+
+  #writeKept(session: string, isChosen: (id: BroadcastId) => boolean): void {
+    const local = this.#options.local(session);
+    for (const { id, message } of this.#kept) if (isChosen(id)) local?.protocol.log(message, id);
   }
 
   /** Keeps a message for streams that move. */
@@ -245,24 +180,7 @@ export class Broadcasts {
       this.#kept.shift();
       this.#chars -= first.chars;
     }
-    for (const [session, { isWaiting, at }] of this.#takeovers)
-      if (!isWaiting && now - at > KEPT_MS) this.#takeovers.delete(session);
+    for (const [session, { takeover, at }] of this.#takeovers)
+      if (!takeover.isOpen && now - at > KEPT_MS) this.#takeovers.delete(session);
   }
-}
-
-/**
- * True if a message has not been written to a stream that was taken over. `isDue` is true for one that came since the
- * takeover began. An earlier one is missing only if the former writer, or the log, says so.
- */
-function isMissing({ written, former, stored, own, isLeft }: Takeover, id: BroadcastId, isDue: boolean): boolean {
-  const text = textOf(id);
-  if (own.has(text) || stored.has(text)) return false;
-  if (isLeft && isDue) return true;
-  const last = former === undefined ? undefined : written.get(former)?.get(id.from);
-  return last === undefined ? isDue : id.number > last;
-}
-
-/** Returns the id as text. It contains no space, as the names of processes do not. */
-export function textOf({ from, number }: BroadcastId): string {
-  return `${from}:${number}`;
 }

@@ -5,6 +5,7 @@ import type { Cluster } from "../../../../cluster/cluster.js";
 import type { RequestId } from "../../../../protocol/jsonrpc/message.js";
 import type { LogMessage } from "../../../server-era.js";
 import type { StateChange } from "../shared-sessions.js";
+import { Retries } from "./retries.js";
 
 const TOPIC = "control";
 
@@ -12,17 +13,10 @@ const TOPIC = "control";
 const MAX_CHARS = 262_144;
 /** Time after which joining is tried again. */
 const JOIN_PAUSE_MS = 500;
-const FIRST_PAUSE_MS = 50;
-const MAX_PAUSE_MS = 3_200;
-/**
- * Number of attempts to send, within some ten minutes. Others notice no gap while only this process cannot reach the
- * engine.
- */
-const ATTEMPTS = 200;
-/** Number of attempts if many messages wait, or if this process closes. */
-const FEW_ATTEMPTS = 4;
-/** Number of messages that are repeated for long. */
-const MAX_SENDING = 1_000;
+/** Maximum number of messages that are sent again. Others notice no gap while only this process cannot reach the engine. */
+const MAX_REPEATED = 1_000;
+/** Time for which a process that closes tries to send its last messages. */
+const CLOSE_MS = 1_000;
 
 /** Message between the processes that serve the same sessions. */
 export type ControlMessage =
@@ -35,6 +29,8 @@ export type ControlMessage =
   /** The client of a session watches a resource from now on, or does not any more. A long URI is stored only. */
   | { readonly kind: "watched"; readonly session: string; readonly uri?: string; readonly isWatched: boolean }
   | { readonly kind: "ended"; readonly session: string }
+  /** The sender has begun to serve a session, and could not store that. */
+  | { readonly kind: "used"; readonly session: string }
   /** The sender writes the standalone stream of a session now. Holders with an earlier turn stop writing. */
   | { readonly kind: "listening"; readonly session: string; readonly turn: number }
   /** The sender no longer writes the standalone stream of a session. It has handled messages to all clients up to these. */
@@ -70,6 +66,7 @@ export class Control {
   #leave: (() => MaybePromise<void>) | undefined;
   #joining: Promise<void> | undefined;
   readonly #sending = new Set<Promise<void>>();
+  readonly #retries: Retries;
   #closed = false;
 
   constructor(
@@ -80,6 +77,7 @@ export class Control {
   ) {
     this.#cluster = cluster;
     this.#clock = clock;
+    this.#retries = new Retries(clock, MAX_REPEATED);
     this.#receive = receive;
     this.#report = report;
   }
@@ -105,9 +103,11 @@ export class Control {
     }
     // A message that must not arrive twice is not repeated.
     const isOnce = message.kind === "frame" || message.kind === "log";
+    const mayPass = () => !isOnce;
     return new Promise((onTried) => {
       const send = async () => this.#cluster.bus.publish(TOPIC, text);
-      const sending = this.#repeat(isOnce, () => send().finally(onTried))
+      const sending = this.#retries
+        .inBackground(() => send().finally(onTried), { mayPass })
         .catch(this.#report)
         .finally(() => this.#sending.delete(sending));
       this.#sending.add(sending);
@@ -119,7 +119,9 @@ export class Control {
     this.#closed = true;
     const leave = this.#leave;
     this.#leave = undefined;
+    const timer = this.#clock.schedule(() => this.#retries.close(), CLOSE_MS);
     await Promise.all(this.#sending);
+    this.#clock.cancel(timer);
     await leave?.();
   }
 
@@ -139,21 +141,6 @@ export class Control {
     const leave = await this.#cluster.bus.subscribe(TOPIC, (text, from) => this.#onText(text, from));
     if (this.#closed) await leave();
     else this.#leave = leave;
-  }
-
-  async #repeat(isOnce: boolean, work: () => Promise<void>): Promise<void> {
-    for (let failures = 1; ; failures++) {
-      try {
-        return await work();
-      } catch (error) {
-        if (isOnce || failures >= this.#attempts) throw error;
-        await pause(this.#clock, Math.min(FIRST_PAUSE_MS * 4 ** (failures - 1), MAX_PAUSE_MS));
-      }
-    }
-  }
-
-  get #attempts(): number {
-    return this.#closed || this.#sending.size > MAX_SENDING ? FEW_ATTEMPTS : ATTEMPTS;
   }
 
   #onText(text: string, from: string): void {

@@ -1,6 +1,7 @@
 import type { Clock } from "../../../../call/clock.js";
 import { type Deadline, DeadlineQueue } from "../../../../call/deadline-queue.js";
 import type { RequestId, RpcNotification } from "../../../../protocol/jsonrpc/message.js";
+import { dropOldest } from "../../../../protocol/oldest.js";
 import type { Change } from "../../../../store/change-bus.js";
 
 /** Maximum number of cancellations, and of changed resources. The oldest are dropped first. */
@@ -79,8 +80,7 @@ export class RecentChanges {
     if (change.kind !== "resource") return;
     this.#changedAt.delete(change.uri);
     this.#changedAt.set(change.uri, this.#clock.now());
-    const [oldest] = this.#changedAt.keys();
-    if (this.#changedAt.size > MAX_KEPT && oldest !== undefined) this.#changedAt.delete(oldest);
+    dropOldest(this.#changedAt, MAX_KEPT);
   }
 
   has(uri: string): boolean {

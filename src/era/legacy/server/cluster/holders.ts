@@ -1,15 +1,14 @@
-import type { Clock } from "../../../../call/clock.js";
 import { ClusterError } from "../../../../cluster/error.js";
 import type { KnownRecord } from "./known-record.js";
+import type { Retries } from "./retries.js";
 import type { Holder, SessionRecord } from "./session-record.js";
-import { untilReached } from "./until-reached.js";
 
 /** Name of the holder of a stream that no process writes. */
 export const NOBODY = "";
 
 export interface HoldersOptions {
   readonly node: string;
-  readonly clock: Clock;
+  readonly retries: Retries;
   /** Returns the record of a session. */
   record(session: string): KnownRecord;
   /** Returns the record of a session that is used now. */
@@ -21,7 +20,6 @@ export class Holders {
   readonly #options: HoldersOptions;
   /** Turns of this process by session. Undefined while it takes a turn. */
   readonly #own = new Map<string, number | undefined>();
-  readonly #closing = new AbortController();
 
   constructor(options: HoldersOptions) {
     this.#options = options;
@@ -79,10 +77,10 @@ export class Holders {
    * messages to all clients were not. Waits until the engine can be reached. Returns false if another process is the holder.
    */
   async giveUp(session: string, received?: Holder["received"]): Promise<boolean> {
-    const { node, clock } = this.#options;
+    const { node, retries } = this.#options;
     const turn = this.#own.get(session);
     const record = this.#options.record(session);
-    return untilReached(clock, this.#closing.signal, async () => {
+    return retries.inBackground(async () => {
       let isOwn = true;
       await record.change((stored) => {
         const { holder } = stored;
@@ -94,11 +92,6 @@ export class Holders {
       });
       return isOwn;
     });
-  }
-
-  /** Ends the waiting for an engine that cannot be reached. */
-  close(): void {
-    this.#closing.abort();
   }
 
   /** Forgets the turn of this process. */

@@ -40,6 +40,8 @@ export interface KeptSessionsOptions {
   onLeft(id: string): void;
   /** Called if a session turns out to have no record. */
   onGone(id: string): Promise<void>;
+  /** Called if it cannot be stored that this process uses a session, since the engine is full. */
+  onUnstored(id: string): void;
   report(error: unknown): void;
 }
 
@@ -148,6 +150,7 @@ export class KeptSessions {
       // An engine that is full can still extend a lifetime.
       if (toUnavailable(error) === undefined) throw error;
       isOpen = await this.#options.records.touch(keyOf(id), lifeOf(this.#options.idleMs));
+      if (isOpen) this.#options.onUnstored(id);
     }
     if (!isOpen) await this.#options.onGone(id);
   }

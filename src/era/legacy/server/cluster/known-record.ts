@@ -1,3 +1,4 @@
+import { Batches } from "../../../../cluster/batches.js";
 import type { Records, Stored } from "../../../../cluster/cluster.js";
 import { update } from "../../../../cluster/update.js";
 import { keyOf, parseRecord, type SessionRecord, storedAs } from "./session-record.js";
@@ -33,13 +34,13 @@ export class KnownRecord {
   readonly #options: KnownRecordOptions;
   readonly #key: string;
   #stored: Stored | undefined;
-  #waiting: Waiting[] = [];
-  #isRunning = false;
+  readonly #waiting = new Batches<Waiting>((waiting) => this.#changeAll(waiting.splice(0)));
   /** Number of changes that were stored. */
   changes = 0;
   /**
    * True if no other process has used the session: each changes the record when it begins to. Such a process either comes
-   * first, and is noticed by the next change of this one, or notices that change itself. So there is nobody to tell.
+   * first, and is noticed by the next change of this one, or notices that change itself. So there is nobody to tell. One
+   * that cannot change the record, since the engine is full, says so.
    */
   isAlone: boolean;
 
@@ -53,7 +54,7 @@ export class KnownRecord {
 
   /** Takes the record as it was read, unless this process has changed it since there were so many changes. */
   onRead(stored: Stored, changes: number): void {
-    if (this.#isRunning || changes !== this.changes) return;
+    if (this.#waiting.isRunning || changes !== this.changes) return;
     if (stored.version !== this.#stored?.version) this.isAlone = false;
     this.#stored = stored;
   }
@@ -64,17 +65,8 @@ export class KnownRecord {
    */
   change(change: RecordChange, { reads = false } = {}): Promise<SessionRecord | undefined> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ change, reads, result: undefined, resolve, reject });
-      if (!this.#isRunning) void this.#run();
+      this.#waiting.add({ change, reads, result: undefined, resolve, reject });
     });
-  }
-
-  async #run(): Promise<void> {
-    this.#isRunning = true;
-    // Changes that come in one turn of the event loop are stored together.
-    await undefined;
-    while (this.#waiting.length > 0) await this.#changeAll(this.#waiting.splice(0));
-    this.#isRunning = false;
   }
 
   async #changeAll(waiting: readonly Waiting[]): Promise<void> {

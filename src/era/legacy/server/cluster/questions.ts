@@ -1,4 +1,3 @@
-import type { Clock } from "../../../../call/clock.js";
 import type { Cluster } from "../../../../cluster/cluster.js";
 import { isUnknown } from "../../../../cluster/error.js";
 import { each, update } from "../../../../cluster/update.js";
@@ -6,7 +5,7 @@ import type { RequestId, RpcResponse } from "../../../../protocol/jsonrpc/messag
 import type { HttpSession } from "../http-session.js";
 import type { SharedQuestions } from "../shared-sessions.js";
 import type { Control } from "./control.js";
-import { untilReached } from "./until-reached.js";
+import type { Retries } from "./retries.js";
 
 /** Maximum length of the description of a malformed response. */
 const MAX_PROBLEM_CHARS = 500;
@@ -22,7 +21,7 @@ interface QuestionRecord {
 export interface QuestionsOptions {
   readonly cluster: Cluster;
   readonly control: Control;
-  readonly clock: Clock;
+  readonly retries: Retries;
   /** Lists this process among those whose questions are deleted after their death, unless it is listed. */
   enlist(): Promise<void> | undefined;
   /** Returns the local part of a session. */
@@ -37,18 +36,17 @@ export interface QuestionsOptions {
 export class Questions implements SharedQuestions {
   readonly #cluster: Cluster;
   readonly #control: Control;
-  readonly #clock: Clock;
-  readonly #closing = new AbortController();
+  readonly #retries: Retries;
   readonly #enlist: () => Promise<void> | undefined;
   readonly #local: (session: string) => HttpSession | undefined;
   readonly #report: (error: unknown) => void;
   /** Sessions of the open questions of this process. */
   readonly #open = new Map<string, string>();
 
-  constructor({ cluster, control, clock, enlist, local, report }: QuestionsOptions) {
+  constructor({ cluster, control, retries, enlist, local, report }: QuestionsOptions) {
     this.#cluster = cluster;
     this.#control = control;
-    this.#clock = clock;
+    this.#retries = retries;
     this.#enlist = enlist;
     this.#local = local;
     this.#report = report;
@@ -75,7 +73,7 @@ export class Questions implements SharedQuestions {
   close(id: string): void {
     this.#open.delete(id);
     const { records } = this.#cluster;
-    this.#try(() => untilReached(this.#clock, this.#closing.signal, async () => records.delete(keyOf(id))));
+    this.#try(() => this.#retries.inBackground(async () => records.delete(keyOf(id))));
   }
 
   /** True if another process has asked the question with this id. */
@@ -116,9 +114,8 @@ export class Questions implements SharedQuestions {
     for (const id of this.#open.keys()) this.onAnswered(id);
   }
 
-  /** Deletes the questions of this process, which shuts down. No longer waits for an engine that cannot be reached. */
+  /** Deletes the questions of this process, which shuts down. */
   shutDown(): Promise<void> {
-    this.#closing.abort();
     return this.forget(this.#cluster.node);
   }
 
@@ -131,9 +128,8 @@ export class Questions implements SharedQuestions {
   /** Looks for the response of an open question. */
   async #settle(id: string, session: string): Promise<void> {
     const { records } = this.#cluster;
-    const stored = await untilReached(this.#clock, this.#closing.signal, async () =>
-      this.#open.has(id) ? records.get(keyOf(id)) : undefined,
-    );
+    const read = async () => (this.#open.has(id) ? records.get(keyOf(id)) : undefined);
+    const stored = await this.#retries.inBackground(read, { name: `read ${id}` });
     if (stored === undefined)
       return this.#local(session)?.failQuestion(id, "The process that asked was declared dead by the others");
     const { response } = JSON.parse(stored.value) as QuestionRecord;

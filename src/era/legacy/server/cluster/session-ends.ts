@@ -1,15 +1,12 @@
-import type { Clock } from "../../../../call/clock.js";
 import type { Records, Stored } from "../../../../cluster/cluster.js";
 import { isUnknown } from "../../../../cluster/error.js";
 import type { KnownRecord } from "./known-record.js";
+import type { Retries } from "./retries.js";
 import { ended, keyOf, type SessionRecord, storedAs } from "./session-record.js";
-import { untilReached } from "./until-reached.js";
 
 export interface SessionEndsOptions {
   readonly records: Records;
-  readonly clock: Clock;
-  /** Fires when this process shuts down. */
-  readonly closing: AbortSignal;
+  readonly retries: Retries;
   /** Returns the time of day. */
   now(): number;
   /** Removes everything of a session except its record. `watches` is false if its client has watched nothing. */
@@ -66,8 +63,8 @@ export class SessionEnds {
 
   /** Ends a session that the author knows of, but whose record may not have been stored. Waits for the engine. */
   async endUnstored(id: string, record: KnownRecord): Promise<void> {
-    const { records, clock, closing, onEnd } = this.#options;
-    const stored = await untilReached(clock, closing, async () => {
+    const { records, retries, onEnd } = this.#options;
+    const stored = await retries.inBackground(async () => {
       await this.begin(record);
       return records.get(keyOf(id));
     });
@@ -77,7 +74,7 @@ export class SessionEnds {
 
   /** Tries again at once, and if that fails, without being waited for. */
   async #repeat(work: () => Promise<void>): Promise<void> {
-    const { clock, closing, report } = this.#options;
-    await work().catch(() => void untilReached(clock, closing, work).catch(report));
+    const { retries, report } = this.#options;
+    await work().catch(() => void retries.inBackground(work).catch(report));
   }
 }

@@ -8,9 +8,9 @@ import type { LoggedEvent } from "../../../../store/event-log.js";
 import type { ServerLimits } from "../../../server-limits.js";
 import { type BroadcastId, type SharedLog, STANDALONE, type StreamPosition } from "../shared-sessions.js";
 import { isMessage } from "../stream.js";
-import { textOf } from "./broadcasts.js";
+import type { Retries } from "./retries.js";
 import { StreamAppends, type StreamTurns } from "./stream-appends.js";
-import { untilReached } from "./until-reached.js";
+import { textOf } from "./stream-takeover.js";
 
 /** Time for which the start of a call waits for the engine. After it, the call is refused. */
 const MAX_WAIT_MS = 5_000;
@@ -25,6 +25,7 @@ export interface SessionLogOptions {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly limits: ServerLimits;
+  readonly retries: Retries;
   /** Lists this process among those whose streams are ended after their death. Returns undefined if it is listed. */
   enlist(): Promise<void> | undefined;
   /** True if this process holds the standalone stream of a session. */
@@ -38,11 +39,11 @@ export class SessionLog implements SharedLog {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
   readonly #limits: ServerLimits;
-  /** Streams that this process writes. */
-  readonly #written = new Map<string, StreamAppends>();
+  /** Streams that this process writes, by session. */
+  readonly #written = new Map<string, Map<string, StreamAppends>>();
   /** Operations that `settled` waits for. */
   readonly #pending = new Set<Promise<unknown>>();
-  readonly #closing = new AbortController();
+  readonly #retries: Retries;
   /** True if this process could not end a stream, so that another one has to do it. */
   hasUnended = false;
 
@@ -51,6 +52,7 @@ export class SessionLog implements SharedLog {
     this.#cluster = options.cluster;
     this.#clock = options.clock;
     this.#limits = options.limits;
+    this.#retries = options.retries;
   }
 
   async create(sessionId: string): Promise<void> {
@@ -67,8 +69,9 @@ export class SessionLog implements SharedLog {
   async claim(sessionId: string, streamId: string): Promise<StreamAppends> {
     const writer = await this.#claim(sessionId, streamId);
     const turns = streamId === STANDALONE ? this.#turnsOf(sessionId) : undefined;
-    const written = new StreamAppends({ clock: this.#clock, closing: this.#closing.signal, writer, ...turns });
-    this.#written.set(placeOf(sessionId, streamId), written);
+    const written = new StreamAppends({ retries: this.#retries, writer, ...turns });
+    const streams = this.#written.get(sessionId) ?? new Map<string, StreamAppends>();
+    this.#written.set(sessionId, streams.set(streamId, written));
     return written;
   }
 
@@ -110,10 +113,9 @@ export class SessionLog implements SharedLog {
 
   append(sessionId: string, streamId: string, frame: string, last = false, broadcast?: BroadcastId): Promise<string> {
     const data = broadcast === undefined ? frame : `${BROADCAST}${textOf(broadcast)} ${frame}`;
-    const place = placeOf(sessionId, streamId);
-    const written = this.#written.get(place);
+    const written = this.#written.get(sessionId)?.get(streamId);
     if (written === undefined) return Promise.reject(notWriter(streamId));
-    if (last) this.#written.delete(place);
+    if (last) this.#leave(sessionId, streamId);
     const appended = written.append(data, last);
     if (last) this.#finish(sessionId, streamId, appended);
     else this.#track(appended);
@@ -121,10 +123,9 @@ export class SessionLog implements SharedLog {
   }
 
   end(sessionId: string, streamId: string, frames: readonly string[]): void {
-    const place = placeOf(sessionId, streamId);
-    const written = this.#written.get(place);
+    const written = this.#written.get(sessionId)?.get(streamId);
     if (written === undefined) return;
-    this.#written.delete(place);
+    this.#leave(sessionId, streamId);
     this.#finish(sessionId, streamId, this.#appendAll(written, frames));
   }
 
@@ -163,7 +164,13 @@ export class SessionLog implements SharedLog {
 
   /** Forgets the streams of a session that this process wrote. */
   release(sessionId: string): void {
-    for (const place of this.#written.keys()) if (place.startsWith(placeOf(sessionId, ""))) this.#written.delete(place);
+    this.#written.delete(sessionId);
+  }
+
+  #leave(sessionId: string, streamId: string): void {
+    const streams = this.#written.get(sessionId);
+    streams?.delete(streamId);
+    if (streams?.size === 0) this.#written.delete(sessionId);
   }
 
   async drop(sessionId: string): Promise<void> {
@@ -171,9 +178,8 @@ export class SessionLog implements SharedLog {
     await this.#cluster.logs.drop(logOf(sessionId));
   }
 
-  /** Resolves when nothing waits to be stored. No longer waits for an engine that cannot be reached. */
+  /** Resolves when nothing waits to be stored. */
   async settled(): Promise<void> {
-    this.#closing.abort();
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
   }
 
@@ -185,9 +191,7 @@ export class SessionLog implements SharedLog {
     for await (const { log, stream } of this.#cluster.logs.openOf(node)) {
       if (stream === STANDALONE) continue;
       try {
-        await untilReached(this.#clock, this.#closing.signal, () =>
-          endStream(this.#cluster.logs, log, stream, describe),
-        );
+        await this.#retries.untilReached(() => endStream(this.#cluster.logs, log, stream, describe));
       } catch (error) {
         if (isLost(error)) continue;
         if (!isRefused(error)) {
@@ -209,17 +213,17 @@ export class SessionLog implements SharedLog {
   #finish(sessionId: string, streamId: string, appended: Promise<unknown>): void {
     this.#trackEnd(
       appended.catch((error: unknown) => {
-        if (isLost(error) || this.#closing.signal.aborted) throw error;
+        if (isLost(error) || this.#retries.isClosed) throw error;
         return this.#endAnyway(logOf(sessionId), streamId, describeRefusal, error);
       }),
     );
   }
 
-  /** Ends a stream whose end the engine has refused. Tries until it succeeds, whatever the engine says. */
+  /** Ends a stream whose end the engine has refused. Tries again, whatever the engine says. */
   #endAnyway(log: string, stream: string, describe: (id: RequestId) => string, refusal: unknown): Promise<void> {
     this.#options.report(refusal);
     const end = () => endStream(this.#cluster.logs, log, stream, describe);
-    return untilReached(this.#clock, this.#closing.signal, end, (error) => !isLost(error));
+    return this.#retries.inBackground(end, { mayPass: (error) => !isLost(error) });
   }
 
   #trackEnd(ended: Promise<unknown>): void {
@@ -252,10 +256,6 @@ const MAX_KEEP_MS = 86_400_000;
 
 function logOf(sessionId: string): string {
   return `session:${sessionId}`;
-}
-
-function placeOf(sessionId: string, streamId: string): string {
-  return `${sessionId} ${streamId}`;
 }
 
 function toEvent({ id, data }: LogEntry): LoggedEvent {

@@ -12,6 +12,7 @@ import type { ControlMessage } from "./control.js";
 import { type Kept, KeptSessions } from "./kept-sessions.js";
 import { KnownRecord } from "./known-record.js";
 import { SessionQuota } from "./quota.js";
+import type { Retries } from "./retries.js";
 import { SessionEnds } from "./session-ends.js";
 import { EarlyReads, type SessionRead, SessionReads } from "./session-reads.js";
 import {
@@ -54,6 +55,8 @@ export interface SharedSessions {
 }
 
 export interface ClusterSessionsOptions {
+  /** Closed with the sessions. */
+  readonly retries: Retries;
   readonly cluster: Cluster;
   readonly endpoint: SharedEndpoint;
   /** First holder of the standalone stream of a session that this process opens. */
@@ -100,21 +103,18 @@ export class ClusterSessions implements Sessions {
   readonly #idleMs: number;
   /** Time after which a session ends whose client has sent nothing since the handshake. */
   readonly #setupMs: number;
-  readonly #closing = new AbortController();
 
   constructor(options: ClusterSessionsOptions) {
     const { audience, clock, limits } = options.endpoint.runtime;
     this.#options = options;
     this.#cluster = options.cluster;
     const { records } = options.cluster;
-    const { report } = options;
-    const closing = this.#closing.signal;
+    const { report, retries } = options;
     const now = () => this.#timeOfDay();
-    this.#watches = new Watches({ records, clock, closing, report });
+    this.#watches = new Watches({ records, retries, report });
     this.#ends = new SessionEnds({
       records,
-      clock,
-      closing,
+      retries,
       now,
       clear: (id, watches) => this.#clear(id, watches),
       onEnd: (id) => options.endpoint.onEnd(id),
@@ -157,6 +157,7 @@ export class ClusterSessions implements Sessions {
       onUnused: options.onUnused,
       onLeft: options.onLeft,
       onGone: (id) => this.#onGone(id),
+      onUnstored: (id) => void options.announce({ kind: "used", session: id }),
       report,
     });
   }
@@ -202,7 +203,7 @@ export class ClusterSessions implements Sessions {
         this.#ends.endUnstored(id, this.#recordOf(id, undefined)).catch(this.#options.report);
       throw error;
     }
-    if (this.#closing.signal.aborted) this.#options.onLeft(id);
+    if (this.#options.retries.isClosed) this.#options.onLeft(id);
     // Nobody else knows the session yet.
     else this.#kept.keep(id, session, this.#recordOf(id, stored, true)).knowsWatched = true;
   }
@@ -276,6 +277,12 @@ export class ClusterSessions implements Sessions {
     this.drop(id, sessionClosed);
   }
 
+  /** Notes that another process serves a session, too, although its record does not tell. */
+  onUsed(id: string): void {
+    const kept = this.#kept.get(id);
+    if (kept !== undefined) kept.record.isAlone = false;
+  }
+
   /** Ends the local part of a session. */
   drop(id: string, why: HttpRefusal): void {
     this.#kept.drop(id, why);
@@ -283,7 +290,7 @@ export class ClusterSessions implements Sessions {
 
   /** Ends the local parts of all sessions. Other processes continue to serve them. */
   close(why: HttpRefusal): Promise<void> {
-    this.#closing.abort();
+    this.#options.retries.close();
     this.#early.close();
     this.#kept.dropAll(why);
     return this.#options.onClosed();
@@ -407,7 +414,7 @@ export class ClusterSessions implements Sessions {
   /** Updates the local part of a session by its record, or ends it if there is none. */
   #onRead(id: string, read: SessionRead | undefined): void {
     if (read === undefined) this.drop(id, sessionClosed);
-    else if (!this.#closing.signal.aborted) this.#restore(id, read);
+    else if (!this.#options.retries.isClosed) this.#restore(id, read);
   }
 
   #restore(id: string, { record, stored, watched, startedAt, changes }: SessionRead): void {

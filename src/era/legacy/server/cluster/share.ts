@@ -16,16 +16,18 @@ import {
   type Takeover,
 } from "../shared-sessions.js";
 import { replyOver } from "../stream.js";
-import { Broadcasts, type FormerWriter } from "./broadcasts.js";
+import { Broadcasts } from "./broadcasts.js";
 import { Control, type ControlMessage, type QuestionProgress } from "./control.js";
 import { EarlyCancels, RecentChanges } from "./early.js";
 import { followStream } from "./follow.js";
 import { Holders, NOBODY } from "./holders.js";
 import { Nodes } from "./nodes.js";
 import { Questions } from "./questions.js";
+import { Retries } from "./retries.js";
 import { SessionLog } from "./session-log.js";
 import type { Holder, SessionRecord } from "./session-record.js";
 import { ClusterSessions, type SharedEndpoint, type SharedSessions } from "./sessions.js";
+import type { FormerWriter } from "./stream-takeover.js";
 import { Sweeper } from "./sweeper.js";
 
 /** Connects the sessions of an endpoint with the other processes of a cluster. */
@@ -67,17 +69,18 @@ class ClusterSharing implements SessionSharing {
     const enlist = () => this.#nodes.enlist();
     this.#cluster = cluster;
     this.#endpoint = endpoint;
+    const retries = new Retries(clock);
     this.#holders = new Holders({
       node,
-      clock,
+      retries,
       record: (session) => this.sessions.record(session),
       inUse: (record) => this.sessions.inUse(record),
     });
     const holds = (session: string) => this.#isHolder(session);
-    this.log = resumable ? new SessionLog({ cluster, clock, limits, enlist, holds, report }) : undefined;
+    this.log = resumable ? new SessionLog({ cluster, clock, limits, retries, enlist, holds, report }) : undefined;
     const control = new Control(cluster, clock, (message, from) => this.#receive(message, from), report);
     this.#control = control;
-    this.questions = new Questions({ cluster, control, clock, enlist, local, report });
+    this.questions = new Questions({ cluster, control, retries, enlist, local, report });
     this.#early = new EarlyCancels(clock);
     this.#changes = new RecentChanges(clock, 2 * limits.sessionCacheMs);
     this.#broadcasts = new Broadcasts({
@@ -91,6 +94,7 @@ class ClusterSharing implements SessionSharing {
     this.sessions = new ClusterSessions({
       cluster,
       endpoint,
+      retries,
       firstHolder: resumable ? { node, ...FIRST } : undefined,
       onOpened: (id) => this.#onOpened(id),
       clear: async (id) => this.log?.drop(id),
@@ -158,6 +162,7 @@ class ClusterSharing implements SessionSharing {
         this.#broadcasts.taken(session, former, broadcasts);
         return { missed, sentId: isSent ? lastId : undefined };
       }
+      this.#broadcasts.lose(session, former);
     } catch (error) {
       this.#broadcasts.fail(session);
       this.#giveUp(session, true);
@@ -166,7 +171,6 @@ class ClusterSharing implements SessionSharing {
       // The session may have ended meanwhile.
       if (this.sessions.local(session) === undefined) this.#onLeft(session);
     }
-    this.#broadcasts.fail(session);
     throw new ClusterError("fenced", "A newer GET stream of this session has replaced this one");
   }
 
@@ -295,6 +299,8 @@ class ClusterSharing implements SessionSharing {
       case "ended":
         this.sessions.onEnded(message.session);
         return this.#endpoint.runtime.onSessionEnd?.(message.session);
+      case "used":
+        return this.sessions.onUsed(message.session);
       case "written":
         return this.#broadcasts.onTold(message.session, from, new Map(message.numbers));
     }
@@ -393,7 +399,6 @@ class ClusterSharing implements SessionSharing {
     for (const stop of this.#stop) stop();
     runtime.urlElicitations.onUnknown = undefined;
     this.#early.clear();
-    this.#holders.close();
     this.#broadcasts.close();
     await this.log?.settled();
     const closed = await Promise.allSettled([

@@ -1,12 +1,10 @@
-import type { Clock } from "../../../../call/clock.js";
+import { Batches } from "../../../../cluster/batches.js";
 import type { LogEntry, Writer } from "../../../../cluster/cluster.js";
 import { ClusterError, type ClusterFailure, isUnknown } from "../../../../cluster/error.js";
-import { untilReached } from "./until-reached.js";
+import type { Retries } from "./retries.js";
 
 export interface StreamAppendsOptions {
-  readonly clock: Clock;
-  /** Fires when this process no longer waits for an engine that cannot be reached. */
-  readonly closing: AbortSignal;
+  readonly retries: Retries;
   readonly writer: Writer;
   /** For a stream that another process may take over, and this one again. */
   readonly turns?: StreamTurns;
@@ -32,8 +30,7 @@ interface Waiting {
 export class StreamAppends {
   readonly #options: StreamAppendsOptions;
   #writer: Writer;
-  #waiting: Waiting[] = [];
-  #isRunning = false;
+  readonly #waiting = new Batches<Waiting>((waiting) => this.#appendAll(waiting.splice(0)));
   #seq = 0;
   /** Id of the last entry. */
   #lastId: string | undefined;
@@ -47,26 +44,17 @@ export class StreamAppends {
 
   append(data: string, last = false): Promise<string> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ data, last, resolve, reject });
-      if (!this.#isRunning) void this.#run();
+      this.#waiting.add({ data, last, resolve, reject });
     });
-  }
-
-  async #run(): Promise<void> {
-    this.#isRunning = true;
-    // Entries that come in one turn of the event loop are appended together.
-    await undefined;
-    while (this.#waiting.length > 0) await this.#appendAll(this.#waiting.splice(0));
-    this.#isRunning = false;
   }
 
   /** Appends entries until each is stored or refused. One that is refused leaves its number to the next one. */
   async #appendAll(given: readonly Waiting[]): Promise<void> {
-    const { clock, closing } = this.#options;
+    const { retries } = this.#options;
     const left = [...given];
     for (let most = left.length; left.length > 0; ) {
       try {
-        await untilReached(clock, closing, () => this.#tryAppend(left, most));
+        await retries.untilReached(() => this.#tryAppend(left, most));
       } catch (error) {
         if (most > 1 && !concernsAll(error)) most = 1;
         else await this.#onFailure(left, error);

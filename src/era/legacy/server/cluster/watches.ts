@@ -1,19 +1,17 @@
-import type { Clock } from "../../../../call/clock.js";
 import type { Records } from "../../../../cluster/cluster.js";
 import { isUnknown } from "../../../../cluster/error.js";
 import { each } from "../../../../cluster/update.js";
+import { sha256, toHex } from "../../../../protocol/bytes.js";
 import type { KnownRecord } from "./known-record.js";
+import type { Retries } from "./retries.js";
 import type { SessionRecord } from "./session-record.js";
-import { untilReached } from "./until-reached.js";
 
 /** Lifetime of a record. It is extended when a process that begins to serve the session reads it in the second half. */
 const LIFE_MS = 30 * 86_400_000;
 
 export interface WatchesOptions {
   readonly records: Records;
-  readonly clock: Clock;
-  /** Fires when this process shuts down. */
-  readonly closing: AbortSignal;
+  readonly retries: Retries;
   report(error: unknown): void;
 }
 
@@ -43,8 +41,8 @@ export class Watches {
       isStored = true;
       return await keep();
     } catch (error) {
-      const { clock, closing, report } = this.#options;
-      if (isStored || isUnknown(error)) untilReached(clock, closing, keep).catch(report);
+      const { retries, report } = this.#options;
+      if (isStored || isUnknown(error)) retries.inBackground(keep).catch(report);
       throw error;
     }
   }
@@ -72,7 +70,5 @@ const watchedBy = (session: string) => `watched by ${session}`;
 
 /** Returns the key of a URI, which may be longer than a key can be in an engine. */
 async function keyOf(session: string, uri: string): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(uri)));
-  const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return `watch:${session}:${hex}`;
+  return `watch:${session}:${toHex(await sha256(uri))}`;
 }

@@ -1,7 +1,9 @@
 import { deepEqual } from "node:assert/strict";
 import { test } from "node:test";
-import { Broadcasts, type Numbers } from "#src/era/legacy/server/cluster/broadcasts.js";
+import { Broadcasts } from "#src/era/legacy/server/cluster/broadcasts.js";
+import type { Numbers } from "#src/era/legacy/server/cluster/stream-takeover.js";
 import type { HttpSession } from "#src/era/legacy/server/http-session.js";
+import type { BroadcastId } from "#src/era/legacy/server/shared-sessions.js";
 import { FakeClock } from "../../../../../support/fake-clock.js";
 
 const message = { level: "info", data: "tide" } as const;
@@ -20,8 +22,11 @@ function createBroadcasts() {
     onSilent: () => {},
   });
   const serve = (sessionId: string) => {
-    const protocol = { isReady: true, log: () => {} };
+    const written: string[] = [];
+    const log = (_: unknown, { from, number }: BroadcastId) => void written.push(`${from} ${number}`);
+    const protocol = { isReady: true, log };
     sessions.set(sessionId, { sessionId, protocol } as unknown as HttpSession);
+    return written;
   };
   return { clock, broadcasts, told, serve };
 }
@@ -56,4 +61,45 @@ test("a process that took a stream over and lost it tells what the former writer
   await broadcasts.release("s", Promise.resolve());
   broadcasts.onTold("s", "south", new Map([["north", 1]]));
   deepEqual(told, [[["north", 1]]]);
+});
+
+test("a process that was overtaken while it took a stream over tells what the former writer tells, before or after", async () => {
+  const { broadcasts, told, serve } = createBroadcasts();
+  serve("s");
+  broadcasts.begin("s");
+  broadcasts.lose("s", { name: "south" });
+  broadcasts.onTold("s", "south", new Map([["north", 1]]));
+  broadcasts.begin("s");
+  broadcasts.onTold("s", "south", new Map([["north", 2]]));
+  broadcasts.onTold("s", "east", new Map([["north", 9]]));
+  broadcasts.lose("s", { name: "south" });
+  deepEqual(told, [[["north", 1]], [["north", 2]]]);
+});
+
+test("a process whose stream is released before it knows the former writer tells what that one tells", async () => {
+  const { broadcasts, told, serve } = createBroadcasts();
+  serve("s");
+  broadcasts.begin("s");
+  broadcasts.onTold("s", "south", new Map([["north", 1]]));
+  await broadcasts.release("s", Promise.resolve());
+  deepEqual(told, []);
+  broadcasts.taken("s", { name: "south" });
+  deepEqual(told, [[["north", 1]]]);
+});
+
+test("the new writer writes what the former one has not written, each message once", async () => {
+  const { clock, broadcasts, serve } = createBroadcasts();
+  const written = serve("s");
+  broadcasts.receive({ from: "north", number: 1 }, message);
+  broadcasts.receive({ from: "north", number: 2 }, message);
+  broadcasts.begin("s");
+  broadcasts.receive({ from: "north", number: 3 }, message);
+  broadcasts.taken("s", { name: "south" });
+  broadcasts.receive({ from: "north", number: 4 }, message);
+  deepEqual(written.splice(0), ["north 1", "north 2"]);
+  clock.advance(1_000);
+  deepEqual(written.splice(0), ["north 3", "north 4"]);
+  broadcasts.onTold("s", "south", new Map([["north", 1]]));
+  broadcasts.receive({ from: "north", number: 5 }, message);
+  deepEqual(written, ["north 2", "north 5"]);
 });

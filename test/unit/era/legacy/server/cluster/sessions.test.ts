@@ -1,7 +1,8 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { type Cluster, ClusterError, type Records } from "bowline/cluster";
-import { gate } from "../../../../../support/gate.js";
+import { withoutRoom } from "../../../../../support/full-cluster.js";
+import { aborted, gate } from "../../../../../support/gate.js";
 import { blocks, messages, settle, status, until } from "../../../../../support/legacy-endpoint.js";
 import { at, NodesWorld, replaceParts } from "../../../../../support/nodes-world.js";
 
@@ -447,4 +448,36 @@ test("a message of another form between processes is reported, and nothing else 
     await until(() => one.endpoint.reports.length >= before + 2, `reports of what came on ${topic}`);
   }
   await status(client.call(1, "a"), 200);
+});
+
+test("the end of a session reaches a process that began to serve it while the engine was full", async (t) => {
+  const world = new NodesWorld(t);
+  let isFull = false;
+  const [reached, ended] = [gate(), gate()];
+  const node = () =>
+    world.node(
+      ({ server }) => {
+        server.tool("wait", {}, async (_args, ctx) => {
+          reached.open();
+          await aborted(ctx.signal);
+          ended.open();
+          return "";
+        });
+      },
+      (cluster) => withoutRoom(cluster, () => (isFull ? "unavailable" : undefined)),
+    );
+  const [one, other] = [node(), node()];
+  const client = await one.endpoint.open();
+  await settle();
+  isFull = true;
+  at(other, client).call(1, "wait");
+  await reached.opened;
+  await settle();
+  isFull = false;
+  await status(client.delete(), 200);
+  let isOver = false;
+  ended.opened.then(() => {
+    isOver = true;
+  });
+  await until(() => isOver, "the end of the call");
 });

@@ -1,6 +1,7 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { ClusterError, type LogEntry, type Writer } from "bowline/cluster";
+import { Retries } from "#src/era/legacy/server/cluster/retries.js";
 import { StreamAppends } from "#src/era/legacy/server/cluster/stream-appends.js";
 import { FakeClock } from "../../../../../support/fake-clock.js";
 import { settle, until } from "../../../../../support/legacy-endpoint.js";
@@ -26,7 +27,7 @@ test("an entry that is refused leaves its number to the next one", async () => {
   const { entries, writer } = writing((data) => {
     if (data === "b") throw new ClusterError("refused", "too long");
   });
-  const appends = new StreamAppends({ clock: new FakeClock(), closing: new AbortController().signal, writer });
+  const appends = new StreamAppends({ retries: new Retries(new FakeClock()), writer });
   const results = await Promise.allSettled(["a", "b", "c"].map((data) => appends.append(data)));
   deepEqual(
     results.map(({ status }) => status),
@@ -46,7 +47,7 @@ test("entries whose outcome is unknown are repeated with their numbers", async (
     stored.push({ id: "e1", data, last: false });
     throw new ClusterError("unknown_outcome", "no reply");
   });
-  const appends = new StreamAppends({ clock, closing: new AbortController().signal, writer });
+  const appends = new StreamAppends({ retries: new Retries(clock), writer });
   const appended = Promise.all(["a", "b", "c"].map((data) => appends.append(data)));
   await until(() => seqs.length === 3, "the first attempt");
   await settle();
@@ -59,11 +60,10 @@ test("entries whose outcome is unknown are repeated with their numbers", async (
 });
 
 test("entries of a stream that has another writer fail", async () => {
-  const closing = new AbortController().signal;
   const fenced = () => {
     throw new ClusterError("fenced", "there is a newer writer");
   };
-  const other = new StreamAppends({ clock: new FakeClock(), closing, writer: writing(fenced).writer });
+  const other = new StreamAppends({ retries: new Retries(new FakeClock()), writer: writing(fenced).writer });
   for (const result of ["a", "b"].map((data) => other.append(data))) await rejects(result, /newer writer/);
 });
 
@@ -80,7 +80,7 @@ test("entries whose outcome is unknown are looked for by their writer when the s
     reclaim: async () => again.writer,
     readAfter: async () => [entry("theirs"), entry("own1")],
   };
-  const own = new StreamAppends({ clock, closing: new AbortController().signal, writer: former.writer, turns });
+  const own = new StreamAppends({ retries: new Retries(clock), writer: former.writer, turns });
   const appended = Promise.all(["equal", "equal"].map((data) => own.append(data)));
   await until(() => attempts === 2, "the first attempt");
   await settle();
