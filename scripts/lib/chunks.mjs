@@ -1,5 +1,5 @@
 /** Modules that are needed together get no chunk of their own if they have fewer characters of TypeScript than this. */
-const LIGHT = 8_500;
+const LIGHT = 6_500;
 
 /**
  * Divides the modules of a package into chunks. Returns a `Map` of each module's id to why it is in its chunk: `{ chunk,
