@@ -155,6 +155,17 @@ export const COMMANDS: readonly CommandSpec[] = [
     server: "required",
   },
   {
+    name: "doctor",
+    group: "Find faults",
+    summary: "check a server and name the remedies",
+    about: "Check a server. Findings name the place and the remedy. No tool is called without --try.",
+    usage: ["bowline doctor <server> [options]", "bowline doctor [options] -- <command>"],
+    examples: ["bowline doctor https://example.com/mcp", "bowline doctor -- node server.js"],
+    options: {},
+    names: [],
+    server: "optional",
+  },
+  {
     name: "record",
     group: "Find faults",
     summary: "write the traffic between an application and a server to a file",

@@ -1,0 +1,111 @@
+import type { EraName } from "../era/versions.js";
+import type { Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool } from "../protocol/types/index.js";
+
+/**
+ * What probes have found out about a server. A member is missing if its probe does not apply or has failed. Numbers called
+ * `line` are lines of the recording.
+ */
+export interface Facts {
+  /** How the server is reached. */
+  readonly wire: "stdio" | "http" | "memory";
+  readonly start?: StartFacts;
+  readonly eras?: readonly EraFacts[];
+  readonly processes?: readonly ProcessFacts[];
+}
+
+export interface StartFacts {
+  /** Time until the first message of the server. Undefined if there was none. */
+  readonly firstAnswerMs?: number | undefined;
+  readonly line?: number | undefined;
+  readonly failure?: StartFailure | undefined;
+}
+
+/** A server that could not be started, or ended before it said anything. */
+export interface StartFailure {
+  readonly message: string;
+  readonly exitCode?: number | null | undefined;
+  readonly exitSignal?: string | null | undefined;
+  readonly stderr: readonly string[];
+  readonly likelyCause?: string | undefined;
+  /** Variables that it names, and that only the whole environment has. */
+  readonly missing: readonly string[];
+  /** True if it starts with the whole environment. */
+  readonly startsWithAll: boolean;
+  readonly line?: number | undefined;
+}
+
+/** The server in one era. */
+export interface EraFacts {
+  readonly era: EraName;
+  /** Versions of the era that this package speaks. */
+  readonly versions: readonly string[];
+  /** `refused`: it answered with an error. `silent`: no answer in time. `died`: it ended instead of an answer. */
+  readonly outcome: "spoken" | "refused" | "silent" | "died";
+  /** The request that begins a connection. */
+  readonly opening: string;
+  /** Line that shows the outcome. */
+  readonly line?: number | undefined;
+  /** Error of the opening, if it was not spoken. */
+  readonly failure?: { readonly message: string; readonly status?: number | undefined } | undefined;
+  /** Version in use. */
+  readonly version?: string | undefined;
+  /** Versions that the server names, if it names any. */
+  readonly offered?: readonly string[] | undefined;
+  readonly server?:
+    | {
+        readonly name: string | undefined;
+        readonly version: string | undefined;
+        readonly instructions: string | undefined;
+      }
+    | undefined;
+  readonly capabilities?: ServerCapabilities | undefined;
+  /** True if the server speaks the transport HTTP+SSE alone. */
+  readonly isSse?: boolean | undefined;
+  readonly catalogue?: CatalogueFacts | undefined;
+}
+
+/** What the server lists. */
+export interface CatalogueFacts {
+  readonly tools: Listing<Tool>;
+  readonly prompts: Listing<Prompt>;
+  readonly resources: Listing<Resource>;
+  readonly resourceTemplates: Listing<ResourceTemplate>;
+}
+
+/** A listing, page by page. Items are as the server sent them, so members may be missing or have other types. */
+export interface Listing<T> {
+  readonly method: string;
+  readonly items: readonly T[];
+  /** Lines with the pages. */
+  readonly lines: readonly number[];
+  /** Pages as the server sent them, without their items. */
+  readonly pages: readonly Readonly<Record<string, unknown>>[];
+  /** Error instead of a page. */
+  readonly error?: { readonly code: number | undefined; readonly message: string; readonly line?: number | undefined };
+  /** Why reading ended before the last page. */
+  readonly endless?: "repeated cursor" | "too many pages" | undefined;
+}
+
+/** A server process, from its start to its end. */
+export interface ProcessFacts {
+  readonly era: EraName;
+  /** Texts on stdout that are no messages. */
+  readonly noise: readonly { readonly text: string; readonly line: number }[];
+  /** Bytes on stderr before the first message. */
+  readonly stderrBytes: number;
+  readonly end?: ProcessEnd | undefined;
+}
+
+/** What a process did at the end of its input. */
+export interface ProcessEnd {
+  /** Time until it ended. Undefined if it had to be ended. */
+  readonly ms: number | undefined;
+  /** Time that it had. */
+  readonly waitedMs: number;
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** Requests of the server that had no answer at that time. */
+  readonly asking: readonly string[];
+  /** Processes that it left behind, by name. */
+  readonly orphans: readonly string[];
+}

@@ -1,0 +1,26 @@
+import type { EraFacts, Facts } from "./facts.js";
+import { probeCatalogue } from "./probes/catalogue.js";
+import { type OpenEra, probeEras } from "./probes/eras.js";
+import { probeProcesses } from "./probes/processes.js";
+import type { Session } from "./session.js";
+
+/**
+ * Gathers all facts, once. A new probe is a function in `probes/` that takes the session, returns a member of `Facts`, and is
+ * called here. Probes that open their own connections or exchanges (`session.open`, `session.fetch`) may run beside others.
+ */
+export async function gather(session: Session): Promise<Facts> {
+  const { subject } = session;
+  try {
+    const { start, eras } = await probeEras(session);
+    const known = await Promise.all(eras.map(readEra));
+    const processes = await probeProcesses(eras);
+    return { wire: subject.wire, start, eras: known, ...(subject.wire === "stdio" && { processes }) };
+  } finally {
+    await session.close();
+  }
+}
+
+async function readEra({ facts, link }: OpenEra): Promise<EraFacts> {
+  if (facts.outcome !== "spoken") return facts;
+  return { ...facts, catalogue: await probeCatalogue(link) };
+}

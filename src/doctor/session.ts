@@ -1,0 +1,252 @@
+import type { Clock } from "../call/clock.js";
+import type { Client } from "../client/client.js";
+import type { ClientOptions, Target } from "../client/options.js";
+import type { Fetch } from "../http/client/send.js";
+import { isObject } from "../protocol/json.js";
+import type { Channel } from "../protocol/jsonrpc/channel.js";
+import { tapChannel } from "../recording/tap-channel.js";
+import { tapOptions } from "../recording/tap-client.js";
+import type { ProcessEnd, StartFailure } from "./facts.js";
+import { isAnswer, type Log, type Message, messageIn } from "./log.js";
+
+/** The server that is examined, and what the examination may use. The caller supplies everything that is not pure. */
+export interface Subject {
+  /** How the server is reached. */
+  readonly wire: "stdio" | "http" | "memory";
+  readonly url?: URL | undefined;
+  /** Headers of the user, such as a token. */
+  readonly headers?: HeadersInit | undefined;
+  /** Connects a client. */
+  readonly connect: (target: Target, options: ClientOptions) => Promise<Client>;
+  /** Starts the server, if it is not at a URL. */
+  readonly start?: (() => StartedServer) | undefined;
+  /** Starts it once more after a failure, with the whole environment, and tells what is known about the failure. */
+  readonly diagnose?: ((failure: Error) => Promise<StartFailure>) | undefined;
+  readonly clock: Clock;
+  readonly signal?: AbortSignal | undefined;
+  /** Tool call that the user allowed. */
+  readonly trial?: Trial | undefined;
+  /** True if probes may wait for minutes. */
+  readonly slow: boolean;
+}
+
+/** A started server. */
+export interface StartedServer {
+  readonly channel: Channel;
+  /** Bytes on stderr so far. */
+  readonly stderrBytes: () => number;
+  /** Ends the input, waits for the end of the process, and ends what is left of it. */
+  readonly end: () => Promise<Omit<ProcessEnd, "asking"> | undefined>;
+  /** Sends SIGTERM. */
+  readonly terminate: () => void;
+}
+
+/** Tool call that the user allowed. The arguments may depend on the tool's schema, so they are read when it is known. */
+export interface Trial {
+  readonly tool: string;
+  readonly args: (tool: unknown) => Promise<Record<string, unknown>>;
+}
+
+/** Answer to a request, as the server sent it. */
+export interface Reply {
+  readonly result?: Message | undefined;
+  readonly error?: { readonly code?: unknown; readonly message?: unknown; readonly data?: unknown } | undefined;
+  /** Error of the client, if there was no answer, or one that it refused. */
+  readonly failure?: Error | undefined;
+  /** HTTP status of the answer. */
+  readonly status?: number | undefined;
+  /** Line of the answer, or of the last event. */
+  readonly line: number | undefined;
+  readonly ms: number;
+}
+
+/** Change of what is sent: of the text of a message and, over HTTP, of the headers. */
+export type Tamper = (text: string, headers: Headers | undefined) => string;
+
+/** Options of {@link Session.open}. */
+export interface LinkOptions extends ClientOptions {
+  readonly versions: NonNullable<ClientOptions["versions"]>;
+}
+
+/** Time for an answer. It is long, since the limit of a whole run is another. */
+const ANSWER_MS = 10_000;
+
+/** An examination: opens connections, each of which is recorded. */
+export class Session {
+  readonly #links = new Set<Link>();
+
+  constructor(
+    readonly subject: Subject,
+    readonly log: Log,
+  ) {}
+
+  /** Opens a connection. The returned link exists even if connecting fails: its `failure` tells why. */
+  async open({ versions, ...more }: LinkOptions): Promise<Link> {
+    const { subject, log } = this;
+    const link = new Link(this, subject.start?.());
+    this.#links.add(link);
+    const options: ClientOptions = {
+      timeoutMs: ANSWER_MS,
+      warnDeprecated: false,
+      cache: false,
+      logger: {},
+      clock: subject.clock,
+      signal: subject.signal,
+      headers: subject.headers,
+      ...more,
+      versions,
+    };
+    const tapped = tapOptions(options, () => ({
+      c: link.c,
+      now: () => 0,
+      add: (event) => log.raw.add(event),
+    }));
+    await link.connect(tapped);
+    return link;
+  }
+
+  /** Returns a `fetch` whose exchanges are a connection of their own in the recording, with its number. */
+  fetch(): { readonly c: number; readonly fetch: Fetch } {
+    const { raw } = this.log;
+    const connection = raw.connection({
+      wire: "http",
+      role: "client",
+      ...(this.subject.url && { server: { url: this.subject.url.href } }),
+    });
+    return { c: connection.c, fetch: raw.fetch(undefined, connection) as Fetch };
+  }
+
+  /** Closes all links. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#links].map((link) => link.close()));
+  }
+}
+
+/** Connection to the server, by a client whose traffic is recorded. */
+export class Link {
+  client: Client | undefined;
+  /** Why there is no client. */
+  failure: Error | undefined;
+  /** Number of the connection in the recording. */
+  c = 0;
+  readonly server: StartedServer | undefined;
+  readonly #session: Session;
+  readonly #from: number;
+  #tamper: Tamper | undefined;
+  #end: Promise<Omit<ProcessEnd, "asking"> | undefined> | undefined;
+  /** True if the channel has ended by itself. */
+  hasEnded = false;
+
+  constructor(session: Session, server: StartedServer | undefined) {
+    this.#session = session;
+    this.server = server;
+    this.#from = session.log.mark;
+  }
+
+  /** Events of the connection so far. */
+  get events() {
+    return this.#session.log.since(this.#from, this.c);
+  }
+
+  async connect(options: ClientOptions): Promise<void> {
+    const { subject } = this.#session;
+    try {
+      this.client = await subject.connect(...this.#target(options));
+    } catch (error) {
+      subject.signal?.throwIfAborted();
+      this.failure = error as Error;
+    }
+  }
+
+  /**
+   * Sends a request, and returns what came back. `tamper` changes what is sent. Requests of a link are sent one after the
+   * other.
+   */
+  async ask(
+    method: string,
+    params?: Readonly<Record<string, unknown>>,
+    { tamper, timeoutMs }: { readonly tamper?: Tamper; readonly timeoutMs?: number } = {},
+  ): Promise<Reply> {
+    const { log, subject } = this.#session;
+    const mark = log.mark;
+    const began = subject.clock.now();
+    let failure: Error | undefined;
+    this.#tamper = tamper;
+    try {
+      await this.client?.request(
+        method,
+        params as never,
+        { input: "manual", ...(timeoutMs && { timeoutMs }) } as never,
+      );
+    } catch (error) {
+      subject.signal?.throwIfAborted();
+      failure = error as Error;
+    } finally {
+      this.#tamper = undefined;
+    }
+    const ms = subject.clock.now() - began;
+    const events = log.since(mark, this.c);
+    const found = events.findLast((one) => {
+      const message = messageIn(one, "<");
+      return message !== undefined && isAnswer(message);
+    });
+    const message = found && messageIn(found, "<");
+    const { event: response } = events.findLast(({ event }) => event.k === "response") ?? {};
+    return {
+      ...(isObject(message?.result) && { result: message.result }),
+      ...(isObject(message?.error) && { error: message.error }),
+      ...(failure && { failure }),
+      ...(response?.k === "response" && { status: response.status }),
+      line: (found ?? events.at(-1))?.line,
+      ms,
+    };
+  }
+
+  /** Ends the input of the server's process and waits for its end. Undefined without a process. */
+  end(): Promise<Omit<ProcessEnd, "asking"> | undefined> {
+    this.#end ??= this.server?.end() ?? Promise.resolve(undefined);
+    return this.#end;
+  }
+
+  async close(): Promise<void> {
+    await this.end();
+    await this.client?.close();
+  }
+
+  #target(options: ClientOptions): [target: Target, options: ClientOptions] {
+    const { subject, log } = this.#session;
+    const { raw } = log;
+    if (subject.url !== undefined) {
+      const connection = raw.connection({ wire: "http", role: "client", server: { url: subject.url.href } });
+      this.c = connection.c;
+      return [subject.url, { ...options, fetch: this.#tampered(raw.fetch(undefined, connection) as Fetch) }];
+    }
+    const tapped = tapChannel(this.server!.channel, ">", () => {
+      const connection = raw.connection({ wire: subject.wire, role: "client" });
+      this.c = connection.c;
+      return connection;
+    });
+    const channel: Channel = {
+      open: (events) =>
+        tapped.open({
+          ...events,
+          onClose: (reason) => {
+            this.hasEnded = true;
+            events.onClose(reason);
+          },
+        }),
+      send: (text) => tapped.send(this.#tamper?.(text, undefined) ?? text),
+      close: () => tapped.close(),
+    };
+    return [{ channel }, options];
+  }
+
+  #tampered(inner: Fetch): Fetch {
+    return (url, init) => {
+      if (this.#tamper === undefined || typeof init.body !== "string") return inner(url, init);
+      const headers = new Headers(init.headers ?? {});
+      const body = this.#tamper(init.body, headers);
+      return inner(url, { ...init, headers: Object.fromEntries(headers), body });
+    };
+  }
+}
