@@ -1,5 +1,6 @@
 import type { EraName } from "../era/versions.js";
 import type { Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool } from "../protocol/types/index.js";
+import type { HttpFacts } from "./http-facts.js";
 
 /**
  * What probes have found out about a server. A member is missing if its probe does not apply or has failed. Numbers called
@@ -11,6 +12,7 @@ export interface Facts {
   readonly start?: StartFacts;
   readonly eras?: readonly EraFacts[];
   readonly processes?: readonly ProcessFacts[];
+  readonly http?: HttpFacts | undefined;
 }
 
 export interface StartFacts {

@@ -1,6 +1,7 @@
 import type { EraFacts, Facts } from "./facts.js";
 import { probeCatalogue } from "./probes/catalogue.js";
 import { type OpenEra, probeEras } from "./probes/eras.js";
+import { probeHttp } from "./probes/http.js";
 import { probeProcesses } from "./probes/processes.js";
 import type { Session } from "./session.js";
 
@@ -13,8 +14,15 @@ export async function gather(session: Session): Promise<Facts> {
   try {
     const { start, eras } = await probeEras(session);
     const known = await Promise.all(eras.map(readEra));
+    const http = await probeHttp(session, eras);
     const processes = await probeProcesses(eras);
-    return { wire: subject.wire, start, eras: known, ...(subject.wire === "stdio" && { processes }) };
+    return {
+      wire: subject.wire,
+      start,
+      eras: known,
+      ...(http && { http }),
+      ...(subject.wire === "stdio" && { processes }),
+    };
   } finally {
     await session.close();
   }

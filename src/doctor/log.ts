@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from "../call/clock.js";
 import { isObject } from "../protocol/json.js";
 import { type FrameEvent, messageOf, type RecordingEvent } from "../recording/events.js";
 import { Recording } from "../recording/recording.js";
@@ -20,12 +21,13 @@ const MAX_QUOTED = 32 * 1024;
  */
 export class Log {
   /** Recorder of the traffic as it is. Its taps are those of the clients. */
-  readonly raw = new Recording({ redaction: false });
+  readonly raw: Recording;
   readonly events: LoggedEvent[] = [];
   readonly #told: RecordingEvent[] = [];
 
   /** `told` is the recording with secrets replaced, which may be written to a file. */
-  constructor(told: Recording) {
+  constructor(told: Recording, clock: Clock = systemClock) {
+    this.raw = new Recording({ redaction: false, clock });
     told.subscribe((event) => this.#told.push(event));
     this.raw.subscribe((event) => {
       told.add(event);

@@ -8,6 +8,7 @@ import { tapChannel } from "../recording/tap-channel.js";
 import { tapOptions } from "../recording/tap-client.js";
 import type { ProcessEnd, StartFailure } from "./facts.js";
 import { isAnswer, type Log, type Message, messageIn } from "./log.js";
+import type { Network } from "./network.js";
 
 /** The server that is examined, and what the examination may use. The caller supplies everything that is not pure. */
 export interface Subject {
@@ -16,6 +17,8 @@ export interface Subject {
   readonly url?: URL | undefined;
   /** Headers of the user, such as a token. */
   readonly headers?: HeadersInit | undefined;
+  /** Sends single requests to a URL. */
+  readonly network?: Network | undefined;
   /** Connects a client. */
   readonly connect: (target: Target, options: ClientOptions) => Promise<Client>;
   /** Starts the server, if it is not at a URL. */
@@ -106,14 +109,14 @@ export class Session {
   }
 
   /** Returns a `fetch` whose exchanges are a connection of their own in the recording, with its number. */
-  fetch(): { readonly c: number; readonly fetch: Fetch } {
+  fetch(inner?: Fetch): { readonly c: number; readonly fetch: Fetch } {
     const { raw } = this.log;
     const connection = raw.connection({
       wire: "http",
       role: "client",
       ...(this.subject.url && { server: { url: this.subject.url.href } }),
     });
-    return { c: connection.c, fetch: raw.fetch(undefined, connection) as Fetch };
+    return { c: connection.c, fetch: raw.fetch(inner, connection) as Fetch };
   }
 
   /** Closes all links. */

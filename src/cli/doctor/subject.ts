@@ -8,12 +8,14 @@ import type { ConnectionError } from "../../protocol/errors.js";
 import { createChannelPair } from "../../protocol/jsonrpc/memory-channel.js";
 import type { CommandContext } from "../context.js";
 import type { PlannedTarget, ServerPlan } from "../target.js";
+import { NODE_NETWORK } from "./network.js";
 import { startProcess } from "./process-server.js";
 
 /** Returns a server of the command line as the doctor examines it. */
 export function subjectOf(target: PlannedTarget, { options }: ServerPlan, { io, values }: CommandContext): Subject {
   const base = { connect, clock: systemClock, signal: io.signal, slow: values.slow === true };
-  if (typeof target === "string") return { ...base, wire: "http", url: new URL(target), headers: options.headers };
+  if (typeof target === "string")
+    return { ...base, wire: "http", url: new URL(target), headers: options.headers, network: NODE_NETWORK };
   if (!("command" in target)) return { ...base, wire: "memory", start: () => startLocal(target) };
   return {
     ...base,

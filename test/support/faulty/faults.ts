@@ -23,15 +23,14 @@ export interface Fault {
   readonly wire: "stdio" | "http";
   /** Other rules that the same fault necessarily breaks. */
   readonly also?: readonly string[];
-  /** Options of the command that the rule needs. `url` is that of the server. */
-  readonly options?: (parts: ServerParts, url: string) => readonly string[];
+  /** What the examination may do: call the tool `climb`, or wait. */
+  readonly allows?: "try" | "slow";
+  /** Claims of the token that is sent, in place of those of a healthy one. Without it none is sent. */
+  readonly claims?: Json;
   /** Changes the URL that the command is given. */
   readonly place?: (url: string) => string;
   readonly change: (parts: ServerParts) => void;
 }
-
-const CLIMB = ["--try", "climb --steps 3"];
-const climb = () => CLIMB;
 
 export const FAULTS: Readonly<Record<string, Fault>> = {
   "start/failed": {
@@ -121,7 +120,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "http/buffered": {
     wire: "http",
-    options: climb,
+    allows: "try",
     change: ({ http, pass }) => {
       http.onStream = (response, method) => {
         if (method !== "tools/call") return;
@@ -134,14 +133,14 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "http/keep-alive": {
     wire: "http",
-    options: () => ["--slow"],
+    allows: "slow",
     change: ({ http }) => {
       http.keepAliveMs = 3_600_000;
     },
   },
   "http/compressed": {
     wire: "http",
-    options: climb,
+    allows: "try",
     change: ({ http }) => {
       http.onStream = (response, method) => {
         if (method !== "tools/call") return;
@@ -211,7 +210,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   }),
   "auth/token": {
     ...withProtection(() => {}),
-    options: ({ http }) => bearer(http, { aud: "https://harbour.example/mcp" }),
+    claims: { aud: "https://harbour.example/mcp" },
   },
   "catalogue/pages": {
     wire: "http",
@@ -258,7 +257,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "schema/output": {
     wire: "http",
-    options: climb,
+    allows: "try",
     change: ({ server }) => {
       server.climb = () =>
         Promise.resolve({ content: [{ type: "text", text: "climbed" }], structuredContent: { steps: "three" } });
@@ -290,21 +289,21 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "call/cancel": {
     wire: "stdio",
-    options: climb,
+    allows: "try",
     change: ({ server }) => {
       server.answersCancelled = true;
     },
   },
   "call/silence": {
     wire: "http",
-    options: climb,
+    allows: "try",
     change: ({ server, pass }) => {
       before(server, "tools/call", () => pass(61_000));
     },
   },
   "call/progress": {
     wire: "http",
-    options: climb,
+    allows: "try",
     change: ({ server }) => {
       server.climb = async (_, steps, report) => {
         for (const step of [2, 1]) report(step);
@@ -314,14 +313,14 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "drain/term": {
     wire: "stdio",
-    options: climb,
+    allows: "try",
     change: ({ stdio }) => {
       stdio.onTerm = () => process.exit(1);
     },
   },
   "drain/refuse": {
     wire: "stdio",
-    options: climb,
+    allows: "try",
     change: ({ server, stdio }) => {
       const end = stdio.onTerm;
       stdio.onTerm = (idle) => {
@@ -332,15 +331,9 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** Creates a server with the fault of a rule, or without one. */
-export function serverOf(rule?: string, clock?: { advance(ms: number): void }): ServerParts {
-  const server = new HealthyServer();
-  const parts = { server, stdio: new StdioHabits(), http: new HttpHabits(), pass: (ms: number) => clock?.advance(ms) };
-  if (rule === undefined) return parts;
-  const fault = FAULTS[rule];
-  if (fault === undefined) throw new Error(`There is no fault ${rule} in faults.ts`);
-  fault.change(parts);
-  return parts;
+/** Creates a server with which nothing is wrong. `pass` advances the clock of the test, if there is one. */
+export function healthyParts(pass: (ms: number) => void = () => {}): ServerParts {
+  return { server: new HealthyServer(), stdio: new StdioHabits(), http: new HttpHabits(), pass };
 }
 
 /** Runs something before a method is served. */
@@ -351,7 +344,8 @@ function before(server: HealthyServer, method: string, run: () => void): void {
   });
 }
 
-function withProtection(change: (protection: ProtectedPart) => void): Fault {
+/** Asks for a token. */
+export function withProtection(change: (protection: ProtectedPart) => void): Fault {
   return {
     wire: "http",
     change: ({ http }) => {
@@ -359,12 +353,6 @@ function withProtection(change: (protection: ProtectedPart) => void): Fault {
       change(http.protection);
     },
   };
-}
-
-/** Returns the option that sends a token with these claims. */
-export function bearer(http: HttpHabits, claims: Json = {}): string[] {
-  const token = http.protection?.tokenOf(Math.floor(Date.now() / 1000), claims);
-  return ["--header", `Authorization: Bearer ${token}`];
 }
 
 /** Keeps what is written to a response until its end, and sends what `toBytes` makes of it. */
@@ -390,8 +378,8 @@ function tellPresence(): void {
   connect(Number(process.env.PRESENCE), "127.0.0.1").resume();
 }
 
-/** Leaves a process behind that is in no group of this one, and ends when the test lets it go. */
+/** Leaves a process behind, which ends when the test lets it go. */
 function leaveOrphan(): void {
   const args = [program("present"), process.env.PRESENCE ?? ""];
-  spawn(process.execPath, args, { detached: true, stdio: "ignore" }).unref();
+  spawn(process.execPath, args, { stdio: "ignore" }).unref();
 }

@@ -1,0 +1,116 @@
+import type { TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import { type Clock, connect } from "bowline/client";
+import { NODE_NETWORK } from "#src/cli/doctor/network.js";
+import { startProcess } from "#src/cli/doctor/process-server.js";
+import { examine, type Report } from "#src/doctor/examine.js";
+import { gather } from "#src/doctor/gather.js";
+import { Log } from "#src/doctor/log.js";
+import { RULES } from "#src/doctor/rules/index.js";
+import { Session, type Subject } from "#src/doctor/session.js";
+import { defaultEnvironment } from "#src/node/environment.js";
+import { Recording } from "#src/recording/recording.js";
+import { awaitPresence } from "../presence.js";
+import { type Fault, healthyParts } from "./faults.js";
+import { serveHttp } from "./http.js";
+
+const PROGRAM = fileURLToPath(new URL("program.js", import.meta.url));
+const STEP_MS = 5_000;
+
+/**
+ * Clock whose time advances by `advance` alone, so that a busy machine makes no server slow. Its timers also run in real time, so
+ * that nothing waits for ever.
+ */
+class ToldClock implements Clock {
+  #now = 0;
+  readonly #timers = new Map<
+    object,
+    { readonly at: number; readonly run: () => void; readonly timer: NodeJS.Timeout }
+  >();
+
+  now(): number {
+    return this.#now;
+  }
+
+  schedule(callback: () => void, ms: number): object {
+    const handle = {};
+    const run = () => {
+      this.cancel(handle);
+      callback();
+    };
+    this.#timers.set(handle, { at: this.#now + ms, run, timer: setTimeout(run, ms) });
+    return handle;
+  }
+
+  cancel(handle: unknown): void {
+    clearTimeout(this.#timers.get(handle as object)?.timer);
+    this.#timers.delete(handle as object);
+  }
+
+  advance(ms: number): void {
+    const end = this.#now + ms;
+    for (;;) {
+      const due = [...this.#timers.values()].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+      if (due === undefined) break;
+      this.#now = due.at;
+      due.run();
+    }
+    this.#now = end;
+  }
+}
+
+/** Examines a server with a fault, and returns what the doctor reports. `rule` is the fault of a server that is a process. */
+export async function examineServer(t: TestContext, fault: Fault, rule = ""): Promise<Report> {
+  const clock = new ToldClock();
+  const subject: Subject = {
+    connect,
+    clock,
+    slow: fault.allows === "slow",
+    ...(fault.allows === "try" && { trial: { tool: "climb", args: async () => ({ steps: 3 }) } }),
+    ...(fault.wire === "stdio" ? await processOf(t, rule) : await urlOf(t, fault, clock)),
+  };
+  const log = new Log(new Recording(), clock);
+  return examine(await gather(new Session(subject, log)), RULES, log);
+}
+
+type Place = Pick<Subject, "wire" | "start" | "url" | "headers" | "network" | "diagnose">;
+
+async function processOf(t: TestContext, rule: string): Promise<Place> {
+  const presence = await awaitPresence();
+  t.after(() => presence.release());
+  const env = { ...defaultEnvironment(), PRESENCE: String(presence.port) };
+  const command = { command: process.execPath, args: [PROGRAM, rule], env };
+  const diagnose = async ({ message }: Error) => ({ message, stderr: [], missing: [], startsWithAll: false });
+  return { wire: "stdio", start: () => startProcess(command), diagnose };
+}
+
+async function urlOf(t: TestContext, { change, place, claims, allows }: Fault, clock: ToldClock): Promise<Place> {
+  const parts = healthyParts((ms) => clock.advance(ms));
+  change(parts);
+  const { http } = parts;
+  const running = await serveHttp(parts.server, http, clock);
+  let isOver = false;
+  t.after(async () => {
+    isOver = true;
+    await running.close();
+  });
+  // Time passes while the doctor watches idle streams. The server is asked between the steps, so that what it wrote is read.
+  const passTime = async () => {
+    while (!isOver) {
+      clock.advance(STEP_MS);
+      await (await fetch(new URL("/tick", running.url))).text();
+    }
+  };
+  const { onStream } = http;
+  http.onStream = (response, method) => {
+    onStream(response, method);
+    if (allows === "slow" && method === "subscriptions/listen") passTime().catch(() => {});
+  };
+  const token = claims && http.protection?.tokenOf(Math.floor(Date.now() / 1000), claims);
+  return {
+    wire: "http",
+    url: new URL(place?.(running.url) ?? running.url),
+    network: NODE_NETWORK,
+    ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
+  };
+}
