@@ -1,5 +1,6 @@
 import type { EraName } from "../era/versions.js";
 import type { Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool } from "../protocol/types/index.js";
+import type { AuthFacts } from "./auth-facts.js";
 import type { HttpFacts } from "./http-facts.js";
 
 /**
@@ -13,6 +14,7 @@ export interface Facts {
   readonly eras?: readonly EraFacts[];
   readonly processes?: readonly ProcessFacts[];
   readonly http?: HttpFacts | undefined;
+  readonly auth?: AuthFacts | undefined;
 }
 
 export interface StartFacts {

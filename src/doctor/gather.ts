@@ -1,4 +1,5 @@
 import type { EraFacts, Facts } from "./facts.js";
+import { probeAuth } from "./probes/auth.js";
 import { probeCatalogue } from "./probes/catalogue.js";
 import { type OpenEra, probeEras } from "./probes/eras.js";
 import { probeHttp } from "./probes/http.js";
@@ -15,12 +16,14 @@ export async function gather(session: Session): Promise<Facts> {
     const { start, eras } = await probeEras(session);
     const known = await Promise.all(eras.map(readEra));
     const http = await probeHttp(session, eras);
+    const auth = await probeAuth(session, eras);
     const processes = await probeProcesses(eras);
     return {
       wire: subject.wire,
       start,
       eras: known,
       ...(http && { http }),
+      ...(auth && { auth }),
       ...(subject.wire === "stdio" && { processes }),
     };
   } finally {

@@ -14,6 +14,7 @@ import type { Network } from "../network.js";
 import type { Session } from "../session.js";
 import type { OpenEra } from "./eras.js";
 import { observeIdle } from "./idle.js";
+import { type Traffic, trafficOf } from "./sample.js";
 
 const SESSION = "mcp-session-id";
 /** Names that belong to nobody (RFC 2606). */
@@ -26,32 +27,24 @@ const USUAL_PATHS = ["/mcp", "/", "/api/mcp", "/v1/mcp"];
 const DAY_MS = 86_400_000;
 
 /** What the probes of a URL share. */
-interface Probe {
+interface Probe extends Traffic {
   readonly session: Session;
   readonly network: Network;
   readonly url: URL;
   readonly http: Exchanges;
-  /** Recorded requests of all connections. */
-  readonly posts: readonly Recorded[];
-  /** The request that probes repeat: the first of a connection, from one that keeps nothing if there is one. */
-  readonly sample: Sample;
 }
 
 /** Sends requests that clients do not send, and some that pages of other sites could send. */
 export async function probeHttp(session: Session, eras: readonly OpenEra[]): Promise<HttpFacts | undefined> {
   const { url, network } = session.subject;
   if (url === undefined || network === undefined) return undefined;
-  const known = eras.map(({ facts, link }) => ({ facts, posts: recordedPosts(link.events, url) }));
-  const posts = known.flatMap((one) => one.posts);
-  const spoken = known.filter(({ facts }) => facts.outcome === "spoken");
-  const openings = (spoken.length > 0 ? spoken : known).flatMap(({ posts: [first] }) => first ?? []);
-  const opening = openings.find(({ headers }) => !(SESSION in headers)) ?? openings[0];
-  if (opening === undefined) return undefined;
-  const { asked } = opening;
-  const probe = { session, network, url, http: new Exchanges(session, network), posts, sample: asked };
-  const reach = await probeReach(probe, spoken.length > 0);
+  const traffic = trafficOf(eras, url);
+  if (traffic === undefined) return undefined;
+  const { isSpoken } = traffic;
+  const probe = { session, network, url, http: new Exchanges(session, network), ...traffic };
+  const reach = await probeReach(probe, isSpoken);
   // The older transport has its messages elsewhere. Nothing else applies to it, or to a URL without a server.
-  const isPlain = spoken.length > 0 && !spoken.some(({ facts }) => facts.isSse);
+  const isPlain = isSpoken && !eras.some(({ facts }) => facts.isSse);
   const isGuarded = reach.opening?.status === 401;
   const facts = {
     ...(isPlain || isGuarded ? await probeAccess(probe) : {}),
