@@ -9,12 +9,24 @@ import type { HttpFacts } from "./http-facts.js";
  */
 export interface Facts {
   /** How the server is reached. */
-  readonly wire: "stdio" | "http" | "memory";
+  readonly wire: "stdio" | "http";
+  readonly scope: Scope;
   readonly start?: StartFacts;
   readonly eras?: readonly EraFacts[];
   readonly processes?: readonly ProcessFacts[];
   readonly http?: HttpFacts | undefined;
   readonly auth?: AuthFacts | undefined;
+  readonly trial?: TrialFacts;
+  readonly drain?: DrainFacts;
+  readonly hosts?: HostsFacts;
+}
+
+/** What the user wants to know. */
+export interface Scope {
+  /** Time of day, in milliseconds since 1970. */
+  readonly now: number;
+  /** Hosts that the user named. Without them, all count. */
+  readonly hosts?: readonly string[] | undefined;
 }
 
 export interface StartFacts {
@@ -66,6 +78,26 @@ export interface EraFacts {
   /** True if the server speaks the transport HTTP+SSE alone. */
   readonly isSse?: boolean | undefined;
   readonly catalogue?: CatalogueFacts | undefined;
+  /** Answers to requests for what does not exist. */
+  readonly errors?: readonly ErrorFacts[] | undefined;
+  /** Answer to a request in a version that does not exist. */
+  readonly unknownVersion?: (AnswerFacts & { readonly named: readonly string[] | undefined }) | undefined;
+  /** Answer to a request whose header names another method than its body. */
+  readonly contradiction?: AnswerFacts | undefined;
+}
+
+/** An answer that should be an error. */
+export interface AnswerFacts {
+  readonly outcome: "error" | "result" | "silent";
+  readonly code?: number | undefined;
+  readonly status?: number | undefined;
+  readonly message?: string | undefined;
+  readonly line?: number | undefined;
+}
+
+export interface ErrorFacts extends AnswerFacts {
+  /** What was asked for and does not exist. `argument` is a tool call that is no valid request. */
+  readonly of: "method" | "resource" | "prompt" | "tool" | "argument";
 }
 
 /** What the server lists. */
@@ -112,4 +144,66 @@ export interface ProcessEnd {
   readonly asking: readonly string[];
   /** Processes that it left behind, by name. */
   readonly orphans: readonly string[];
+}
+
+/** Calls of a tool that the user allowed. */
+export interface TrialFacts {
+  readonly tool: Tool;
+  readonly call: CallFacts;
+  /** A second call, which was cancelled. Undefined if the first was too quick. */
+  readonly cancelled?: CancelFacts | undefined;
+}
+
+/** A call to its end. */
+export interface CallFacts {
+  readonly ms: number;
+  readonly line?: number | undefined;
+  readonly result?: Readonly<Record<string, unknown>> | undefined;
+  readonly error?: string | undefined;
+  /** Longest time without a message. */
+  readonly silenceMs: number;
+  /** Token that the request has. */
+  readonly token: unknown;
+  readonly progress: readonly { readonly token: unknown; readonly progress: unknown; readonly line: number }[];
+}
+
+/** What came after a cancellation. */
+export interface CancelFacts {
+  /** Lines of answers to the call. */
+  readonly answers: readonly number[];
+  /** Lines of its progress. */
+  readonly progress: readonly number[];
+  /** True if the server answered another request afterwards. */
+  readonly isResponsive: boolean;
+}
+
+/** A process that got SIGTERM during a call. */
+export interface DrainFacts {
+  /** True if the call got its result. */
+  readonly answered: boolean;
+  /** Time until the process ended. Undefined if it had to be ended. */
+  readonly ms: number | undefined;
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** Connections that were accepted after the signal and closed without an answer, for a server at a URL. */
+  readonly dropped?: number | undefined;
+}
+
+/** Configuration files of hosts. */
+export interface HostsFacts {
+  /** Files that cannot be used, with the reasons. */
+  readonly problems: readonly string[];
+  readonly servers: readonly ConfiguredFacts[];
+}
+
+export interface ConfiguredFacts {
+  readonly name: string;
+  readonly host: string;
+  readonly file: string;
+  /** Program that does not exist. */
+  readonly missing?: string | undefined;
+  /** Paths that depend on the folder in which the host starts. */
+  readonly relative: readonly string[];
+  /** Members whose values are secrets in plain text. */
+  readonly secrets: readonly string[];
 }

@@ -1,9 +1,11 @@
-import type { EraFacts, Facts } from "./facts.js";
+import type { Facts } from "./facts.js";
 import { probeAuth } from "./probes/auth.js";
 import { probeCatalogue } from "./probes/catalogue.js";
 import { type OpenEra, probeEras } from "./probes/eras.js";
+import { probeContradiction, probeErrors, probeToolErrors, probeUnknownVersion } from "./probes/errors.js";
 import { probeHttp } from "./probes/http.js";
 import { probeProcesses } from "./probes/processes.js";
+import { probeDrain, probeTrial } from "./probes/trial.js";
 import type { Session } from "./session.js";
 
 /**
@@ -12,16 +14,20 @@ import type { Session } from "./session.js";
  */
 export async function gather(session: Session): Promise<Facts> {
   const { subject } = session;
+  const base = { wire: subject.wire, scope: subject.scope, ...(subject.hosts && { hosts: subject.hosts }) };
   try {
     const { start, eras } = await probeEras(session);
-    const known = await Promise.all(eras.map(readEra));
+    const known = await Promise.all(eras.map((era) => readEra(era, session)));
+    const tried = await tryTool(session, known);
     const http = await probeHttp(session, eras);
     const auth = await probeAuth(session, eras);
     const processes = await probeProcesses(eras);
+    const facts = known.map(({ facts }) => facts);
     return {
-      wire: subject.wire,
+      ...base,
       start,
-      eras: known,
+      eras: facts,
+      ...tried,
       ...(http && { http }),
       ...(auth && { auth }),
       ...(subject.wire === "stdio" && { processes }),
@@ -31,7 +37,25 @@ export async function gather(session: Session): Promise<Facts> {
   }
 }
 
-async function readEra({ facts, link }: OpenEra): Promise<EraFacts> {
-  if (facts.outcome !== "spoken") return facts;
-  return { ...facts, catalogue: await probeCatalogue(link) };
+async function readEra({ facts, link }: OpenEra, { subject }: Session): Promise<OpenEra> {
+  if (facts.outcome !== "spoken") return { facts, link };
+  const catalogue = await probeCatalogue(link);
+  const unknownVersion = await probeUnknownVersion(facts, link);
+  const contradiction = subject.wire === "http" ? await probeContradiction(facts, link) : undefined;
+  const errors = await probeErrors(facts, link);
+  return { link, facts: { ...facts, catalogue, errors, unknownVersion, contradiction } };
+}
+
+/** Makes the calls that the user allowed, in the newest era that the server speaks. */
+async function tryTool(session: Session, eras: readonly OpenEra[]): Promise<Pick<Facts, "trial" | "drain">> {
+  const { trial } = session.subject;
+  const index = eras.findLastIndex(({ facts }) => facts.outcome === "spoken");
+  const era = eras[index];
+  if (trial === undefined || era === undefined) return {};
+  const { tool, args } = await trial.args(era.facts.catalogue?.tools.items ?? []);
+  const tried = await probeTrial(session, era.link, tool, args);
+  const errors = [...(era.facts.errors ?? []), ...(await probeToolErrors(era.link))];
+  (eras as OpenEra[])[index] = { ...era, facts: { ...era.facts, errors } };
+  const drain = await probeDrain(session, era.facts, tried);
+  return { trial: tried.facts, ...(drain && { drain }) };
 }

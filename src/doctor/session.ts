@@ -1,19 +1,21 @@
 import type { Clock } from "../call/clock.js";
 import type { Client } from "../client/client.js";
-import type { ClientOptions, Target } from "../client/options.js";
+import type { CallOptions, ClientOptions, Target } from "../client/options.js";
 import type { Fetch } from "../http/client/send.js";
 import { isObject } from "../protocol/json.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
+import type { Params } from "../protocol/jsonrpc/message.js";
+import type { Tool } from "../protocol/types/index.js";
 import { tapChannel } from "../recording/tap-channel.js";
 import { tapOptions } from "../recording/tap-client.js";
-import type { ProcessEnd, StartFailure } from "./facts.js";
+import type { HostsFacts, ProcessEnd, Scope, StartFailure } from "./facts.js";
 import { isAnswer, type Log, type Message, messageIn } from "./log.js";
 import type { Network } from "./network.js";
 
 /** The server that is examined, and what the examination may use. The caller supplies everything that is not pure. */
 export interface Subject {
   /** How the server is reached. */
-  readonly wire: "stdio" | "http" | "memory";
+  readonly wire: "stdio" | "http";
   readonly url?: URL | undefined;
   /** Headers of the user, such as a token. */
   readonly headers?: HeadersInit | undefined;
@@ -29,6 +31,8 @@ export interface Subject {
   readonly signal?: AbortSignal | undefined;
   /** Tool call that the user allowed. */
   readonly trial?: Trial | undefined;
+  readonly hosts?: HostsFacts | undefined;
+  readonly scope: Scope;
   /** True if probes may wait for minutes. */
   readonly slow: boolean;
 }
@@ -40,14 +44,17 @@ export interface StartedServer {
   readonly stderrBytes: () => number;
   /** Ends the input, waits for the end of the process, and ends what is left of it. */
   readonly end: () => Promise<Omit<ProcessEnd, "asking"> | undefined>;
-  /** Sends SIGTERM. */
-  readonly terminate: () => void;
+  /** Sends SIGTERM, and waits for the end of the process, which is forced in the end. */
+  readonly terminate: () => Promise<{
+    readonly code: number | null;
+    readonly signal: string | null;
+    readonly isForced: boolean;
+  }>;
 }
 
-/** Tool call that the user allowed. The arguments may depend on the tool's schema, so they are read when it is known. */
+/** Tool call that the user allowed. Its arguments are read when the schemas of the tools are known. */
 export interface Trial {
-  readonly tool: string;
-  readonly args: (tool: unknown) => Promise<Record<string, unknown>>;
+  readonly args: (tools: readonly Tool[]) => Promise<{ readonly tool: Tool; readonly args: Record<string, unknown> }>;
 }
 
 /** Answer to a request, as the server sent it. */
@@ -168,7 +175,7 @@ export class Link {
   async ask(
     method: string,
     params?: Readonly<Record<string, unknown>>,
-    { tamper, timeoutMs }: { readonly tamper?: Tamper; readonly timeoutMs?: number } = {},
+    { tamper, ...options }: CallOptions & { readonly tamper?: Tamper } = {},
   ): Promise<Reply> {
     const { log, subject } = this.#session;
     const mark = log.mark;
@@ -176,11 +183,7 @@ export class Link {
     let failure: Error | undefined;
     this.#tamper = tamper;
     try {
-      await this.client?.request(
-        method,
-        params as never,
-        { input: "manual", ...(timeoutMs && { timeoutMs }) } as never,
-      );
+      await this.client?.request(method, params as Params | undefined, { ...options, input: "manual" });
     } catch (error) {
       subject.signal?.throwIfAborted();
       failure = error as Error;

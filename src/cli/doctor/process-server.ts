@@ -18,6 +18,8 @@ const END_MS = 2_000;
 /** Time for the output of a process that has ended, and for its descendants. */
 const LEFTOVER_MS = 250;
 const TERM_MS = 500;
+/** Time for a process to end its calls after SIGTERM. Platforms give as much. */
+const DRAIN_MS = 10_000;
 
 /** Starts a server process whose end is observed: the channel of `bowline/node` ends it, and tells no more. */
 export function startProcess(command: CommandTarget): StartedServer {
@@ -87,8 +89,13 @@ class ObservedChannel implements Channel {
     return this.#ending;
   }
 
-  terminate(): void {
-    if (this.#server?.exit === undefined && this.#server !== undefined) process.kill(this.#server.pid, "SIGTERM");
+  async terminate(): ReturnType<StartedServer["terminate"]> {
+    const server = this.#server;
+    if (server === undefined) return { code: null, signal: null, isForced: false };
+    if (server.exit === undefined) process.kill(server.pid, "SIGTERM");
+    const isForced = !(await settlesWithin(server.exited, DRAIN_MS));
+    await this.end();
+    return { code: server.exit?.code ?? null, signal: server.exit?.signal ?? null, isForced };
   }
 
   async #watchEnd(): Promise<Omit<ProcessEnd, "asking"> | undefined> {

@@ -1,43 +1,30 @@
 import { systemClock } from "../../call/clock.js";
-import type { CommandTarget, LocalTarget } from "../../client/options.js";
+import type { CommandTarget } from "../../client/options.js";
 import type { StartFailure } from "../../doctor/facts.js";
-import type { StartedServer, Subject } from "../../doctor/session.js";
+import type { Subject } from "../../doctor/session.js";
 import { connect } from "../../entry/client.js";
 import { defaultEnvironment } from "../../node/environment.js";
 import type { ConnectionError } from "../../protocol/errors.js";
-import { createChannelPair } from "../../protocol/jsonrpc/memory-channel.js";
 import type { CommandContext } from "../context.js";
+import { UsageError } from "../failures.js";
 import type { PlannedTarget, ServerPlan } from "../target.js";
 import { NODE_NETWORK } from "./network.js";
 import { startProcess } from "./process-server.js";
 
 /** Returns a server of the command line as the doctor examines it. */
 export function subjectOf(target: PlannedTarget, { options }: ServerPlan, { io, values }: CommandContext): Subject {
-  const base = { connect, clock: systemClock, signal: io.signal, slow: values.slow === true };
+  const scope = { now: Date.now() };
+  const base = { connect, clock: systemClock, signal: io.signal, slow: values.slow === true, scope };
   if (typeof target === "string")
     return { ...base, wire: "http", url: new URL(target), headers: options.headers, network: NODE_NETWORK };
-  if (!("command" in target)) return { ...base, wire: "memory", start: () => startLocal(target) };
+  if (!("command" in target))
+    throw new UsageError("bowline doctor needs a live server: a recording answers only what was recorded");
   return {
     ...base,
     wire: "stdio",
     start: () => startProcess(target),
     diagnose: (failure) => diagnose(failure as ConnectionError, target, io.env),
   };
-}
-
-/** Serves a recording, or another server of this process. */
-function startLocal(target: LocalTarget): StartedServer {
-  const [ours, theirs] = createChannelPair();
-  const channel = {
-    ...ours,
-    open: async (events: Parameters<typeof ours.open>[0]) => {
-      await target.accept(theirs);
-      await ours.open(events);
-    },
-    send: (text: string) => ours.send(text),
-    close: () => ours.close(),
-  };
-  return { channel, stderrBytes: () => 0, end: async () => undefined, terminate: () => {} };
 }
 
 /** Time for a start with the whole environment. */

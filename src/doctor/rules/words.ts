@@ -18,3 +18,13 @@ export function list(names: readonly string[]): string {
   const shown = names.slice(0, MAX_LISTED).join(", ");
   return names.length > MAX_LISTED ? `${shown} and ${names.length - MAX_LISTED} more` : shown;
 }
+
+/** Returns a line as the lines of a problem. */
+export function linesOf(line: number | undefined): readonly number[] {
+  return line === undefined ? [] : [line];
+}
+
+/** Returns a share of a number: `3 of 24 tools`. */
+export function share(part: number, whole: number, noun: string): string {
+  return part === whole && whole === 1 ? `the ${noun}` : `${part} of ${counted(whole, noun)}`;
+}

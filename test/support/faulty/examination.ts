@@ -7,7 +7,7 @@ import { examine, type Report } from "#src/doctor/examine.js";
 import { gather } from "#src/doctor/gather.js";
 import { Log } from "#src/doctor/log.js";
 import { RULES } from "#src/doctor/rules/index.js";
-import { Session, type Subject } from "#src/doctor/session.js";
+import { Session, type Subject, type Trial } from "#src/doctor/session.js";
 import { defaultEnvironment } from "#src/node/environment.js";
 import { Recording } from "#src/recording/recording.js";
 import { awaitPresence } from "../presence.js";
@@ -19,17 +19,22 @@ const STEP_MS = 5_000;
 
 /**
  * Clock whose time advances by `advance` alone, so that a busy machine makes no server slow. Its timers also run in real time, so
- * that nothing waits for ever.
+ * that nothing waits for ever. After `run`, its time passes as well.
  */
 class ToldClock implements Clock {
   #now = 0;
+  #since: number | undefined;
   readonly #timers = new Map<
     object,
     { readonly at: number; readonly run: () => void; readonly timer: NodeJS.Timeout }
   >();
 
   now(): number {
-    return this.#now;
+    return this.#now + (this.#since === undefined ? 0 : performance.now() - this.#since);
+  }
+
+  run(): void {
+    this.#since ??= performance.now();
   }
 
   schedule(callback: () => void, ms: number): object {
@@ -65,12 +70,25 @@ export async function examineServer(t: TestContext, fault: Fault, rule = ""): Pr
   const subject: Subject = {
     connect,
     clock,
+    scope: { now: Date.now() },
     slow: fault.allows === "slow",
-    ...(fault.allows === "try" && { trial: { tool: "climb", args: async () => ({ steps: 3 }) } }),
+    ...(fault.allows === "try" && { trial: trialOf(fault, clock) }),
     ...(fault.wire === "stdio" ? await processOf(t, rule) : await urlOf(t, fault, clock)),
   };
   const log = new Log(new Recording(), clock);
   return examine(await gather(new Session(subject, log)), RULES, log);
+}
+
+/** Calls the tool that takes a while. A process cannot advance the clock, so that time has to pass during its calls. */
+function trialOf({ wire }: Fault, clock: ToldClock): Trial {
+  return {
+    args: async (tools) => {
+      if (wire === "stdio") clock.run();
+      const tool = tools.find(({ name }) => name === "climb");
+      if (tool === undefined) throw new Error("The server does not list climb");
+      return { tool, args: { steps: 10 } };
+    },
+  };
 }
 
 type Place = Pick<Subject, "wire" | "start" | "url" | "headers" | "network" | "diagnose">;
@@ -85,7 +103,8 @@ async function processOf(t: TestContext, rule: string): Promise<Place> {
 }
 
 async function urlOf(t: TestContext, { change, place, claims, allows }: Fault, clock: ToldClock): Promise<Place> {
-  const parts = healthyParts((ms) => clock.advance(ms));
+  const parts = healthyParts();
+  parts.server.pass = (ms) => clock.advance(ms);
   change(parts);
   const { http } = parts;
   const running = await serveHttp(parts.server, http, clock);

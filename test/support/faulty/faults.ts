@@ -13,8 +13,6 @@ export interface ServerParts {
   readonly server: HealthyServer;
   readonly stdio: StdioHabits;
   readonly http: HttpHabits;
-  /** Advances the clock of the test: a while passes at this point. */
-  pass(ms: number): void;
 }
 
 /** A fault of a server, by the id of the rule that finds it. */
@@ -44,8 +42,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "start/slow": {
     wire: "http",
-    change: ({ server, pass }) => {
-      for (const method of ["server/discover", "initialize"]) before(server, method, () => pass(3_000));
+    change: ({ server }) => {
+      for (const method of ["server/discover", "initialize"]) before(server, method, () => server.pass(3_000));
     },
   },
   "stdio/noise": {
@@ -121,11 +119,11 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "http/buffered": {
     wire: "http",
     allows: "try",
-    change: ({ http, pass }) => {
+    change: ({ http, server }) => {
       http.onStream = (response, method) => {
         if (method !== "tools/call") return;
         holdBack(response, (bytes) => {
-          pass(3_000);
+          server.pass(3_000);
           return bytes;
         });
       };
@@ -297,8 +295,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "call/silence": {
     wire: "http",
     allows: "try",
-    change: ({ server, pass }) => {
-      before(server, "tools/call", () => pass(61_000));
+    change: ({ server }) => {
+      before(server, "tools/call", () => server.pass(61_000));
     },
   },
   "call/progress": {
@@ -331,9 +329,9 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** Creates a server with which nothing is wrong. `pass` advances the clock of the test, if there is one. */
-export function healthyParts(pass: (ms: number) => void = () => {}): ServerParts {
-  return { server: new HealthyServer(), stdio: new StdioHabits(), http: new HttpHabits(), pass };
+/** Creates a server with which nothing is wrong. */
+export function healthyParts(): ServerParts {
+  return { server: new HealthyServer(), stdio: new StdioHabits(), http: new HttpHabits() };
 }
 
 /** Runs something before a method is served. */

@@ -134,11 +134,14 @@ export class HealthyServer {
     new Refused(-32022, `Unsupported protocol version: ${requested}`, { supported: this.versions, requested });
   /** True if the response to a cancelled request is sent. */
   answersCancelled = false;
+  /** Advances the clock of the test, if it is in this process. */
+  pass: (ms: number) => void = () => {};
   /** What the tool `climb` does between its first message and its result. */
   climb = async (call: Call, steps: number, report: (step: number) => void): Promise<Json> => {
     for (let step = 1; step <= steps && !call.signal.aborted; step++) {
       report(step);
       await setTimeout(STEP_MS);
+      this.pass(STEP_MS);
     }
     return { content: [{ type: "text", text: `climbed ${steps}` }], structuredContent: { steps } };
   };
