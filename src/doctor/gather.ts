@@ -1,7 +1,7 @@
 import type { Facts } from "./facts.js";
 import { probeCatalogue } from "./probes/catalogue.js";
-import { probeContradiction, probeErrors, probeToolErrors, probeUnknownVersion } from "./probes/errors.js";
 import { type OpenEra, probeEras } from "./probes/eras.js";
+import { probeContradiction, probeErrors, probeToolErrors, probeUnknownVersion } from "./probes/errors.js";
 import { probeProcesses } from "./probes/processes.js";
 import { probeDrain, probeTrial } from "./probes/trial.js";
 import type { Session } from "./session.js";

@@ -3,8 +3,8 @@ import type { Client } from "../client/client.js";
 import type { CallOptions, ClientOptions, Target } from "../client/options.js";
 import type { Fetch } from "../http/client/send.js";
 import { isObject } from "../protocol/json.js";
-import type { Params } from "../protocol/jsonrpc/message.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
+import type { Params } from "../protocol/jsonrpc/message.js";
 import type { Tool } from "../protocol/types/index.js";
 import { tapChannel } from "../recording/tap-channel.js";
 import { tapOptions } from "../recording/tap-client.js";
@@ -20,6 +20,8 @@ export interface Subject {
   readonly headers?: HeadersInit | undefined;
   /** Connects a client. */
   readonly connect: (target: Target, options: ClientOptions) => Promise<Client>;
+  /** Process behind the URL, if it was started for this. */
+  readonly service?: Service | undefined;
   /** Starts the server, if it is not at a URL. */
   readonly start?: (() => StartedServer) | undefined;
   /** Starts it once more after a failure, with the whole environment, and tells what is known about the failure. */
@@ -47,6 +49,12 @@ export interface StartedServer {
     readonly signal: string | null;
     readonly isForced: boolean;
   }>;
+}
+
+/** Process that serves HTTP. */
+export interface Service {
+  /** Sends SIGTERM, and waits for the end of the process, which is forced in the end. */
+  readonly terminate: StartedServer["terminate"];
 }
 
 /** Tool call that the user allowed. Its arguments are read when the schemas of the tools are known. */
