@@ -24,7 +24,8 @@ export interface Report {
   readonly notApplicable: readonly string[];
 }
 
-const DOCS = "https://github.com/bowline/bowline/blob/main/docs/doctor.md";
+/** Page about the rules. */
+export const DOCS = "https://github.com/bowline/bowline/blob/main/docs/doctor.md";
 
 /** Lines that a finding quotes. */
 const MAX_EVIDENCE = 5;

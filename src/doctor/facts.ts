@@ -1,4 +1,4 @@
-import type { EraName } from "../era/versions.js";
+import type { EraName, ProtocolVersion } from "../era/versions.js";
 import type { Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool } from "../protocol/types/index.js";
 import type { AuthFacts } from "./auth-facts.js";
 import type { HttpFacts } from "./http-facts.js";
@@ -54,7 +54,7 @@ export interface StartFailure {
 export interface EraFacts {
   readonly era: EraName;
   /** Versions of the era that this package speaks. */
-  readonly versions: readonly string[];
+  readonly versions: readonly ProtocolVersion[];
   /** `refused`: it answered with an error. `silent`: no answer in time. `died`: it ended instead of an answer. */
   readonly outcome: "spoken" | "refused" | "silent" | "died";
   /** The request that begins a connection. */
@@ -62,7 +62,9 @@ export interface EraFacts {
   /** Line that shows the outcome. */
   readonly line?: number | undefined;
   /** Error of the opening, if it was not spoken. */
-  readonly failure?: { readonly message: string; readonly status?: number | undefined } | undefined;
+  readonly failure?:
+    | { readonly message: string; readonly status?: number | undefined; readonly cause?: Error | undefined }
+    | undefined;
   /** Version in use. */
   readonly version?: string | undefined;
   /** Versions that the server names, if it names any. */

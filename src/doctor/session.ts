@@ -23,6 +23,8 @@ export interface Subject {
   readonly network?: Network | undefined;
   /** Connects a client. */
   readonly connect: (target: Target, options: ClientOptions) => Promise<Client>;
+  /** Process behind the URL, if it was started for this. */
+  readonly service?: Service | undefined;
   /** Starts the server, if it is not at a URL. */
   readonly start?: (() => StartedServer) | undefined;
   /** Starts it once more after a failure, with the whole environment, and tells what is known about the failure. */
@@ -50,6 +52,12 @@ export interface StartedServer {
     readonly signal: string | null;
     readonly isForced: boolean;
   }>;
+}
+
+/** Process that serves HTTP. */
+export interface Service {
+  /** Sends SIGTERM, and waits for the end of the process, which is forced in the end. */
+  readonly terminate: StartedServer["terminate"];
 }
 
 /** Tool call that the user allowed. Its arguments are read when the schemas of the tools are known. */

@@ -1,30 +1,82 @@
 import { systemClock } from "../../call/clock.js";
 import type { CommandTarget } from "../../client/options.js";
-import type { StartFailure } from "../../doctor/facts.js";
+import type { Scope, StartFailure } from "../../doctor/facts.js";
 import type { Subject } from "../../doctor/session.js";
 import { connect } from "../../entry/client.js";
 import { defaultEnvironment } from "../../node/environment.js";
-import type { ConnectionError } from "../../protocol/errors.js";
+import { ConnectionError } from "../../protocol/errors.js";
 import type { CommandContext } from "../context.js";
-import { UsageError } from "../failures.js";
-import type { PlannedTarget, ServerPlan } from "../target.js";
+import { NotReached, UsageError } from "../failures.js";
+import { textValue } from "../parse.js";
+import type { ServerPlan } from "../target.js";
+import { readHosts } from "./hosts.js";
 import { NODE_NETWORK } from "./network.js";
 import { startProcess } from "./process-server.js";
+import { startService } from "./service.js";
+import { trialOf } from "./trial.js";
 
-/** Returns a server of the command line as the doctor examines it. */
-export function subjectOf(target: PlannedTarget, { options }: ServerPlan, { io, values }: CommandContext): Subject {
-  const scope = { now: Date.now() };
-  const base = { connect, clock: systemClock, signal: io.signal, slow: values.slow === true, scope };
-  if (typeof target === "string")
-    return { ...base, wire: "http", url: new URL(target), headers: options.headers, network: NODE_NETWORK };
-  if (!("command" in target))
+/** Returns the server of a command line as the doctor examines it. It is disposed after that. */
+export async function openSubject(
+  { label, targets, options }: ServerPlan,
+  scope: Scope,
+  { io, values }: CommandContext,
+): Promise<Subject & AsyncDisposable> {
+  const attempt = textValue("try", values);
+  const base = {
+    connect,
+    clock: systemClock,
+    signal: io.signal,
+    slow: values.slow === true,
+    scope,
+    ...(attempt !== undefined && { trial: trialOf(attempt, io) }),
+    ...(values.hosts === true && { hosts: await readHosts(textValue("config", values), io) }),
+    [Symbol.asyncDispose]: async () => {},
+  };
+  const [target] = targets;
+  const url = textValue("url", values);
+  if (typeof target === "string") {
+    if (url !== undefined) throw new UsageError("--url is for a command after --; the server is at a URL");
+    const { headers } = options;
+    const reached = new URL(await answering(targets as readonly string[], headers));
+    return { ...base, wire: "http", url: reached, headers, network: NODE_NETWORK };
+  }
+  if (target === undefined || !("command" in target))
     throw new UsageError("bowline doctor needs a live server: a recording answers only what was recorded");
+  if (url !== undefined) {
+    if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
+      throw new UsageError(`--url must be a URL with http:// or https://, got ${JSON.stringify(url)}`);
+    const service = await startService(target, new URL(url), io.signal).catch((error: unknown) => {
+      throw error instanceof ConnectionError ? new NotReached(label, error) : error;
+    });
+    const close = () => service.close();
+    return { ...base, wire: "http", url: new URL(url), network: NODE_NETWORK, service, [Symbol.asyncDispose]: close };
+  }
   return {
     ...base,
     wire: "stdio",
     start: () => startProcess(target),
-    diagnose: (failure) => diagnose(failure as ConnectionError, target, io.env),
+    diagnose: (failure) => diagnose(failure, target, io.env),
   };
+}
+
+/** Time for an answer at one of several addresses. */
+const REACH_MS = 10_000;
+
+/** Returns the first address at which a server answers; the first if there is none, or one alone. */
+async function answering(urls: readonly string[], headers: HeadersInit | undefined): Promise<string> {
+  const [first = ""] = urls;
+  if (urls.length < 2) return first;
+  for (const url of urls) {
+    try {
+      const client = await connect(url, { timeoutMs: REACH_MS, headers, warnDeprecated: false, logger: {} });
+      await client.close();
+      return url;
+    } catch (error) {
+      const { status } = error as { readonly status?: number };
+      if (status !== 404 && status !== 405) return url;
+    }
+  }
+  return first;
 }
 
 /** Time for a start with the whole environment. */
@@ -32,20 +84,24 @@ const RETRY_MS = 5_000;
 
 /** Tells why a process does not start, and whether it starts with all variables of the user. */
 async function diagnose(
-  failure: ConnectionError,
+  failure: Error,
   target: CommandTarget,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<StartFailure> {
-  const { message, exitCode, exitSignal, stderr = [], likelyCause } = failure;
+  const { exitCode, exitSignal, stderr = [], likelyCause } = failure as Partial<ConnectionError>;
+  // The error of a client that could not connect says so first, which the rule says itself.
+  const message = failure.message.replace(/^Not connected: /, "");
   const given = { ...defaultEnvironment(), ...target.env };
   const others = Object.keys(env).filter((name) => !(name in given));
   const said = stderr.join("\n");
-  const startsWithAll =
-    exitCode !== undefined &&
-    others.length > 0 &&
-    (await starts({ ...target, env: { ...(env as Record<string, string>), ...target.env } }));
-  const missing = startsWithAll ? others.filter((name) => new RegExp(`\\b${name}\\b`).test(said)) : [];
+  const all = { ...(env as Record<string, string>), ...target.env };
+  const startsWithAll = exitCode !== undefined && others.length > 0 && (await starts({ ...target, env: all }));
+  const missing = startsWithAll ? others.filter((name) => words(said).has(name)) : [];
   return { message, exitCode, exitSignal, stderr, likelyCause, missing, startsWithAll };
+}
+
+function words(text: string): ReadonlySet<string> {
+  return new Set(text.match(/\w+/g));
 }
 
 async function starts(target: CommandTarget): Promise<boolean> {

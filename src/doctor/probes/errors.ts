@@ -39,7 +39,10 @@ export async function probeToolErrors(link: Link): Promise<readonly ErrorFacts[]
 const NO_VERSION = "1899-01-01";
 
 /** Sends a request in a version that does not exist. Eras with a handshake agree on another version, which is no error. */
-export async function probeUnknownVersion({ opening, version }: EraFacts, link: Link): Promise<EraFacts["unknownVersion"]> {
+export async function probeUnknownVersion(
+  { opening, version }: EraFacts,
+  link: Link,
+): Promise<EraFacts["unknownVersion"]> {
   if (opening === "initialize" || version === undefined) return undefined;
   const reply = await link.ask(opening, undefined, {
     timeoutMs: REFUSAL_MS,

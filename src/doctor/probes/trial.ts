@@ -42,7 +42,15 @@ async function callTool({ log }: Session, link: Link, params: Tried["params"]): 
   const silenceMs = Math.max(0, ...times.slice(1).map((time, index) => time - times[index]!));
   const token = tokenOf(events);
   const message = typeof error?.message === "string" ? error.message : failure?.message;
-  return { ms, line, result, error: result === undefined ? message : undefined, silenceMs, token, progress: progressIn(events) };
+  return {
+    ms,
+    line,
+    result,
+    error: result === undefined ? message : undefined,
+    silenceMs,
+    token,
+    progress: progressIn(events),
+  };
 }
 
 async function cancelCall(
@@ -69,7 +77,9 @@ async function cancelCall(
   const token = tokenOf(call);
   const id = idOf(call);
   return {
-    answers: after.filter((one) => messageIn(one, "<")?.id === id && isAnswer(messageIn(one, "<")!)).map(({ line }) => line),
+    answers: after
+      .filter((one) => messageIn(one, "<")?.id === id && isAnswer(messageIn(one, "<")!))
+      .map(({ line }) => line),
     progress: progressIn(after).flatMap((one) => (one.token === token ? [one.line] : [])),
     isResponsive: pinged === true,
   };
@@ -82,16 +92,47 @@ export async function probeDrain(
   { facts, params }: Tried,
 ): Promise<DrainFacts | undefined> {
   const { subject } = session;
-  if (subject.start === undefined || facts.call.ms < CANCELLABLE_MS) return undefined;
-  const link = await session.open({ versions: versions as never });
-  if (link.client === undefined || link.server === undefined) return undefined;
+  if (facts.call.ms < CANCELLABLE_MS) return undefined;
+  if (subject.start === undefined && subject.service === undefined) return undefined;
+  const link = await session.open({ versions });
+  const running = subject.service ?? link.server;
+  if (link.client === undefined || running === undefined) return undefined;
+  // Some eras connect without a message, so that the process may not have begun to handle signals.
+  await link.client.ping({ timeoutMs: CALL_MS });
   const calling = link.ask("tools/call", params, { timeoutMs: CALL_MS, onProgress: () => {} });
   await pause(subject.clock, Math.min(facts.call.ms / 2, MOST_MS), subject.signal);
   const began = subject.clock.now();
-  const exit = link.server.terminate();
+  const exit = running.terminate();
+  const knocking = subject.url && knock(session, subject.url, exit);
   const { result } = await calling;
   const { code, signal, isForced } = await exit;
-  return { answered: result !== undefined, ms: isForced ? undefined : subject.clock.now() - began, code, signal };
+  const dropped = await knocking;
+  const ms = isForced ? undefined : subject.clock.now() - began;
+  return { answered: result !== undefined, ms, code, signal, ...(dropped !== undefined && { dropped }) };
+}
+
+/** Time between two connections. */
+const KNOCK_MS = 20;
+
+/** Connects again and again until a process has ended. Returns how many connections it accepted and closed without an answer. */
+async function knock({ subject }: Session, url: URL, end: Promise<unknown>): Promise<number> {
+  let hasEnded = false;
+  void end.then(() => {
+    hasEnded = true;
+  });
+  let dropped = 0;
+  while (!hasEnded) {
+    try {
+      // A connection of its own: an old one would be closed by either side.
+      const response = await fetch(url, { method: "OPTIONS", headers: { connection: "close" } });
+      await response.body?.cancel();
+    } catch (error) {
+      const { code } = ((error as Error).cause ?? {}) as { readonly code?: string };
+      if (code === "ECONNRESET" || code === "UND_ERR_SOCKET") dropped++;
+    }
+    await pause(subject.clock, KNOCK_MS, subject.signal);
+  }
+  return dropped;
 }
 
 function request(events: readonly LoggedEvent[]) {

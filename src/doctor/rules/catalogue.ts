@@ -17,7 +17,7 @@ const ALLOWED = /^[A-Za-z0-9_.-]+$/;
  * Characters that a reader does not see: controls, and formats such as those that change the direction of text. The joiners
  * of scripts and emoji are no threat, and neither are the tags of a flag.
  */
-const HIDDEN = /(?![\t\n\r\u200c\u200d\u00ad])(?:[\p{Cc}\u2028\u2029]|(?<!\u{1f3f4}[\u{e0020}-\u{e007f}]*)\p{Cf})/u;
+const HIDDEN = /(?!\t|\n|\r|\u200c|\u200d|\u00ad)(?:\p{Cc}|(?<!\u{1f3f4}[\u{e0020}-\u{e007f}]*)\p{Cf})/u;
 
 /** Rules of what a server lists. */
 export const CATALOGUE: readonly Rule[] = [
@@ -102,8 +102,7 @@ export const CATALOGUE: readonly Rule[] = [
   {
     id: "catalogue/hints",
     finds: "tools without hints, so that clients can neither repeat calls nor know when to ask the user",
-    remedy:
-      "Set annotations: readOnlyHint, and destructiveHint and idempotentHint for a tool that changes something.",
+    remedy: "Set annotations: readOnlyHint, and destructiveHint and idempotentHint for a tool that changes something.",
     needs: [],
     check: (facts) => {
       const tools = newest(facts)?.catalogue.tools;
@@ -141,7 +140,8 @@ function pageProblems({ method, items, lines, pages, error, endless }: Listing<o
   const problems: Problem[] = [];
   const place = method;
   if (endless !== undefined) {
-    const how = endless === "repeated cursor" ? "a cursor is returned twice" : `there are more than ${pages.length} pages`;
+    const how =
+      endless === "repeated cursor" ? "a cursor is returned twice" : `there are more than ${pages.length} pages`;
     problems.push({
       level: "error",
       place,
@@ -201,7 +201,9 @@ function hiddenTexts(
   line: readonly number[],
 ): Problem[] {
   const found = (place: string, text: unknown, lines: readonly number[]): Problem[] => {
-    const hidden = textsIn(text).map((one) => HIDDEN.exec(one)?.[0]).find((char) => char !== undefined);
+    const hidden = textsIn(text)
+      .map((one) => HIDDEN.exec(one)?.[0])
+      .find((char) => char !== undefined);
     if (hidden === undefined) return [];
     const code = hidden.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
     const what = `the text of ${place} has the invisible character U+${code}, which can hide instructions from a reader`;

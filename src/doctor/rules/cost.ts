@@ -57,7 +57,11 @@ export const COST: readonly Rule[] = [
 ];
 
 /** Counts the definitions that several tools have, each with the outermost shape that is repeated. */
-function repetitions(tools: readonly Tool[]): { readonly bytes: number; readonly shapes: number; readonly users: number } {
+function repetitions(tools: readonly Tool[]): {
+  readonly bytes: number;
+  readonly shapes: number;
+  readonly users: number;
+} {
   const texts = new Map<object, string>();
   const usersOf = new Map<string, Set<Tool>>();
   for (const tool of tools)

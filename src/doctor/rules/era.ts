@@ -29,15 +29,17 @@ export const ERA: readonly Rule[] = [
         const text = `the server speaks ${names}; a host of ${versions[0]} alone cannot use it`;
         return { level: "note", place: "versions", text, lines: linesOf(line) };
       });
-      const sse = spoken.filter(({ isSse }) => isSse === true).map(
-        ({ line }): Problem => ({
-          level: "warning",
-          place: "transport",
-          text: "the server speaks the deprecated transport HTTP+SSE alone, which newer hosts leave out",
-          remedy: "Serve Streamable HTTP, beside HTTP+SSE if old hosts need it.",
-          lines: linesOf(line),
-        }),
-      );
+      const sse = spoken
+        .filter(({ isSse }) => isSse === true)
+        .map(
+          ({ line }): Problem => ({
+            level: "warning",
+            place: "transport",
+            text: "the server speaks the deprecated transport HTTP+SSE alone, which newer hosts leave out",
+            remedy: "Serve Streamable HTTP, beside HTTP+SSE if old hosts need it.",
+            lines: linesOf(line),
+          }),
+        );
       return [...sse, ...only];
     },
   },
@@ -73,10 +75,7 @@ export const ERA: readonly Rule[] = [
         const [names, others] = [namesOf(first[kind]), namesOf(second[kind])];
         if (names === undefined || others === undefined) return [];
         const missing = (from: Set<string>, of: Set<string>) => [...from].filter((name) => !of.has(name));
-        const parts = [
-          ...told(missing(names, others), one),
-          ...told(missing(others, names), two),
-        ];
+        const parts = [...told(missing(names, others), one), ...told(missing(others, names), two)];
         if (parts.length === 0) return [];
         const lines = [...first[kind].lines, ...second[kind].lines];
         return [{ level: "warning", place: WORDS[kind], text: `${WORDS[kind]} differ: ${parts.join("; ")}`, lines }];

@@ -7,7 +7,7 @@ export const HOSTS: readonly Rule[] = [
   {
     id: "hosts/config",
     finds: "configuration files that do not parse, name missing programs or relative paths, or contain secrets",
-    remedy: "Write absolute paths, and ${NAME} in place of a secret, with the value in the environment.",
+    remedy: `Write absolute paths, and \${NAME} in place of a secret, with the value in the environment.`,
     needs: ["hosts"],
     check: ({ hosts }) => {
       if (hosts === undefined) return undefined;
@@ -24,14 +24,7 @@ export const HOSTS: readonly Rule[] = [
   },
 ];
 
-function entryProblems({
-  name,
-  file,
-  host,
-  missing,
-  relative,
-  secrets,
-}: ConfiguredFacts): Problem[] {
+function entryProblems({ name, file, host, missing, relative, secrets }: ConfiguredFacts): Problem[] {
   const place = `${file}: ${name}`;
   const told = (level: Problem["level"], text: string, remedy?: string): Problem => ({
     level,
@@ -42,10 +35,22 @@ function entryProblems({
   return [
     ...(missing === undefined
       ? []
-      : [told("error", `names the program ${JSON.stringify(missing)}, which does not exist`, "Install it, or write its absolute path: a host has another PATH than your shell.")]),
+      : [
+          told(
+            "error",
+            `names the program ${JSON.stringify(missing)}, which does not exist`,
+            "Install it, or write its absolute path: a host has another PATH than your shell.",
+          ),
+        ]),
     ...(relative.length === 0
       ? []
-      : [told("warning", `has relative paths, and the folder in which the host starts is not known: ${list(relative)}`, "Write absolute paths.")]),
+      : [
+          told(
+            "warning",
+            `has relative paths, and the folder in which the host starts is not known: ${list(relative)}`,
+            "Write absolute paths.",
+          ),
+        ]),
     ...(secrets.length === 0 ? [] : [told("warning", `contains secrets in plain text: ${list(secrets)}`)]),
   ];
 }

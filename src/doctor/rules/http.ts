@@ -325,10 +325,14 @@ function malformedProblems({ json, mediaType, accept }: MalformedFacts): Problem
 
 /** Time after which messages that come all at once were kept on the way. A shorter call may send them at once itself. */
 const KEPT_MS = 1_000;
-/** Part of the time of a call within which messages came all at once. */
+/** Messages of which a server sends each when it has it, and which none sends together. */
+const KEPT_MESSAGES = 3;
+/** Time, also as a part of that of the call, within which messages come all at once. */
+const AT_ONCE_MS = 20;
 const AT_ONCE = 0.05;
 
-const isAtOnce = ({ messages, waitMs, spreadMs }: CallStream) => messages >= 2 && spreadMs <= waitMs * AT_ONCE;
+const isAtOnce = ({ messages, waitMs, spreadMs }: CallStream) =>
+  messages >= KEPT_MESSAGES && spreadMs <= Math.min(AT_ONCE_MS, waitMs * AT_ONCE);
 const isCompressed = (stream: CallStream) => stream.encoding !== undefined && isAtOnce(stream);
 const isBuffered = (stream: CallStream) =>
   stream.encoding === undefined && stream.waitMs >= KEPT_MS && isAtOnce(stream);

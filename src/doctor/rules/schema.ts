@@ -1,7 +1,7 @@
 import { isObject } from "../../protocol/json.js";
 import type { JsonSchema, Tool } from "../../protocol/types/index.js";
 import { defaultValidator } from "../../schema/json-schema/validator.js";
-import { ageOf, OLD_DAYS, type Restriction, RESTRICTIONS } from "../portability.js";
+import { ageOf, OLD_DAYS, RESTRICTIONS, type Restriction } from "../portability.js";
 import type { Problem, Rule } from "../rule.js";
 import { visit } from "../subschemas.js";
 import { newest } from "./era.js";
@@ -75,7 +75,9 @@ function schemaProblems({ name, inputSchema, outputSchema }: Tool): Omit<Problem
   return problems;
 }
 
-function compileProblem(schema: JsonSchema): { readonly level: "error" | "warning"; readonly message: string } | undefined {
+function compileProblem(
+  schema: JsonSchema,
+): { readonly level: "error" | "warning"; readonly message: string } | undefined {
   let dialect: string | undefined;
   try {
     defaultValidator.compile(schema, (problem) => {
@@ -116,9 +118,11 @@ function carries({ where, has }: Restriction, schema: unknown): boolean {
   return isFound;
 }
 
-function outputProblem(schema: JsonSchema, { structuredContent }: Readonly<Record<string, unknown>>): string | undefined {
-  if (structuredContent === undefined)
-    return "the tool has an output schema, and its result has no structured content";
+function outputProblem(
+  schema: JsonSchema,
+  { structuredContent }: Readonly<Record<string, unknown>>,
+): string | undefined {
+  if (structuredContent === undefined) return "the tool has an output schema, and its result has no structured content";
   let issues: readonly { readonly path: string; readonly message: string }[];
   try {
     issues = defaultValidator.compile(schema, () => {})(structuredContent);

@@ -1,3 +1,6 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Clock, connect } from "bowline/client";
@@ -10,6 +13,7 @@ import { RULES } from "#src/doctor/rules/index.js";
 import { Session, type Subject, type Trial } from "#src/doctor/session.js";
 import { defaultEnvironment } from "#src/node/environment.js";
 import { Recording } from "#src/recording/recording.js";
+import { killAfterUs } from "../engines/orphans.js";
 import { awaitPresence } from "../presence.js";
 import { type Fault, healthyParts } from "./faults.js";
 import { serveHttp } from "./http.js";
@@ -73,7 +77,7 @@ export async function examineServer(t: TestContext, fault: Fault, rule = ""): Pr
     scope: { now: Date.now() },
     slow: fault.allows === "slow",
     ...(fault.allows === "try" && { trial: trialOf(fault, clock) }),
-    ...(fault.wire === "stdio" ? await processOf(t, rule) : await urlOf(t, fault, clock)),
+    ...(fault.wire === "http" ? await urlOf(t, fault, clock) : await PROCESSES[fault.wire](t, rule)),
   };
   const log = new Log(new Recording(), clock);
   return examine(await gather(new Session(subject, log)), RULES, log);
@@ -83,23 +87,45 @@ export async function examineServer(t: TestContext, fault: Fault, rule = ""): Pr
 function trialOf({ wire }: Fault, clock: ToldClock): Trial {
   return {
     args: async (tools) => {
-      if (wire === "stdio") clock.run();
+      if (wire !== "http") clock.run();
       const tool = tools.find(({ name }) => name === "climb");
       if (tool === undefined) throw new Error("The server does not list climb");
-      return { tool, args: { steps: 10 } };
+      return { tool, args: { steps: wire === "http" ? 10 : 40 } };
     },
   };
 }
 
-type Place = Pick<Subject, "wire" | "start" | "url" | "headers" | "network" | "diagnose">;
+type Place = Pick<Subject, "wire" | "start" | "url" | "headers" | "network" | "diagnose" | "service">;
+
+const PROCESSES = { stdio: processOf, service: serviceOf };
 
 async function processOf(t: TestContext, rule: string): Promise<Place> {
   const presence = await awaitPresence();
   t.after(() => presence.release());
   const env = { ...defaultEnvironment(), PRESENCE: String(presence.port) };
-  const command = { command: process.execPath, args: [PROGRAM, rule], env };
+  const command = { command: process.execPath, args: [PROGRAM, "stdio", rule], env };
   const diagnose = async ({ message }: Error) => ({ message, stderr: [], missing: [], startsWithAll: false });
   return { wire: "stdio", start: () => startProcess(command), diagnose };
+}
+
+/** Starts a process that serves HTTP. */
+async function serviceOf(t: TestContext, rule: string): Promise<Place> {
+  const child = spawn(process.execPath, [PROGRAM, "http", rule], { stdio: ["ignore", "pipe", "inherit"] });
+  const spare = killAfterUs(child.pid);
+  const exited = once(child, "exit").then(([code, signal]) => {
+    spare();
+    return { code, signal, isForced: false };
+  });
+  t.after(async () => {
+    child.kill("SIGKILL");
+    await exited;
+  });
+  const [line] = await once(createInterface({ input: child.stdout }), "line");
+  const terminate = () => {
+    child.kill("SIGTERM");
+    return exited;
+  };
+  return { wire: "http", url: new URL(line), network: NODE_NETWORK, service: { terminate } };
 }
 
 async function urlOf(t: TestContext, { change, place, claims, allows }: Fault, clock: ToldClock): Promise<Place> {

@@ -17,8 +17,8 @@ export interface ServerParts {
 
 /** A fault of a server, by the id of the rule that finds it. */
 export interface Fault {
-  /** How the server is reached: as a process, or in the process of the test. */
-  readonly wire: "stdio" | "http";
+  /** How the server is reached: as a process, by HTTP in the process of the test, or by HTTP in a process of its own. */
+  readonly wire: "stdio" | "http" | "service";
   /** Other rules that the same fault necessarily breaks. */
   readonly also?: readonly string[];
   /** What the examination may do: call the tool `climb`, or wait. */
@@ -166,6 +166,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "era/probe": {
     wire: "stdio",
+    // A server that ends at the probe cannot be used by hosts of the newer era alone.
+    also: ["era/versions"],
     change: ({ stdio }) => {
       stdio.onMessage = ({ method }) => method === "server/discover" && process.exit(1);
     },
@@ -279,8 +281,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "call/errors": {
     wire: "http",
     change: ({ server }) => {
-      server.wrap("tools/call", (call, next) => {
-        if (server.tools.some(({ name }) => name === call.params.name)) return next(call);
+      server.wrap("resources/read", () => {
         throw new Refused(-32603, "Internal error");
       });
     },
@@ -296,7 +297,11 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     wire: "http",
     allows: "try",
     change: ({ server }) => {
-      before(server, "tools/call", () => server.pass(61_000));
+      const { climb } = server;
+      server.climb = (...call) => {
+        server.pass(61_000);
+        return climb(...call);
+      };
     },
   },
   "call/progress": {
@@ -317,13 +322,12 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     },
   },
   "drain/refuse": {
-    wire: "stdio",
+    wire: "service",
     allows: "try",
-    change: ({ server, stdio }) => {
-      const end = stdio.onTerm;
-      stdio.onTerm = (idle) => {
-        server.serve = () => new Promise(() => {});
-        end(idle);
+    change: ({ http }) => {
+      http.onTerm = (listener, idle) => {
+        listener.on("connection", (socket) => socket.destroy());
+        void idle.then(() => process.exit(0));
       };
     },
   },

@@ -138,7 +138,7 @@ export class HealthyServer {
   pass: (ms: number) => void = () => {};
   /** What the tool `climb` does between its first message and its result. */
   climb = async (call: Call, steps: number, report: (step: number) => void): Promise<Json> => {
-    for (let step = 1; step <= steps && !call.signal.aborted; step++) {
+    for (let step = 1; step <= steps && (!call.signal.aborted || this.answersCancelled); step++) {
       report(step);
       await setTimeout(STEP_MS);
       this.pass(STEP_MS);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Clock } from "bowline/client";
 import { type HealthyServer, type Json, LEGACY, MODERN } from "./healthy.js";
@@ -34,6 +34,11 @@ export class HttpHabits {
   take: (request: IncomingMessage, response: ServerResponse, body: string) => boolean = () => false;
   /** Changes a response before it is sent. */
   change: (reply: Reply, request: IncomingMessage, message: Json | undefined) => void = () => {};
+  /** Called at a SIGTERM of a server that is a process. `idle` resolves when no request by POST is running. */
+  onTerm: (listener: Server, idle: Promise<void>) => void = (listener, idle) => {
+    listener.close();
+    void idle.then(() => process.exit(0));
+  };
   /** Called with an event stream before its head is sent, and the method of its request. */
   onStream: (response: ServerResponse, method: unknown) => void = () => {};
 }
@@ -42,6 +47,8 @@ export class HttpHabits {
 export interface RunningServer {
   readonly url: string;
   close(): Promise<void>;
+  /** Does what a process does at a SIGTERM. */
+  terminate(): void;
 }
 
 /** Serves a server at a free port of the loopback interface. */
@@ -58,6 +65,7 @@ export async function serveHttp(server: HealthyServer, habits: HttpHabits, clock
   habits.protection?.settle(origin, `${origin}${habits.path}`);
   return {
     url: `${origin}${habits.path}`,
+    terminate: () => habits.onTerm(listener, endpoint.idle()),
     async close() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => listener.close(resolve));
@@ -67,6 +75,8 @@ export async function serveHttp(server: HealthyServer, habits: HttpHabits, clock
 
 class Endpoint {
   readonly #sessions = new Set<string>();
+  readonly #running = new Set<ServerResponse>();
+  #whenIdle: () => void = () => {};
 
   constructor(
     readonly server: HealthyServer,
@@ -74,7 +84,19 @@ class Endpoint {
     readonly clock: Clock,
   ) {}
 
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#whenIdle = resolve;
+      if (this.#running.size === 0) resolve();
+    });
+  }
+
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method === "POST") this.#running.add(response);
+    response.once("close", () => {
+      this.#running.delete(response);
+      if (this.#running.size === 0) this.#whenIdle();
+    });
     const body = await bodyOf(request).catch(() => "");
     if (this.habits.take(request, response, body ?? "")) return;
     const exchange = new Exchange(this, request, response);

@@ -9,6 +9,7 @@ const HEALTHY: Readonly<Record<string, Fault>> = {
   "by stdio": { wire: "stdio", change: () => {} },
   "by HTTP, with a call": { wire: "http", allows: "try", change: () => {} },
   "by stdio, with a call": { wire: "stdio", allows: "try", change: () => {} },
+  "by HTTP in a process, with a call": { wire: "service", allows: "try", change: () => {} },
   "by HTTP, observed for two minutes": { wire: "http", allows: "slow", change: () => {} },
   "that asks for a token": withProtection(() => {}),
   "that gets a token": { ...withProtection(() => {}), claims: {} },
