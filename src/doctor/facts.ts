@@ -33,6 +33,8 @@ export interface StartFacts {
   /** Time until the first message of the server. Undefined if there was none. */
   readonly firstAnswerMs?: number | undefined;
   readonly line?: number | undefined;
+  /** Program that looks up the package of the server at each start. */
+  readonly launcher?: string | undefined;
   readonly failure?: StartFailure | undefined;
 }
 

@@ -27,6 +27,8 @@ export interface Subject {
   readonly service?: Service | undefined;
   /** Starts the server, if it is not at a URL. */
   readonly start?: (() => StartedServer) | undefined;
+  /** Program that looks up the package of the server at each start, such as npx. */
+  readonly launcher?: string | undefined;
   /** Starts it once more after a failure, with the whole environment, and tells what is known about the failure. */
   readonly diagnose?: ((failure: Error) => Promise<StartFailure>) | undefined;
   readonly clock: Clock;

@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { systemClock } from "../../call/clock.js";
 import type { CommandTarget } from "../../client/options.js";
 import type { Scope, StartFailure } from "../../doctor/facts.js";
@@ -54,6 +55,9 @@ export async function openSubject(
   return {
     ...base,
     wire: "stdio",
+    ...(/(?:^|[\\/])(?:npx|uvx|pipx|bunx)(?:\.cmd|\.exe)?$/.test(target.command) && {
+      launcher: basename(target.command),
+    }),
     start: () => startProcess(target),
     diagnose: (failure) => diagnose(failure, target, io.env),
   };

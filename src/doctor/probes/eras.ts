@@ -37,7 +37,8 @@ export async function probeEras(
   const isStarted = eras.some(({ facts }) => facts.outcome !== "died");
   if (!isStarted && failure !== undefined && session.subject.diagnose !== undefined)
     start = { ...start, failure: { ...(await session.subject.diagnose(failure)), line: eras[0]?.facts.line } };
-  return { start: start ?? {}, eras };
+  const { launcher } = session.subject;
+  return { start: { ...start, ...(launcher !== undefined && { launcher }) }, eras };
 }
 
 async function openEra(session: Session, { name, versions, opening }: SpokenEra, timeoutMs: number): Promise<OpenEra> {

@@ -1,5 +1,5 @@
 import type { Rule } from "../rule.js";
-import { list, quoted } from "./words.js";
+import { linesOf, list, quoted } from "./words.js";
 
 /** Times of the first answer: hosts feel slow, and give up. */
 const SLOW_MS = 2_000;
@@ -17,7 +17,7 @@ export const START: readonly Rule[] = [
       const { failure } = start;
       if (failure === undefined) return [];
       const { message, line, missing, startsWithAll } = failure;
-      const lines = line === undefined ? [] : [line];
+      const lines = linesOf(line);
       const said = failure.stderr.at(-1);
       const words = said === undefined || message.includes(said) ? "" : `; its last words: ${quoted(said)}`;
       const variables = missing.length > 0 ? list(missing) : "a variable that only your shell has";
@@ -37,9 +37,14 @@ export const START: readonly Rule[] = [
       const ms = start?.firstAnswerMs;
       if (start === undefined || ms === undefined) return undefined;
       if (ms <= SLOW_MS) return [];
-      const text = `the first answer came after ${(ms / 1000).toFixed(1)} s`;
-      const lines = start.line === undefined ? [] : [start.line];
-      return [{ level: ms > TOO_SLOW_MS ? "error" : "warning", place: "start", text, lines }];
+      const { launcher } = start;
+      const through = launcher === undefined ? "" : `, through ${launcher}`;
+      const text = `the first answer came after ${(ms / 1000).toFixed(1)} s${through}`;
+      const remedy =
+        launcher &&
+        `Install the package and name its program in hosts: ${launcher} looks the package up at each start. A slow start that remains is the server's.`;
+      const level = ms > TOO_SLOW_MS ? "error" : "warning";
+      return [{ level, place: "start", text, lines: linesOf(start.line), remedy }];
     },
   },
 ];
