@@ -156,11 +156,17 @@ export class Link {
   #end: Promise<Omit<ProcessEnd, "asking"> | undefined> | undefined;
   /** True if the channel has ended by itself. */
   hasEnded = false;
+  #stderrBytes: number | undefined;
 
   constructor(session: Session, server: StartedServer | undefined) {
     this.#session = session;
     this.server = server;
     this.#from = session.log.mark;
+  }
+
+  /** Bytes on stderr before the first message. The recording has them later than the process that wrote them. */
+  get stderrBytes(): number {
+    return this.#stderrBytes ?? this.server?.stderrBytes() ?? 0;
   }
 
   /** Events of the connection so far. */
@@ -246,6 +252,10 @@ export class Link {
       open: (events) =>
         tapped.open({
           ...events,
+          onFrame: (text) => {
+            if (text.startsWith("{")) this.#stderrBytes ??= this.server?.stderrBytes();
+            events.onFrame(text);
+          },
           onClose: (reason) => {
             this.hasEnded = true;
             events.onClose(reason);

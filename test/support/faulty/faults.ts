@@ -68,7 +68,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "stdio/flood": {
     wire: "stdio",
     change: ({ stdio }) => {
-      stdio.start = () => void process.stderr.write(`${"The tide is rising. ".repeat(40)}\n`.repeat(2_000));
+      const text = `${"The tide is rising. ".repeat(40)}\n`.repeat(2_000);
+      stdio.start = () => new Promise((resolve) => process.stderr.write(text, () => resolve()));
     },
   },
   "http/reach": {
@@ -315,10 +316,10 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     },
   },
   "drain/term": {
-    wire: "stdio",
+    wire: "service",
     allows: "try",
-    change: ({ stdio }) => {
-      stdio.onTerm = () => process.exit(1);
+    change: ({ http }) => {
+      http.onTerm = () => process.exit(1);
     },
   },
   "drain/refuse": {
