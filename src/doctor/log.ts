@@ -11,8 +11,10 @@ export interface LoggedEvent {
 
 /** Header of a recording. */
 const HEADER_LINES = 1;
-/** Longest line that a finding quotes. */
-const MAX_QUOTED = 32 * 1024;
+/** Longest part of a line that a finding quotes. */
+const MAX_QUOTED = 2_000;
+/** Events that are kept. A server that sends more is examined by these. */
+const MAX_EVENTS = 50_000;
 
 /**
  * The traffic of a doctor with its server. Facts come from it as it is. Evidence comes from the recording, in which secrets
@@ -20,7 +22,7 @@ const MAX_QUOTED = 32 * 1024;
  */
 export class Log {
   /** Recorder of the traffic as it is. Its taps are those of the clients. */
-  readonly raw = new Recording({ redaction: false });
+  readonly raw = new Recording({ redaction: false, limits: { maxKeptLines: 1 } });
   readonly events: LoggedEvent[] = [];
   readonly #told: RecordingEvent[] = [];
 
@@ -28,6 +30,7 @@ export class Log {
   constructor(told: Recording) {
     told.subscribe((event) => this.#told.push(event));
     this.raw.subscribe((event) => {
+      if (this.events.length >= MAX_EVENTS) return;
       told.add(event);
       this.events.push({ line: this.#told.length + HEADER_LINES, event });
     });
@@ -46,7 +49,7 @@ export class Log {
   /** Returns a line of the recording as it is written, shortened. */
   quote(line: number): string | undefined {
     const event = this.#told[line - HEADER_LINES - 1];
-    return event === undefined ? undefined : lineOf(event, MAX_QUOTED);
+    return event === undefined ? undefined : lineOf(event).slice(0, MAX_QUOTED);
   }
 }
 
