@@ -1,6 +1,7 @@
 import { isObject } from "../protocol/json.js";
 import { type FrameEvent, messageOf, type RecordingEvent } from "../recording/events.js";
 import { Recording } from "../recording/recording.js";
+import type { Redactor } from "../recording/redactor.js";
 import { lineOf } from "../recording/writer.js";
 
 /** Event of the traffic with its line in the recording. */
@@ -26,8 +27,11 @@ export class Log {
   readonly events: LoggedEvent[] = [];
   readonly #told: RecordingEvent[] = [];
 
-  /** `told` is the recording with secrets replaced, which may be written to a file. */
-  constructor(told: Recording) {
+  readonly #redactor: Redactor;
+
+  /** `told` is the recording with secrets replaced, which may be written to a file. The redactor is for other texts. */
+  constructor(told: Recording, redactor: Redactor) {
+    this.#redactor = redactor;
     told.subscribe((event) => this.#told.push(event));
     this.raw.subscribe((event) => {
       if (this.events.length >= MAX_EVENTS) return;
@@ -44,6 +48,11 @@ export class Log {
   /** Returns the events of a connection, from a mark on. */
   since(mark: number, c: number): readonly LoggedEvent[] {
     return this.events.slice(mark).filter(({ event }) => "c" in event && event.c === c);
+  }
+
+  /** Returns a text with secrets replaced. */
+  redact(text: string): string {
+    return this.#redactor.text(text);
   }
 
   /** Returns a line of the recording as it is written, shortened. */

@@ -6,7 +6,7 @@ import { RULES } from "#src/doctor/rules/index.js";
 import { MOOR, NOW, withTools } from "./facts.js";
 
 const rules = RULES.filter(({ id }) => id === "schema/portable");
-const quote = { quote: () => undefined };
+const quote = { quote: () => undefined, redact: (text: string) => text };
 
 /** Schemas that were refused, as the evidence of each restriction has them, by host and keyword. */
 const REFUSED: Readonly<Record<string, object>> = {
