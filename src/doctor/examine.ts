@@ -30,8 +30,8 @@ export const DOCS = "https://github.com/bowline/bowline/blob/main/docs/doctor.md
 /** Lines that a finding quotes. */
 const MAX_EVIDENCE = 5;
 
-/** Applies rules to facts. */
-export function examine(facts: Facts, rules: readonly Rule[], log: Pick<Log, "quote">): Report {
+/** Applies rules to facts. Texts of findings have no secrets, and evidence is from the log. */
+export function examine(facts: Facts, rules: readonly Rule[], log: Pick<Log, "quote" | "redact">): Report {
   const findings: Finding[] = [];
   const passed: string[] = [];
   const notApplicable: string[] = [];
@@ -50,9 +50,19 @@ export function docsOf(id: string): string {
   return `${DOCS}#${id.replace(/[^a-z0-9-]/g, "")}`;
 }
 
-function toFinding(rule: Rule, problem: Problem, log: Pick<Log, "quote">): Finding {
+function toFinding(rule: Rule, problem: Problem, log: Pick<Log, "quote" | "redact">): Finding {
   const { level, place, text, lines = [], remedy = rule.remedy, requirement = rule.requirement } = problem;
   const evidence = lines.slice(0, MAX_EVIDENCE).map((line) => ({ line, text: log.quote(line) ?? "" }));
   const docs = docsOf(rule.id);
-  return { rule: rule.id, level, place, text, remedy, docs, ...(requirement && { requirement }), evidence };
+  const [at, what] = [log.redact(place), log.redact(text)];
+  return {
+    rule: rule.id,
+    level,
+    place: at,
+    text: what,
+    remedy,
+    docs,
+    ...(requirement && { requirement }),
+    evidence,
+  };
 }

@@ -134,6 +134,8 @@ export interface ProcessFacts {
   /** Bytes on stderr before the first message. */
   readonly stderrBytes: number;
   readonly end?: ProcessEnd | undefined;
+  /** Last line of its connection. */
+  readonly line?: number | undefined;
 }
 
 /** What a process did at the end of its input. */

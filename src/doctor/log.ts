@@ -2,6 +2,7 @@ import { type Clock, systemClock } from "../call/clock.js";
 import { isObject } from "../protocol/json.js";
 import { type FrameEvent, messageOf, type RecordingEvent } from "../recording/events.js";
 import { Recording } from "../recording/recording.js";
+import type { Redactor } from "../recording/redactor.js";
 import { lineOf } from "../recording/writer.js";
 
 /** Event of the traffic with its line in the recording. */
@@ -12,8 +13,10 @@ export interface LoggedEvent {
 
 /** Header of a recording. */
 const HEADER_LINES = 1;
-/** Longest line that a finding quotes. */
-const MAX_QUOTED = 32 * 1024;
+/** Longest part of a line that a finding quotes. */
+const MAX_QUOTED = 2_000;
+/** Events that are kept. A server that sends more is examined by these. */
+const MAX_EVENTS = 50_000;
 
 /**
  * The traffic of a doctor with its server. Facts come from it as it is. Evidence comes from the recording, in which secrets
@@ -24,12 +27,15 @@ export class Log {
   readonly raw: Recording;
   readonly events: LoggedEvent[] = [];
   readonly #told: RecordingEvent[] = [];
+  readonly #redactor: Redactor;
 
-  /** `told` is the recording with secrets replaced, which may be written to a file. */
-  constructor(told: Recording, clock: Clock = systemClock) {
-    this.raw = new Recording({ redaction: false, clock });
+  /** `told` is the recording with secrets replaced, which may be written to a file. The redactor is for other texts. */
+  constructor(told: Recording, redactor: Redactor, clock: Clock = systemClock) {
+    this.#redactor = redactor;
+    this.raw = new Recording({ redaction: false, clock, limits: { maxKeptLines: 1 } });
     told.subscribe((event) => this.#told.push(event));
     this.raw.subscribe((event) => {
+      if (this.events.length >= MAX_EVENTS) return;
       told.add(event);
       this.events.push({ line: this.#told.length + HEADER_LINES, event });
     });
@@ -45,10 +51,15 @@ export class Log {
     return this.events.slice(mark).filter(({ event }) => "c" in event && event.c === c);
   }
 
+  /** Returns a text with secrets replaced. */
+  redact(text: string): string {
+    return this.#redactor.text(text);
+  }
+
   /** Returns a line of the recording as it is written, shortened. */
   quote(line: number): string | undefined {
     const event = this.#told[line - HEADER_LINES - 1];
-    return event === undefined ? undefined : lineOf(event, MAX_QUOTED);
+    return event === undefined ? undefined : lineOf(event).slice(0, MAX_QUOTED);
   }
 }
 

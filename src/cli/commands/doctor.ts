@@ -1,5 +1,5 @@
 import { examine, type Report } from "../../doctor/examine.js";
-import type { Facts } from "../../doctor/facts.js";
+import type { Facts, Scope } from "../../doctor/facts.js";
 import { gather } from "../../doctor/gather.js";
 import { Log } from "../../doctor/log.js";
 import { PORTABLE_HOSTS } from "../../doctor/portability.js";
@@ -7,6 +7,7 @@ import { LEVELS, type Level, type Rule } from "../../doctor/rule.js";
 import { RULES } from "../../doctor/rules/index.js";
 import { Session } from "../../doctor/session.js";
 import { Recording } from "../../recording/recording.js";
+import { Redactor } from "../../recording/redactor.js";
 import type { CommandContext } from "../context.js";
 import { githubReport } from "../doctor/github.js";
 import { readHosts } from "../doctor/hosts.js";
@@ -45,7 +46,10 @@ export async function doctor(context: CommandContext): Promise<void> {
   if (!hasServer && values.hosts !== true)
     throw new UsageError("bowline doctor needs a server, or --hosts for the files of installed applications");
   const worst = levelOf(textValue("fail-on", values) ?? "error");
-  const { facts, examination } = hasServer ? await examineServer(rules, context) : await examineHosts(rules, context);
+  const scope = { now: Date.now(), hosts: namedHosts(textValue("for", values)) };
+  const { facts, examination } = hasServer
+    ? await examineServer(rules, scope, context)
+    : await examineHosts(rules, scope, context);
   if (examination.findings.some(({ level }) => LEVELS.indexOf(level) <= worst)) context.exit = EXIT.checkFailed;
   const unreached = unreachedOf(facts, examination.summary?.name ?? "");
   if (unreached !== undefined && examination.findings.length === 0) throw unreached;
@@ -58,6 +62,7 @@ export async function doctor(context: CommandContext): Promise<void> {
 
 async function examineServer(
   rules: readonly Rule[],
+  scope: Scope,
   context: CommandContext,
 ): Promise<{ facts: Facts; examination: Examination }> {
   const { line, io, values, screen } = context;
@@ -69,8 +74,7 @@ async function examineServer(
       ? new Recording({ redaction, limits: { maxKeptLines: 1 } })
       : await createRecording(recording, { overwrite: values.overwrite === true, redaction }, io);
   try {
-    const log = new Log(told);
-    const scope = { now: Date.now(), hosts: namedHosts(textValue("for", values)) };
+    const log = new Log(told, new Redactor(redaction));
     const began = performance.now();
     await using subject = await openSubject(plan, scope, context);
     const facts = await gather(new Session(subject, log));
@@ -88,11 +92,12 @@ async function examineServer(
 
 async function examineHosts(
   rules: readonly Rule[],
+  scope: Scope,
   { io, values }: CommandContext,
 ): Promise<{ facts: Facts; examination: Examination }> {
   const hosts = await readHosts(textValue("config", values), io);
-  const facts: Facts = { wire: "stdio", scope: { now: Date.now() }, hosts };
-  return { facts, examination: examine(facts, rules, { quote: () => undefined }) };
+  const facts: Facts = { wire: "stdio", scope, hosts };
+  return { facts, examination: examine(facts, rules, { quote: () => undefined, redact: (text) => text }) };
 }
 
 /** Returns the rules of `--only` without those of `--skip`: ids, or groups. */

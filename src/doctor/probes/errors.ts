@@ -38,13 +38,23 @@ export async function probeToolErrors(link: Link): Promise<readonly ErrorFacts[]
 /** A version that no server has. */
 const NO_VERSION = "1899-01-01";
 
-/** Sends a request in a version that does not exist. Eras with a handshake agree on another version, which is no error. */
+/** Listings by the capability that has them. */
+const LISTINGS = { tools: "tools/list", prompts: "prompts/list", resources: "resources/list" } as const;
+
+/**
+ * Sends a request in a version that does not exist. Eras with a handshake agree on another version, which is no error. A
+ * listing is asked for: the answer to the opening names the versions in any case.
+ */
 export async function probeUnknownVersion(
-  { opening, version }: EraFacts,
+  { opening, version, capabilities }: EraFacts,
   link: Link,
 ): Promise<EraFacts["unknownVersion"]> {
   if (opening === "initialize" || version === undefined) return undefined;
-  const reply = await link.ask(opening, undefined, {
+  const declared = (Object.keys(LISTINGS) as (keyof typeof LISTINGS)[]).find(
+    (name) => capabilities?.[name] !== undefined,
+  );
+  if (declared === undefined) return undefined;
+  const reply = await link.ask(LISTINGS[declared], undefined, {
     timeoutMs: REFUSAL_MS,
     tamper: (text, headers) => {
       for (const [name, value] of headers ?? []) if (value === version) headers?.set(name, NO_VERSION);

@@ -45,7 +45,7 @@ export const COST: readonly Rule[] = [
     needs: [],
     check: (facts) => {
       const tools = newest(facts)?.catalogue.tools;
-      if (tools === undefined || tools.items.length < LEAST_TOOLS) return undefined;
+      if (tools === undefined || tools.items.length === 0) return undefined;
       const all = tools.items.reduce((sum, tool) => sum + toolBytes(tool), 0);
       if (all > MAX_BYTES) return undefined;
       const { bytes, shapes, users } = repetitions(tools.items);

@@ -1,5 +1,6 @@
-import type { Rule } from "../rule.js";
-import { counted, list, quoted } from "./words.js";
+import type { ProcessEnd, ProcessFacts } from "../facts.js";
+import type { Problem, Rule } from "../rule.js";
+import { counted, linesOf, list, quoted } from "./words.js";
 
 /** Rules of server processes. */
 export const STDIO: readonly Rule[] = [
@@ -26,12 +27,14 @@ export const STDIO: readonly Rule[] = [
     needs: ["process"],
     requirement: "transport:stdio:server-exits-on-eof",
     check: ({ processes }) =>
-      ofEnds(processes)?.flatMap(({ end }) => {
-        if (end.ms !== undefined) return [];
-        const asking = end.asking.length === 0 ? "" : ` while its request ${list(end.asking)} had no answer`;
-        const text = `the process was alive ${end.waitedMs / 1000} s after the end of its input${asking}, and had to be ended`;
-        return [{ level: "warning" as const, place: "process", text }];
-      }),
+      whereEnd(
+        processes,
+        ({ ms }) => ms === undefined,
+        ({ waitedMs, asking }) => {
+          const waiting = asking.length === 0 ? "" : ` while its request ${list(asking)} had no answer`;
+          return `the process was alive ${waitedMs / 1000} s after the end of its input${waiting}, and had to be ended`;
+        },
+      ),
   },
   {
     id: "stdio/orphans",
@@ -39,10 +42,10 @@ export const STDIO: readonly Rule[] = [
     remedy: "End the processes that the server started when it ends, or start them so that they end with it.",
     needs: ["process"],
     check: ({ processes }) =>
-      ofEnds(processes)?.flatMap(({ end: { orphans } }) =>
-        orphans.length === 0
-          ? []
-          : [{ level: "warning" as const, place: "process", text: `the server left ${list(orphans)} running` }],
+      whereEnd(
+        processes,
+        ({ orphans }) => orphans.length > 0,
+        ({ orphans }) => `the server left ${list(orphans)} running`,
       ),
   },
   {
@@ -51,28 +54,25 @@ export const STDIO: readonly Rule[] = [
     remedy:
       "Write less before the first answer: a host that does not read stderr makes the server wait on a full pipe.",
     needs: ["process"],
-    check: ({ processes }) =>
-      processes?.flatMap(({ stderrBytes }) =>
-        stderrBytes <= FLOOD
-          ? []
-          : [
-              {
-                level: "warning" as const,
-                place: "stderr",
-                text: `${(stderrBytes / FLOOD).toFixed(1)} MiB on stderr before the first answer`,
-              },
-            ],
-      ),
+    check: ({ processes }) => {
+      const flooding = processes?.find(({ stderrBytes }) => stderrBytes > FLOOD);
+      if (flooding === undefined) return processes && [];
+      const text = `${(flooding.stderrBytes / FLOOD).toFixed(1)} MiB on stderr before the first answer`;
+      return [{ level: "warning", place: "stderr", text, lines: linesOf(flooding.line) }];
+    },
   },
 ];
 
 const FLOOD = 1024 ** 2;
 
-/** Returns the first of the processes with each kind of end, so that two starts of a server are one finding. */
-function ofEnds(processes: Parameters<Rule["check"]>[0]["processes"]) {
-  const ended = processes?.flatMap(({ end }) => (end === undefined ? [] : [{ end }]));
-  if (ended === undefined || ended.length === 0) return undefined;
-  const worst =
-    ended.find(({ end }) => end.ms === undefined) ?? ended.find(({ end }) => end.orphans.length > 0) ?? ended[0]!;
-  return [worst];
+/** Returns the problem of the first process whose end is wrong: two starts of a server are one finding. */
+function whereEnd(
+  processes: readonly ProcessFacts[] | undefined,
+  isWrong: (end: ProcessEnd) => boolean,
+  tell: (end: ProcessEnd) => string,
+): readonly Problem[] | undefined {
+  const ended = processes?.filter(({ end }) => end !== undefined) ?? [];
+  if (ended.length === 0) return undefined;
+  const { end, line } = ended.find((one) => isWrong(one.end!)) ?? {};
+  return end === undefined ? [] : [{ level: "warning", place: "process", text: tell(end), lines: linesOf(line) }];
 }

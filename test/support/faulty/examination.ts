@@ -13,6 +13,7 @@ import { RULES } from "#src/doctor/rules/index.js";
 import { Session, type Subject, type Trial } from "#src/doctor/session.js";
 import { defaultEnvironment } from "#src/node/environment.js";
 import { Recording } from "#src/recording/recording.js";
+import { Redactor } from "#src/recording/redactor.js";
 import { killAfterUs } from "../engines/orphans.js";
 import { awaitPresence } from "../presence.js";
 import { type Fault, healthyParts } from "./faults.js";
@@ -79,7 +80,7 @@ export async function examineServer(t: TestContext, fault: Fault, rule = ""): Pr
     ...(fault.allows === "try" && { trial: trialOf(fault, clock) }),
     ...(fault.wire === "http" ? await urlOf(t, fault, clock) : await PROCESSES[fault.wire](t, rule)),
   };
-  const log = new Log(new Recording(), clock);
+  const log = new Log(new Recording(), new Redactor(), clock);
   return examine(await gather(new Session(subject, log)), RULES, log);
 }
 
