@@ -1,4 +1,4 @@
-import { examine, type Report } from "../../doctor/examine.js";
+import { examine } from "../../doctor/examine.js";
 import type { Facts, Scope } from "../../doctor/facts.js";
 import { gather } from "../../doctor/gather.js";
 import { Log } from "../../doctor/log.js";
@@ -9,11 +9,11 @@ import { Session } from "../../doctor/session.js";
 import { Recording } from "../../recording/recording.js";
 import { Redactor } from "../../recording/redactor.js";
 import type { CommandContext } from "../context.js";
+import { type Examination, summaryOf } from "../doctor/examination.js";
 import { githubReport } from "../doctor/github.js";
 import { readHosts } from "../doctor/hosts.js";
 import { sarifReport } from "../doctor/sarif.js";
 import { openSubject } from "../doctor/subject.js";
-import { type Summary, summaryOf } from "../doctor/summary.js";
 import { printReport } from "../doctor/text.js";
 import { describeFailure, EXIT, NotReached, UsageError } from "../failures.js";
 import { textValue } from "../parse.js";
@@ -25,14 +25,6 @@ import { toJson, visibleLine } from "../text.js";
 
 /** Options of servers that a doctor does not have: it speaks all versions, and takes its own time. */
 const NOT_HERE = ["era", "version", "timeout", "deadline", "log"];
-
-/** Examination of a server, as it is reported. */
-export interface Examination extends Report {
-  /** Undefined if configuration files alone were examined. */
-  readonly summary?: Summary | undefined;
-  /** File with the traffic. */
-  readonly recording?: string | undefined;
-}
 
 /** Checks a server, and prints what is wrong with it. */
 export async function doctor(context: CommandContext): Promise<void> {
@@ -76,8 +68,8 @@ async function examineServer(
   try {
     const log = new Log(told, new Redactor(redaction));
     const began = performance.now();
-    await using subject = await openSubject(plan, scope, context);
-    const facts = await gather(new Session(subject, log));
+    const { subject, close } = await openSubject(plan, scope, context);
+    const facts = await gather(new Session(subject, log)).finally(close);
     const summary = summaryOf(facts, plan.label, performance.now() - began, log.events.length);
     const report = examine(facts, rules, log);
     for (const { rule, level, text, evidence } of report.findings)

@@ -1,5 +1,5 @@
-import type { Examination } from "../commands/doctor.js";
 import { visibleLine } from "../text.js";
+import type { Examination } from "./examination.js";
 
 /** Returns the findings as workflow commands of GitHub Actions, which become annotations. */
 export function githubReport({ findings, recording }: Examination): string[] {

@@ -1,7 +1,7 @@
 import { docsOf } from "../../doctor/examine.js";
 import type { Rule } from "../../doctor/rule.js";
-import type { Examination } from "../commands/doctor.js";
 import { bowlineVersion } from "../package.js";
+import type { Examination } from "./examination.js";
 
 /** Returns a report in the format SARIF 2.1.0, which code scanning reads. */
 export function sarifReport({ findings, recording }: Examination, rules: readonly Rule[]): object {

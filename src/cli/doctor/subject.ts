@@ -16,30 +16,38 @@ import { startProcess } from "./process-server.js";
 import { startService } from "./service.js";
 import { trialOf } from "./trial.js";
 
-/** Returns the server of a command line as the doctor examines it. It is disposed after that. */
+/** A server to examine. `close` ends the process that was started for it, if there is one beside the connections. */
+interface OpenedSubject {
+  readonly subject: Subject;
+  readonly close: () => Promise<void>;
+}
+
+const NOTHING_TO_CLOSE = async () => {};
+
+/** Returns the server of a command line as the doctor examines it. */
 export async function openSubject(
   { label, targets, options }: ServerPlan,
   scope: Scope,
   { io, values }: CommandContext,
-): Promise<Subject & AsyncDisposable> {
+): Promise<OpenedSubject> {
   const attempt = textValue("try", values);
   const base = {
     connect,
+    network: NODE_NETWORK,
     clock: systemClock,
     signal: io.signal,
     slow: values.slow === true,
     scope,
     ...(attempt !== undefined && { trial: trialOf(attempt, io) }),
     ...(values.hosts === true && { hosts: await readHosts(textValue("config", values), io) }),
-    [Symbol.asyncDispose]: async () => {},
   };
   const [target] = targets;
   const url = textValue("url", values);
   if (typeof target === "string") {
     if (url !== undefined) throw new UsageError("--url is for a command after --; the server is at a URL");
     const { headers } = options;
-    const reached = new URL(await answering(targets as readonly string[], headers));
-    return { ...base, wire: "http", url: reached, headers, network: NODE_NETWORK };
+    const address = new URL(await answering(targets as readonly string[], headers));
+    return { subject: { ...base, wire: "http", url: address, headers }, close: NOTHING_TO_CLOSE };
   }
   if (target === undefined || !("command" in target))
     throw new UsageError("bowline doctor needs a live server: a recording answers only what was recorded");
@@ -49,10 +57,9 @@ export async function openSubject(
     const service = await startService(target, new URL(url), io.signal).catch((error: unknown) => {
       throw error instanceof ConnectionError ? new NotReached(label, error) : error;
     });
-    const close = () => service.close();
-    return { ...base, wire: "http", url: new URL(url), network: NODE_NETWORK, service, [Symbol.asyncDispose]: close };
+    return { subject: { ...base, wire: "http", url: new URL(url), service }, close: () => service.close() };
   }
-  return {
+  const subject: Subject = {
     ...base,
     wire: "stdio",
     ...(/(?:^|[\\/])(?:npx|uvx|pipx|bunx)(?:\.cmd|\.exe)?$/.test(target.command) && {
@@ -61,6 +68,7 @@ export async function openSubject(
     start: () => startProcess(target),
     diagnose: (failure) => diagnose(failure, target, io.env),
   };
+  return { subject, close: NOTHING_TO_CLOSE };
 }
 
 /** Time for an answer at one of several addresses. */

@@ -1,8 +1,8 @@
 import { DOCS } from "../../doctor/examine.js";
 import type { Level } from "../../doctor/rule.js";
-import type { Examination } from "../commands/doctor.js";
 import type { Screen } from "../screen.js";
 import { fitted, visibleLine, wrapped } from "../text.js";
+import type { Examination } from "./examination.js";
 
 const COLOURS = { error: "red", warning: "yellow", note: "cyan" } as const satisfies Record<Level, string>;
 

@@ -98,7 +98,7 @@ export const ERA: readonly Rule[] = [
           place: "Mcp-Method",
           text: "a request is served although its header Mcp-Method names another method than its body: a gateway that decides by the header can be passed by",
           lines: linesOf(contradiction.line),
-          requirement: "hosting:http:modern:name-header-mismatch",
+          requirement: "sep-2243:std-header:mismatch-rejected",
         });
       for (const [member, requirement] of MEMBERS) {
         const lacking = listingsOf(catalogue).filter(({ pages }) => pages.some((page) => page[member] === undefined));

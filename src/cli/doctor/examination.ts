@@ -1,4 +1,13 @@
+import type { Report } from "../../doctor/examine.js";
 import type { Facts } from "../../doctor/facts.js";
+
+/** Examination of a server, as it is reported. */
+export interface Examination extends Report {
+  /** Undefined if configuration files alone were examined. */
+  readonly summary?: Summary | undefined;
+  /** File with the traffic. */
+  readonly recording?: string | undefined;
+}
 
 /** What was examined. */
 export interface Summary {
