@@ -1,5 +1,5 @@
 import type { TokenChallenge } from "../auth/client/challenge.js";
-import type { Heard } from "./exchanges.js";
+import type { Heard } from "./http-facts.js";
 
 /** How a server at a URL asks for tokens, and the token at hand. */
 export interface AuthFacts {

@@ -1,6 +1,7 @@
 import type { Fetch } from "../http/client/send.js";
 import { isObject } from "../protocol/json.js";
 import { messageOf as reasonOf } from "../protocol/text.js";
+import type { Heard } from "./http-facts.js";
 import { isAnswer, type LoggedEvent, type Message, messageIn } from "./log.js";
 import type { Network } from "./network.js";
 import type { Session } from "./session.js";
@@ -13,23 +14,6 @@ export interface Asked {
   readonly headers: Readonly<Record<string, string>>;
   /** Bytes are not recorded. */
   readonly body?: string | Uint8Array<ArrayBuffer> | undefined;
-}
-
-/** What came back for a request. */
-export interface Heard {
-  /** Undefined if there was no response. */
-  readonly status: number | undefined;
-  readonly headers: Headers;
-  /** Beginning of the body. */
-  readonly text: string;
-  /** JSON-RPC response in the body. */
-  readonly message: Message | undefined;
-  /** Why there was no response, or why its body did not come. */
-  readonly failure:
-    | { readonly isLate: boolean; readonly code: string | undefined; readonly message: string }
-    | undefined;
-  /** Lines of the recording that show it. */
-  readonly lines: readonly number[];
 }
 
 /** Request of a client, which probes repeat with one change. */

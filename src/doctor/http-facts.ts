@@ -1,4 +1,21 @@
-import type { Heard } from "./exchanges.js";
+import type { Message } from "./log.js";
+
+/** What came back for a request. */
+export interface Heard {
+  /** Undefined if there was no response. */
+  readonly status: number | undefined;
+  readonly headers: Headers;
+  /** Beginning of the body. */
+  readonly text: string;
+  /** JSON-RPC response in the body. */
+  readonly message: Message | undefined;
+  /** Why there was no response, or why its body did not come. */
+  readonly failure:
+    | { readonly isLate: boolean; readonly code: string | undefined; readonly message: string }
+    | undefined;
+  /** Lines of the recording that show it. */
+  readonly lines: readonly number[];
+}
 
 /** What single HTTP requests have found out about a server at a URL. */
 export interface HttpFacts {

@@ -1,15 +1,7 @@
 import { isLoopback } from "../../auth/addresses.js";
 import { timeOfDay } from "../../call/clock.js";
-import {
-  type Asked,
-  Exchanges,
-  type Heard,
-  programsOf,
-  type Recorded,
-  recordedPosts,
-  type Sample,
-} from "../exchanges.js";
-import type { CallStream, CorsFacts, HttpFacts, LimitFacts, MalformedFacts, ReachFacts } from "../http-facts.js";
+import { type Asked, Exchanges, programsOf, type Recorded, recordedPosts, type Sample } from "../exchanges.js";
+import type { CallStream, CorsFacts, Heard, HttpFacts, LimitFacts, MalformedFacts, ReachFacts } from "../http-facts.js";
 import type { Network } from "../network.js";
 import type { Session } from "../session.js";
 import type { OpenEra } from "./eras.js";

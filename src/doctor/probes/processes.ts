@@ -12,7 +12,13 @@ async function endProcess({ facts: { era }, link }: OpenEra): Promise<ProcessFac
   const end = link.hasEnded ? undefined : await link.end();
   const { events } = link;
   const noise = events.flatMap(({ event, line }) => (event.k === "noise" ? [{ text: event.text, line }] : []));
-  return { era, noise, stderrBytes: link.stderrBytes, ...(end && { end: { ...end, asking } }), line: events.at(-1)?.line };
+  return {
+    era,
+    noise,
+    stderrBytes: link.stderrBytes,
+    ...(end && { end: { ...end, asking } }),
+    line: events.at(-1)?.line,
+  };
 }
 
 /** Returns the methods of requests of the server that have no answer. */

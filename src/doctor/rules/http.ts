@@ -1,5 +1,4 @@
-import type { Heard } from "../exchanges.js";
-import type { CallStream, CorsFacts, HttpFacts, LimitFacts, MalformedFacts, ReachFacts } from "../http-facts.js";
+import type { CallStream, CorsFacts, Heard, HttpFacts, LimitFacts, MalformedFacts, ReachFacts } from "../http-facts.js";
 import type { Level, Problem, Rule } from "../rule.js";
 import { list, quoted } from "./words.js";
 

@@ -4,6 +4,7 @@ import { createInterface } from "node:readline";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Clock, connect } from "bowline/client";
+import { systemClock } from "#src/call/clock.js";
 import { NODE_NETWORK } from "#src/cli/doctor/network.js";
 import { startProcess } from "#src/cli/doctor/process-server.js";
 import { examine, type Report } from "#src/doctor/examine.js";
@@ -80,7 +81,27 @@ export async function examineServer(t: TestContext, fault: Fault, rule = ""): Pr
     ...(fault.allows === "try" && { trial: trialOf(fault, clock) }),
     ...(fault.wire === "http" ? await urlOf(t, fault, clock) : await PROCESSES[fault.wire](t, rule)),
   };
-  const log = new Log(new Recording(), new Redactor(), clock);
+  return reportOn(subject);
+}
+
+/** Examines a server at a URL, by the clock of the system. */
+export function examineUrl(url: string, more: Partial<Subject> = {}): Promise<Report> {
+  const scope = { now: Date.now() };
+  const network = NODE_NETWORK;
+  return reportOn({
+    wire: "http",
+    url: new URL(url),
+    connect,
+    clock: systemClock,
+    network,
+    scope,
+    slow: false,
+    ...more,
+  });
+}
+
+async function reportOn(subject: Subject): Promise<Report> {
+  const log = new Log(new Recording(), new Redactor(), subject.clock);
   return examine(await gather(new Session(subject, log)), RULES, log);
 }
 
