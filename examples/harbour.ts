@@ -14,7 +14,7 @@ export function createHarbour(onInterrupted: () => void = () => {}) {
         description: "Bring a ship to a berth",
         input: z.object({ ship: z.string().describe("Name of the ship"), berth: BERTH }),
         output: z.object({ ship: z.string(), berth: z.string(), lines: z.number() }),
-        annotations: { destructiveHint: false, idempotentHint: true },
+        annotations: { destructiveHint: false, idempotentHint: false },
       },
       async ({ ship, berth }, ctx) => {
         for (let line = 1; line <= 4; line++) {
