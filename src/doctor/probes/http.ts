@@ -34,7 +34,7 @@ export async function probeHttp(session: Session, eras: readonly OpenEra[]): Pro
   if (traffic === undefined) return undefined;
   const { isSpoken } = traffic;
   const probe = { session, network, url, http: new Exchanges(session, network), ...traffic };
-  const reach = await probeReach(probe, isSpoken);
+  const reach = await probeReach(probe);
   // The older transport has its messages elsewhere. Nothing else applies to it, or to a URL without a server.
   const isPlain = isSpoken && !eras.some(({ facts }) => facts.isSse);
   const isGuarded = reach.opening?.status === 401;
@@ -45,7 +45,7 @@ export async function probeHttp(session: Session, eras: readonly OpenEra[]): Pro
   return { reach, ...facts, throttled: throttledIn(session) };
 }
 
-async function probeReach({ session, network, http, url, sample }: Probe, isSpoken: boolean): Promise<ReachFacts> {
+async function probeReach({ session, network, http, url, sample, isSpoken }: Probe): Promise<ReachFacts> {
   const certificateDays = await daysOf(session, network, url);
   const certificate = certificateDays === undefined ? undefined : { certificateDays };
   if (isSpoken) return { url, isSpoken, ...certificate };
@@ -82,9 +82,10 @@ async function probeAccess(probe: Probe): Promise<Pick<HttpFacts, "foreignHost" 
   return { ...(host && { foreignHost: host }), foreignOrigin, cors: await probeCors(probe) };
 }
 
-async function probeCors({ http, url, sample, posts }: Probe): Promise<CorsFacts> {
+async function probeCors({ http, url, sample, posts, isSpoken }: Probe): Promise<CorsFacts> {
   const { origin } = url;
-  const names = posts.flatMap(({ asked }) => Object.keys(asked.headers));
+  // Which headers a server needs that serves no client is not known.
+  const names = isSpoken ? posts.flatMap(({ asked }) => Object.keys(asked.headers)) : ["content-type"];
   const sent = [...new Set([...names.filter((name) => /^(mcp-|content-type$)/.test(name)), "authorization"])];
   if (sent.includes("mcp-method")) sent.push("mcp-name");
   const { authorization: _, ...headers } = sample.headers;

@@ -180,7 +180,7 @@ function reachProblems({ url, isSpoken, opening, elsewhere, certificateDays }: R
   if (status === undefined) {
     const [, what, remedy] = FAILURES.find(([code]) => code.test(failure?.code ?? "")) ?? [];
     const code = failure?.code === undefined ? "" : ` (${failure.code})`;
-    return [problem(`${what ?? told(opening)}${what === undefined ? "" : code}`, remedy)];
+    return [problem(`${what ?? told(opening)}${code}`, remedy)];
   }
   // Tokens are the business of other rules.
   if (status === 401 || status === 403) return expiryProblems(place, certificateDays);
