@@ -166,8 +166,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       "bowline doctor npm:@modelcontextprotocol/server-everything --format sarif > doctor.sarif",
     ],
     notes: [
-      "Exit code 1 if there is an error. A server is examined in all protocol versions; --record keeps the traffic,",
-      "and findings name its lines. docs/doctor.md explains each rule.",
+      "Exit code 1 if there is an error. A server is examined in all protocol versions. --record keeps the traffic, and",
+      "findings name its lines; -v shows them, and lists the rules that passed. docs/doctor.md explains each rule.",
     ],
     options: {
       try: {
@@ -279,7 +279,7 @@ export const SERVER_FORMS: readonly (readonly [form: string, meaning: string])[]
 
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
   [0, "done"],
-  [1, "a check failed, such as the digest of a skill, or a replay"],
+  [1, "a check failed: the doctor, the digest of a skill, or a replay"],
   [2, "wrong usage, invalid arguments, unknown tool, a mistake in a configuration"],
   [3, "login is required or failed"],
   [4, "not reached, not started, or lost"],

@@ -11,8 +11,9 @@ export interface OpenEra {
   readonly link: Link;
 }
 
-/** Time for a start, which may install a package first. */
+/** Time for a start, which may install a package first, and for a server that runs already. */
 const START_MS = 120_000;
+const RUNNING_MS = 15_000;
 /** Least time for an answer to a request that a server may not know. */
 const PROBE_MS = 3_000;
 
@@ -25,9 +26,10 @@ export async function probeEras(
 ): Promise<{ readonly start: StartFacts; readonly eras: readonly OpenEra[] }> {
   const eras: OpenEra[] = [];
   let start: StartFacts | undefined;
+  const firstMs = session.subject.start === undefined ? RUNNING_MS : START_MS;
   for (const era of SPOKEN_ERAS) {
     const began = session.subject.clock.now();
-    const timeoutMs = start === undefined ? START_MS : Math.max(PROBE_MS, 3 * (start.firstAnswerMs ?? 0));
+    const timeoutMs = start === undefined ? firstMs : Math.max(PROBE_MS, 3 * (start.firstAnswerMs ?? 0));
     const opened = await openEra(session, era, timeoutMs);
     eras.push(opened);
     start = quicker(start, startOf(opened, session.subject.clock.now() - began));
