@@ -1,6 +1,7 @@
 import type { Fetch } from "../http/client/send.js";
 import { isObject } from "../protocol/json.js";
 import { messageOf as reasonOf } from "../protocol/text.js";
+import type { RecordingEvent } from "../recording/events.js";
 import type { Heard } from "./http-facts.js";
 import { isAnswer, type LoggedEvent, type Message, messageIn } from "./log.js";
 import type { Network } from "./network.js";
@@ -55,11 +56,7 @@ export class Exchanges {
     const late = () => limit.abort(new DOMException(`no response within ${ANSWER_MS / 1000} s`, "TimeoutError"));
     const timer = subject.clock.schedule(late, ANSWER_MS);
     const signal = subject.signal === undefined ? limit.signal : AbortSignal.any([limit.signal, subject.signal]);
-    const lines = () =>
-      log
-        .since(mark, c)
-        .filter(({ event }) => event.k !== "open" && event.k !== "request")
-        .map(({ line }) => line);
+    const lines = () => log.since(mark, c).flatMap(({ event, line }) => (isTelling(event) ? [line] : []));
     let response: Response | undefined;
     try {
       response = await fetch(url, { method, headers, signal, redirect: "manual", ...(body !== undefined && { body }) });
@@ -74,6 +71,12 @@ export class Exchanges {
       subject.clock.cancel(timer);
     }
   }
+}
+
+/** True for the heads of an exchange, for what the server sent, and for an end that it did not want. */
+function isTelling(event: RecordingEvent): boolean {
+  if (event.k === "frame") return event.d === "<";
+  return event.k === "request" || event.k === "response" || (event.k === "end" && event.by !== "server");
 }
 
 /** Reads a body to its end, to its JSON-RPC response, or to the limit. */
