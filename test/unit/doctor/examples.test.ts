@@ -8,7 +8,6 @@ import { createIssuer } from "bowline/auth/issuer";
 import { protect } from "bowline/auth/server";
 import { serveHttp, toNodeListener } from "bowline/node";
 import { McpServer, type Server } from "bowline/server";
-import type { Express } from "express";
 import { bowline, documentOf } from "../../support/command.js";
 import { examineUrl } from "../../support/faulty/examination.js";
 import { createHarbour, serve } from "../../support/harbour.js";
@@ -49,7 +48,7 @@ test("nothing is found in the harbour by HTTP, for pages too", async (t) => {
 
 test("nothing is found in a server behind Express", async (t) => {
   const { createExpressApp } = (await import(new URL("mounting/express.js", dist).href)) as {
-    createExpressApp(server: Server, options?: { readonly parseBodies?: boolean }): Express;
+    createExpressApp(server: Server, options?: { readonly parseBodies?: boolean }): RequestListener;
   };
   const origin = await listen(t, createExpressApp(createHarbour(), { parseBodies: false }));
   deepEqual(await findings(t, `${origin}/api/mcp`), []);
