@@ -1,5 +1,7 @@
 import type { EraName, ProtocolVersion } from "../era/versions.js";
 import type { Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool } from "../protocol/types/index.js";
+import type { AuthFacts } from "./auth-facts.js";
+import type { HttpFacts } from "./http-facts.js";
 
 /**
  * What probes have found out about a server. A member is missing if its probe does not apply or has failed. Numbers called
@@ -12,6 +14,8 @@ export interface Facts {
   readonly start?: StartFacts;
   readonly eras?: readonly EraFacts[];
   readonly processes?: readonly ProcessFacts[];
+  readonly http?: HttpFacts | undefined;
+  readonly auth?: AuthFacts | undefined;
   readonly trial?: TrialFacts;
   readonly drain?: DrainFacts;
   readonly hosts?: HostsFacts;

@@ -1,9 +1,11 @@
-import type { Facts } from "./facts.js";
+import type { EraFacts, Facts } from "./facts.js";
+import { probeAuth } from "./probes/auth.js";
 import { probeCatalogue } from "./probes/catalogue.js";
 import { type OpenEra, probeEras } from "./probes/eras.js";
 import { probeContradiction, probeErrors, probeToolErrors, probeUnknownVersion } from "./probes/errors.js";
+import { probeHttp } from "./probes/http.js";
 import { probeProcesses } from "./probes/processes.js";
-import { probeDrain, probeTrial } from "./probes/trial.js";
+import { probeDrain, probeTrial, type Tried } from "./probes/trial.js";
 import type { Session } from "./session.js";
 
 /**
@@ -17,9 +19,21 @@ export async function gather(session: Session): Promise<Facts> {
     const { start, eras } = await probeEras(session);
     const known = await Promise.all(eras.map((era) => readEra(era, session)));
     const tried = await tryTool(session, known);
+    const http = await probeHttp(session, eras);
+    const auth = await probeAuth(session, eras);
+    const drain = tried && (await probeDrain(session, tried.era, tried));
     const processes = await probeProcesses(eras);
     const facts = known.map(({ facts }) => facts);
-    return { ...base, start, eras: facts, ...tried, ...(subject.wire === "stdio" && { processes }) };
+    return {
+      ...base,
+      start,
+      eras: facts,
+      ...(tried && { trial: tried.facts }),
+      ...(drain && { drain }),
+      ...(http && { http }),
+      ...(auth && { auth }),
+      ...(subject.wire === "stdio" && { processes }),
+    };
   } finally {
     await session.close();
   }
@@ -35,15 +49,14 @@ async function readEra({ facts, link }: OpenEra, { subject }: Session): Promise<
 }
 
 /** Makes the calls that the user allowed, in the newest era that the server speaks. */
-async function tryTool(session: Session, eras: readonly OpenEra[]): Promise<Pick<Facts, "trial" | "drain">> {
+async function tryTool(session: Session, eras: OpenEra[]): Promise<(Tried & { readonly era: EraFacts }) | undefined> {
   const { trial } = session.subject;
   const index = eras.findLastIndex(({ facts }) => facts.outcome === "spoken");
   const era = eras[index];
-  if (trial === undefined || era === undefined) return {};
+  if (trial === undefined || era === undefined) return undefined;
   const { tool, args } = await trial.args(era.facts.catalogue?.tools.items ?? []);
   const tried = await probeTrial(session, era.link, tool, args);
   const errors = [...(era.facts.errors ?? []), ...(await probeToolErrors(era.link))];
-  (eras as OpenEra[])[index] = { ...era, facts: { ...era.facts, errors } };
-  const drain = await probeDrain(session, era.facts, tried);
-  return { trial: tried.facts, ...(drain && { drain }) };
+  eras[index] = { ...era, facts: { ...era.facts, errors } };
+  return { ...tried, era: era.facts };
 }

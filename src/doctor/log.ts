@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from "../call/clock.js";
 import { isObject } from "../protocol/json.js";
 import { type FrameEvent, messageOf, type RecordingEvent } from "../recording/events.js";
 import { Recording } from "../recording/recording.js";
@@ -23,15 +24,15 @@ const MAX_EVENTS = 50_000;
  */
 export class Log {
   /** Recorder of the traffic as it is. Its taps are those of the clients. */
-  readonly raw = new Recording({ redaction: false, limits: { maxKeptLines: 1 } });
+  readonly raw: Recording;
   readonly events: LoggedEvent[] = [];
   readonly #told: RecordingEvent[] = [];
-
   readonly #redactor: Redactor;
 
   /** `told` is the recording with secrets replaced, which may be written to a file. The redactor is for other texts. */
-  constructor(told: Recording, redactor: Redactor) {
+  constructor(told: Recording, redactor: Redactor, clock: Clock = systemClock) {
     this.#redactor = redactor;
+    this.raw = new Recording({ redaction: false, clock, limits: { maxKeptLines: 1 } });
     told.subscribe((event) => this.#told.push(event));
     this.raw.subscribe((event) => {
       if (this.events.length >= MAX_EVENTS) return;

@@ -10,6 +10,7 @@ import { tapChannel } from "../recording/tap-channel.js";
 import { tapOptions } from "../recording/tap-client.js";
 import type { HostsFacts, ProcessEnd, Scope, StartFailure } from "./facts.js";
 import { isAnswer, type Log, type Message, messageIn } from "./log.js";
+import type { Network } from "./network.js";
 
 /** The server that is examined, and what the examination may use. The caller supplies everything that is not pure. */
 export interface Subject {
@@ -18,6 +19,8 @@ export interface Subject {
   readonly url?: URL | undefined;
   /** Headers of the user, such as a token. */
   readonly headers?: HeadersInit | undefined;
+  /** Sends single requests to a URL. */
+  readonly network?: Network | undefined;
   /** Connects a client. */
   readonly connect: (target: Target, options: ClientOptions) => Promise<Client>;
   /** Process behind the URL, if it was started for this. */
@@ -125,14 +128,14 @@ export class Session {
   }
 
   /** Returns a `fetch` whose exchanges are a connection of their own in the recording, with its number. */
-  fetch(): { readonly c: number; readonly fetch: Fetch } {
+  fetch(inner?: Fetch): { readonly c: number; readonly fetch: Fetch } {
     const { raw } = this.log;
     const connection = raw.connection({
       wire: "http",
       role: "client",
       ...(this.subject.url && { server: { url: this.subject.url.href } }),
     });
-    return { c: connection.c, fetch: raw.fetch(undefined, connection) as Fetch };
+    return { c: connection.c, fetch: raw.fetch(inner, connection) as Fetch };
   }
 
   /** Closes all links. */
@@ -155,11 +158,17 @@ export class Link {
   #end: Promise<Omit<ProcessEnd, "asking"> | undefined> | undefined;
   /** True if the channel has ended by itself. */
   hasEnded = false;
+  #stderrBytes: number | undefined;
 
   constructor(session: Session, server: StartedServer | undefined) {
     this.#session = session;
     this.server = server;
     this.#from = session.log.mark;
+  }
+
+  /** Bytes on stderr before the first message. The recording has them later than the process that wrote them. */
+  get stderrBytes(): number {
+    return this.#stderrBytes ?? this.server?.stderrBytes() ?? 0;
   }
 
   /** Events of the connection so far. */
@@ -245,6 +254,10 @@ export class Link {
       open: (events) =>
         tapped.open({
           ...events,
+          onFrame: (text) => {
+            if (text.startsWith("{")) this.#stderrBytes ??= this.server?.stderrBytes();
+            events.onFrame(text);
+          },
           onClose: (reason) => {
             this.hasEnded = true;
             events.onClose(reason);

@@ -11,6 +11,7 @@ import { NotReached, UsageError } from "../failures.js";
 import { textValue } from "../parse.js";
 import type { ServerPlan } from "../target.js";
 import { readHosts } from "./hosts.js";
+import { NODE_NETWORK } from "./network.js";
 import { startProcess } from "./process-server.js";
 import { startService } from "./service.js";
 import { trialOf } from "./trial.js";
@@ -32,6 +33,7 @@ export async function openSubject(
   const attempt = textValue("try", values);
   const base = {
     connect,
+    network: NODE_NETWORK,
     clock: systemClock,
     signal: io.signal,
     slow: values.slow === true,

@@ -12,10 +12,13 @@ async function endProcess({ facts: { era }, link }: OpenEra): Promise<ProcessFac
   const end = link.hasEnded ? undefined : await link.end();
   const { events } = link;
   const noise = events.flatMap(({ event, line }) => (event.k === "noise" ? [{ text: event.text, line }] : []));
-  const first = events.findIndex((one) => messageIn(one, "<") !== undefined);
-  const before = first === -1 ? events : events.slice(0, first);
-  const stderrBytes = before.reduce((sum, { event }) => sum + (event.k === "stderr" ? event.text.length : 0), 0);
-  return { era, noise, stderrBytes, ...(end && { end: { ...end, asking } }), line: events.at(-1)?.line };
+  return {
+    era,
+    noise,
+    stderrBytes: link.stderrBytes,
+    ...(end && { end: { ...end, asking } }),
+    line: events.at(-1)?.line,
+  };
 }
 
 /** Returns the methods of requests of the server that have no answer. */

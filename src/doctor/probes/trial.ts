@@ -97,6 +97,8 @@ export async function probeDrain(
   const link = await session.open({ versions, timeoutMs: START_MS });
   const running = subject.service ?? link.server;
   if (link.client === undefined || running === undefined) return undefined;
+  // Some eras connect without a message, so that the process may not have begun to handle signals.
+  await link.client.ping({ timeoutMs: CALL_MS });
   const calling = link.ask("tools/call", params, { timeoutMs: CALL_MS, onProgress: () => {} });
   await pause(subject.clock, Math.min(facts.call.ms / 2, MOST_MS), subject.signal);
   const began = subject.clock.now();

@@ -1,4 +1,6 @@
+import type { AuthFacts, RefusalFacts } from "#src/doctor/auth-facts.js";
 import type { CatalogueFacts, EraFacts, Facts, Listing, TrialFacts } from "#src/doctor/facts.js";
+import type { Heard, HttpFacts } from "#src/doctor/http-facts.js";
 import { SPOKEN_ERAS } from "#src/era/spoken.js";
 import type { Tool } from "#src/protocol/types/index.js";
 
@@ -84,8 +86,103 @@ export function facts(more: Partial<Facts> = {}): Facts {
     },
     drain: { answered: true, ms: 120, code: 0, signal: null, dropped: 0 },
     hosts: { problems: [], servers: [] },
+    http: httpFacts(),
+    auth: authFacts(),
     ...more,
   };
+}
+
+export const MCP_URL = new URL("https://mcp.example/mcp");
+
+/** A response to a single request. */
+export function heard(
+  status: number | undefined,
+  headers: Readonly<Record<string, string>> = {},
+  more: Partial<Heard> = {},
+): Heard {
+  const message = { jsonrpc: "2.0", id: 1, result: {} };
+  return { status, headers: new Headers(headers), text: "", message, failure: undefined, lines: [40], ...more };
+}
+
+/** No response, for a reason as Node tells it. */
+export function unheard(code: string | undefined, isLate = false): Heard {
+  const failure = { isLate, code, message: "the connection failed" };
+  return heard(undefined, {}, { message: undefined, failure });
+}
+
+const CORS = { "access-control-allow-origin": "https://mcp.example" };
+
+/** What single requests find out about a healthy server. */
+export function httpFacts(more: Partial<HttpFacts> = {}): HttpFacts {
+  const allowed = { ...CORS, "access-control-allow-headers": "*, authorization" };
+  const exposed = { ...CORS, "access-control-expose-headers": "mcp-session-id, www-authenticate" };
+  return {
+    reach: { url: MCP_URL, isSpoken: true, certificateDays: 80 },
+    throttled: [{ status: 429, retryAfter: "3", line: 50 }],
+    foreignHost: heard(403),
+    foreignOrigin: heard(403),
+    cors: {
+      preflight: heard(204, allowed),
+      post: heard(200, exposed),
+      sent: ["authorization", "content-type", "mcp-session-id"],
+      read: ["mcp-session-id", "www-authenticate"],
+    },
+    unknownSession: heard(404),
+    limits: { large: heard(413), deep: heard(400), batch: heard(400), after: heard(200) },
+    malformed: { json: heard(400), mediaType: heard(415), accept: heard(406) },
+    streams: [{ messages: 9, waitMs: 3_000, spreadMs: 400, encoding: "gzip", by: undefined, lines: [60] }],
+    idle: [{ request: "GET", silenceMs: 15_000, endedMs: undefined, reason: undefined, by: "nginx", lines: [70] }],
+    ...more,
+  };
+}
+
+/** How a healthy server asks for a token. `more` changes its refusal. */
+export function authFacts(more: Partial<RefusalFacts> = {}, claims: object = {}): AuthFacts {
+  const resource = MCP_URL.href;
+  const issuer = "https://login.example";
+  const tried = {
+    url: "https://mcp.example/.well-known",
+    status: 200,
+    problem: undefined,
+    isRefused: false,
+    ms: 3,
+    lines: [80],
+  };
+  return {
+    url: MCP_URL,
+    refused: {
+      heard: heard(401, { "www-authenticate": "Bearer" }),
+      challenge: {
+        scheme: "bearer",
+        resourceMetadata: tried.url,
+        scope: "read",
+        error: undefined,
+        description: undefined,
+      },
+      tried: [tried],
+      resource: { at: tried.url, resource, issuers: [issuer], scopes: [], lines: [80] },
+      issuers: [{ named: issuer, tried: [tried], metadata: METADATA, lines: [81] }],
+      ...more,
+    },
+    token: {
+      scheme: "bearer",
+      claims: { aud: resource, scope: "read write", ...claims },
+      secondsLeft: 3_600,
+      isAccepted: true,
+    },
+  };
+}
+
+const METADATA = {
+  issuer: "https://login.example",
+  code_challenge_methods_supported: ["S256"],
+  registration_endpoint: "https://login.example/register",
+};
+
+/** How a healthy server asks for a token, with other metadata of its authorization server. */
+export function issuedBy(metadata: object): AuthFacts {
+  const [issuer] = authFacts().refused!.issuers;
+  return authFacts({ issuers: [{ ...issuer!, metadata: { ...METADATA, ...metadata } }] });
 }
 
 /** Facts in which the newest era has other tools. */
