@@ -193,6 +193,8 @@ export interface DrainFacts {
   readonly signal: string | null;
   /** Connections that were accepted after the signal and closed without an answer, for a server at a URL. */
   readonly dropped?: number | undefined;
+  /** Last line of the call. */
+  readonly line?: number | undefined;
 }
 
 /** Configuration files of hosts. */

@@ -88,6 +88,8 @@ export interface LinkOptions extends ClientOptions {
   readonly versions: NonNullable<ClientOptions["versions"]>;
 }
 
+/** Time for the start of a process, which may install a package first. */
+export const START_MS = 120_000;
 /** Time for an answer. It is long, since the limit of a whole run is another. */
 const ANSWER_MS = 10_000;
 

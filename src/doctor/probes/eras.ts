@@ -3,7 +3,7 @@ import { isVersionList } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 import type { EraFacts, StartFacts } from "../facts.js";
 import { type Message, messageIn } from "../log.js";
-import type { Link, Reply, Session } from "../session.js";
+import { type Link, type Reply, type Session, START_MS } from "../session.js";
 
 /** An era with its connection. */
 export interface OpenEra {
@@ -11,8 +11,7 @@ export interface OpenEra {
   readonly link: Link;
 }
 
-/** Time for a start, which may install a package first, and for a server that runs already. */
-const START_MS = 120_000;
+/** Time for a server that runs already. */
 const RUNNING_MS = 15_000;
 /** Least time for an answer to a request that a server may not know. */
 const PROBE_MS = 3_000;

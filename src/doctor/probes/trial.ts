@@ -3,7 +3,7 @@ import { isObject } from "../../protocol/json.js";
 import type { Tool } from "../../protocol/types/index.js";
 import type { CallFacts, CancelFacts, DrainFacts, EraFacts, TrialFacts } from "../facts.js";
 import { isAnswer, type LoggedEvent, messageIn } from "../log.js";
-import type { Link, Session } from "../session.js";
+import { type Link, type Session, START_MS } from "../session.js";
 
 /** Longest call. */
 const CALL_MS = 10 * 60_000;
@@ -94,7 +94,7 @@ export async function probeDrain(
   const { subject } = session;
   if (facts.call.ms < CANCELLABLE_MS) return undefined;
   if (subject.start === undefined && subject.service === undefined) return undefined;
-  const link = await session.open({ versions });
+  const link = await session.open({ versions, timeoutMs: START_MS });
   const running = subject.service ?? link.server;
   if (link.client === undefined || running === undefined) return undefined;
   // Some eras connect without a message, so that the process may not have begun to handle signals.
@@ -104,11 +104,11 @@ export async function probeDrain(
   const began = subject.clock.now();
   const exit = running.terminate();
   const knocking = subject.url && knock(session, subject.url, exit);
-  const { result } = await calling;
+  const { result, line } = await calling;
   const { code, signal, isForced } = await exit;
   const dropped = await knocking;
   const ms = isForced ? undefined : subject.clock.now() - began;
-  return { answered: result !== undefined, ms, code, signal, ...(dropped !== undefined && { dropped }) };
+  return { answered: result !== undefined, ms, code, signal, line, ...(dropped !== undefined && { dropped }) };
 }
 
 /** Time between two connections. */

@@ -9,13 +9,15 @@ const SILENT_MS = 60_000;
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 
-/** Codes for what does not exist. Versions differ in that of a resource, and clients know both. */
+/**
+ * Codes for what does not exist, the expected one first. Versions differ in that of a resource, and clients know both. A tool
+ * call without a valid name is no request at all, or contradicts its header.
+ */
 const CODES: Readonly<Record<ErrorFacts["of"], readonly number[]>> = {
   method: [METHOD_NOT_FOUND],
   resource: [INVALID_PARAMS, -32002],
   prompt: [INVALID_PARAMS],
   tool: [INVALID_PARAMS],
-  // A header that names another tool than the body is a contradiction.
   argument: [INVALID_PARAMS, -32600, -32020],
 };
 
@@ -117,7 +119,7 @@ function wrongError({ of, outcome, code, message, line }: ErrorFacts): Problem |
     lines: linesOf(line),
     ...(requirement && { requirement }),
   });
-  const expected = CODES[of].filter((one) => one > -32020 || one < -32099).join(" or ");
+  const [expected] = CODES[of];
   if (outcome === "silent") return found("error", `${WHAT[of]} is not answered: a client waits for its time limit`);
   if (outcome === "result") return found("warning", `${WHAT[of]} gets a result in place of the error ${expected}`);
   if (code === undefined) return found("warning", `${WHAT[of]} gets no JSON-RPC error (${quoted(message ?? "")})`);
@@ -163,19 +165,31 @@ export const DRAIN: readonly Rule[] = [
     needs: ["process", "try"],
     check: ({ drain, wire }: Facts) => {
       if (drain === undefined) return undefined;
-      const { answered, ms, code, signal } = drain;
+      const { answered, ms, code, signal, line } = drain;
+      const lines = linesOf(line);
       const problems: Problem[] = [];
       if (ms === undefined)
-        problems.push({ level: "warning", place: "SIGTERM", text: "the process does not end within 10 s of SIGTERM" });
+        problems.push({
+          level: "warning",
+          place: "SIGTERM",
+          text: "the process does not end within 10 s of SIGTERM",
+          lines,
+        });
       // A host ends the input of a process first. SIGTERM is how platforms end a server of many clients.
       if (!answered && wire === "http")
         problems.push({
           level: "warning",
           place: "SIGTERM",
           text: `a running call is lost when the process gets SIGTERM (it ended by ${signal ?? `code ${code}`}${ms === undefined ? "" : ` after ${Math.round(ms)} ms`})`,
+          lines,
         });
       if (answered && code !== null && code !== 0 && code !== 143)
-        problems.push({ level: "note", place: "SIGTERM", text: `after SIGTERM the process exits with code ${code}` });
+        problems.push({
+          level: "note",
+          place: "SIGTERM",
+          text: `after SIGTERM the process exits with code ${code}`,
+          lines,
+        });
       return problems;
     },
   },
