@@ -9,8 +9,12 @@ import { type Link, type Session, START_MS } from "../session.js";
 const CALL_MS = 10 * 60_000;
 /** A call that is quicker than this cannot be cancelled on purpose. */
 const CANCELLABLE_MS = 60;
-/** Longest time before a call is cancelled, and after it. */
+/** Longest time before a call is cancelled, and after it. The call would have ended by itself within that time. */
 const MOST_MS = 2_000;
+const AFTER_MS = 10_000;
+/** Time between two looks at what came after a cancellation, and for a sign of life then. */
+const LOOK_MS = 50;
+const ALIVE_MS = 5_000;
 /** Time in which messages may cross a cancellation. */
 const CROSSING_MS = 250;
 
@@ -62,27 +66,33 @@ async function cancelCall(
   const mark = log.mark;
   const stop = new AbortController();
   const calling = link.ask("tools/call", params, { signal: stop.signal, onProgress: () => {} });
-  await pause(subject.clock, Math.min(ms / 2, MOST_MS), subject.signal);
+  await pause(subject.clock, Math.min(ms / 4, MOST_MS), subject.signal);
   stop.abort(new Error("cancelled by bowline doctor"));
   await calling;
-  await pause(subject.clock, CROSSING_MS, subject.signal);
+  // Requests by HTTP overtake each other. On a channel, the server has read the cancellation when it answers what follows.
+  if (subject.url !== undefined) await pause(subject.clock, CROSSING_MS, subject.signal);
+  const isResponsive = await answersPing(link);
   const call = log.since(mark, link.c);
   const late = log.mark;
-  await pause(subject.clock, Math.min(ms, MOST_MS), subject.signal);
-  const pinged = await link.client?.ping({ timeoutMs: MOST_MS }).then(
+  const [id, token] = [idOf(call), tokenOf(call)];
+  const answers = () =>
+    log.since(late, link.c).flatMap((one) => {
+      const message = messageIn(one, "<");
+      return message !== undefined && isAnswer(message) && message.id === id ? [one.line] : [];
+    });
+  const until = subject.clock.now() + Math.min(2 * ms, AFTER_MS);
+  while (answers().length === 0 && subject.clock.now() < until) await pause(subject.clock, LOOK_MS, subject.signal);
+  const progress = progressIn(log.since(late, link.c)).filter((one) => one.token === token);
+  return { answers: answers(), progress: progress.map(({ line }) => line), isResponsive };
+}
+
+/** Asks for a sign of life, which a server that is busy does not give. */
+async function answersPing({ client }: Link): Promise<boolean> {
+  if (client === undefined) return false;
+  return client.ping({ timeoutMs: ALIVE_MS }).then(
     () => true,
     () => false,
   );
-  const after = log.since(late, link.c);
-  const token = tokenOf(call);
-  const id = idOf(call);
-  return {
-    answers: after
-      .filter((one) => messageIn(one, "<")?.id === id && isAnswer(messageIn(one, "<")!))
-      .map(({ line }) => line),
-    progress: progressIn(after).flatMap((one) => (one.token === token ? [one.line] : [])),
-    isResponsive: pinged === true,
-  };
 }
 
 /** Sends SIGTERM to a process of its own during a call. Undefined if the server is no process, or the call is quick. */
