@@ -80,8 +80,9 @@ async function cancelCall(
       const message = messageIn(one, "<");
       return message !== undefined && isAnswer(message) && message.id === id ? [one.line] : [];
     });
-  const until = subject.clock.now() + Math.min(2 * ms, AFTER_MS);
-  while (answers().length === 0 && subject.clock.now() < until) await pause(subject.clock, LOOK_MS, subject.signal);
+  const most = Math.min(2 * ms, AFTER_MS);
+  for (let waited = 0; waited < most && answers().length === 0; waited += LOOK_MS)
+    await pause(subject.clock, LOOK_MS, subject.signal);
   const progress = progressIn(log.since(late, link.c)).filter((one) => one.token === token);
   return { answers: answers(), progress: progress.map(({ line }) => line), isResponsive };
 }
