@@ -31,6 +31,7 @@ export const layers = {
   "tasks/server": ["tasks", "protocol", "call", "cluster", "schema", "store", "journal", "era", "server"],
   "tasks/client": ["tasks", "protocol", "call", "schema", "era", "client"],
   recording: ["protocol", "call", "schema", "http", "store", "era", "server", "client"],
+  doctor: ["protocol", "call", "schema", "http", "store", "era", "server", "client", "recording", "auth"],
   node: [
     ...["protocol", "call", "cluster", "schema", "http", "store", "era", "server", "client", "recording", "auth"],
     ...["skills", "skills/server", "skills/client"],
@@ -39,7 +40,20 @@ export const layers = {
   testing: ["protocol", "call", "schema", "http", "store", "era", "server", "client", "recording", "node"],
   "testing/contract": ["testing", "protocol", "call", "cluster", "schema", "http", "store", "era", "server", "client"],
   entry: ["*"],
-  cli: ["protocol", "call", "schema", "http", "era", "client", "skills", "tasks", "recording", "node", "entry"],
+  cli: [
+    "protocol",
+    "call",
+    "schema",
+    "http",
+    "era",
+    "client",
+    "skills",
+    "tasks",
+    "recording",
+    "doctor",
+    "node",
+    "entry",
+  ],
 };
 
 /** Layers that may import modules of Node, and layers that may name eras and protocol versions. */

@@ -1,5 +1,6 @@
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { transformSync } from "esbuild";
 import { bundle } from "./lib/bundle.mjs";
 import { execNpm } from "./lib/exec.mjs";
 import { importsOf } from "./lib/imports.mjs";
@@ -22,7 +23,9 @@ async function stage() {
   rmSync(staged, { recursive: true, force: true });
   await bundle(join(staged, "dist"));
   reduceToLines(join(staged, "dist"));
-  dropMaps(filesBelow(join(staged, "dist/cli"), ".js"), join(staged, "dist/entry/testing.js"));
+  const command = commandFiles(join(staged, "dist"));
+  dropMaps([...command, join(staged, "dist/entry/testing.js")]);
+  for (const file of command) writeFileSync(file, withoutSpace(readFileSync(file, "utf8")));
   put(at("dist/cli/output.schema.json"), readFileSync(at("src/cli/output.schema.json")));
   for (const file of declarations()) put(file);
   putPages();
@@ -30,12 +33,28 @@ async function stage() {
   return staged;
 }
 
+/** Returns the files that the command alone loads: its own, and those that they share. */
+function commandFiles(dist) {
+  const isOwn = (file) => {
+    const { sources } = JSON.parse(readFileSync(`${file}.map`, "utf8"));
+    return sources.length > 0 && sources.every((source) => /(?:^|\/)src\/(?:cli|doctor)\//.test(source));
+  };
+  const shared = filesBelow(dist, ".js").filter((file) => dirname(file) === dist && existsSync(`${file}.map`));
+  return [...filesBelow(join(dist, "cli"), ".js"), ...shared.filter(isOwn)];
+}
+
 /** Removes the source maps of the command, of recordings and of what tests load. scripts/README.md tells why. */
-function dropMaps(files, ...more) {
-  for (const file of [...files, ...more]) {
+function dropMaps(files) {
+  for (const file of files) {
     rmSync(`${file}.map`, { force: true });
     writeFileSync(file, readFileSync(file, "utf8").replace(/\n\/\/# sourceMappingURL=.*\n*$/, "\n"));
   }
+}
+
+/** Removes what only readers need. Names stay, so that the report of a defect names its functions. */
+function withoutSpace(code) {
+  const options = { minifyWhitespace: true, minifySyntax: true, format: "esm", target: "node20", charset: "utf8" };
+  return transformSync(code, options).code;
 }
 
 /** Returns the declarations of the entries and everything that they import. */

@@ -77,7 +77,7 @@ export class CommandRecorder {
 }
 
 /** Returns the values that the command line or a configuration gives to the server, by name. */
-function secretsOf({ targets, options }: ServerPlan): { readonly [name: string]: string } {
+export function secretsOf({ targets, options }: ServerPlan): { readonly [name: string]: string } {
   const values: Record<string, string> = {};
   for (const target of targets)
     if (typeof target !== "string" && "command" in target) Object.assign(values, target.env);
