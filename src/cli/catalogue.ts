@@ -1,5 +1,7 @@
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { RpcError } from "../protocol/errors.js";
+import { METHOD_NOT_FOUND } from "../protocol/jsonrpc/errors.js";
 import type { Tool } from "../protocol/types/index.js";
 import type { CommandContext } from "./context.js";
 import type { Io } from "./io.js";
@@ -8,6 +10,19 @@ import type { Io } from "./io.js";
 export interface KeptTool {
   readonly name: string;
   readonly inputSchema: object;
+}
+
+/**
+ * Returns the items of a list, or undefined if the server lacks its method. A server may announce resources, and have no
+ * method for templates.
+ */
+export async function ifSupported<T>(items: Promise<T>): Promise<T | undefined> {
+  try {
+    return await items;
+  } catch (error) {
+    if (error instanceof RpcError && error.rpcCode === METHOD_NOT_FOUND) return undefined;
+    throw error;
+  }
 }
 
 /** Longest catalogue that is kept. Completion must be quick. */

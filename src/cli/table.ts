@@ -3,7 +3,7 @@ import { ANSWER_OPTIONS, type OptionTable } from "./options.js";
 /** What help, completion and docs/cli.md tell about a command. */
 export interface CommandSpec {
   readonly name: string;
-  readonly group: "Use a server" | "Find faults" | "Shell";
+  readonly group: "Use a server" | "Find faults" | "Build" | "Shell";
   /** One line for the list of commands. */
   readonly summary: string;
   readonly about: string;
@@ -204,6 +204,43 @@ export const COMMANDS: readonly CommandSpec[] = [
     server: "optional",
   },
   {
+    name: "types",
+    group: "Build",
+    summary: "TypeScript types of a server, with a lock file",
+    about:
+      "Write the types of a server for connect<Name>(...), and a lock file with its definitions. Or compare a server with it.",
+    usage: [
+      "bowline types <server> [-o <file>] [options]",
+      "bowline types --config <file> [-o <file>] [options]",
+      "bowline types --check [<lock>...] [options]",
+    ],
+    examples: [
+      "bowline types https://example.com/mcp -o harbour.mcp.ts",
+      "bowline types --config mcp.json -o servers.mcp.ts",
+      "bowline types --check --fail-on breaking,hints",
+    ],
+    notes: [
+      "-o harbour.mcp.ts also writes harbour.mcp.lock.json. With --config and no server, the types of all servers of the file.",
+      "--check compares the locks, or all *.mcp.lock.json below this folder, with their servers. Kinds of changes:",
+      "  breaking      calls or programs fail: a tool is gone, an input accepts less, an output has more forms",
+      "  compatible    a tool or parameter is new, an input accepts more",
+      "  text          a name, description or the instructions: what a model reads",
+      "  hints         what a tool says about its effects",
+    ],
+    options: {
+      out: { type: "string", short: "o", value: "file", help: "file of the types (stdout)" },
+      name: { type: "string", value: "Name", help: "name of the type (from the server's name)" },
+      check: {
+        type: "boolean",
+        help: "compare locks with their servers; exit code 1 if a change of --fail-on is found",
+      },
+      "fail-on": { type: "string", value: "kinds", help: "kinds of changes that fail (breaking,text,hints)" },
+    },
+    names: [],
+    more: true,
+    server: "optional",
+  },
+  {
     name: "completion",
     group: "Shell",
     summary: "completion script for bash, zsh or fish",
@@ -245,7 +282,7 @@ export const SERVER_FORMS: readonly (readonly [form: string, meaning: string])[]
 
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
   [0, "done"],
-  [1, "a check failed, such as the digest of a skill, or a replay"],
+  [1, "a check failed, such as the digest of a skill, a replay, or a lock"],
   [2, "wrong usage, invalid arguments, unknown tool, a mistake in a configuration"],
   [3, "login is required or failed"],
   [4, "not reached, not started, or lost"],
