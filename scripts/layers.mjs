@@ -39,7 +39,7 @@ export const layers = {
   testing: ["protocol", "call", "schema", "http", "store", "era", "server", "client", "recording", "node"],
   "testing/contract": ["testing", "protocol", "call", "cluster", "schema", "http", "store", "era", "server", "client"],
   entry: ["*"],
-  cli: ["protocol", "call", "schema", "http", "era", "client", "skills", "tasks", "recording", "node", "entry"],
+  cli: ["protocol", "call", "schema", "http", "auth", "era", "client", "skills", "tasks", "recording", "node", "entry"],
 };
 
 /** Layers that may import modules of Node, and layers that may name eras and protocol versions. */

@@ -1,6 +1,6 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { bundle } from "./lib/bundle.mjs";
+import { bundle, COPIES } from "./lib/bundle.mjs";
 import { execNpm } from "./lib/exec.mjs";
 import { importsOf } from "./lib/imports.mjs";
 import { reduceToLines } from "./lib/line-maps.mjs";
@@ -24,10 +24,22 @@ async function stage() {
   reduceToLines(join(staged, "dist"));
   dropMaps(filesBelow(join(staged, "dist/cli"), ".js"), join(staged, "dist/entry/testing.js"));
   put(at("dist/cli/output.schema.json"), readFileSync(at("src/cli/output.schema.json")));
+  put(at("dist/cli/NOTICES.txt"), notices());
   for (const file of declarations()) put(file);
   putPages();
   put(at("package.json"), `${JSON.stringify(manifest(), null, 2)}\n`);
   return staged;
+}
+
+/** Returns the names, versions and licences of the packages of which the command contains copies. */
+function notices() {
+  const parts = Object.keys(COPIES).map((name) => {
+    const { version, license, homepage } = readJson(at("node_modules", name, "package.json"));
+    const [file] = readdirSync(at("node_modules", name)).filter((each) => /^licen[cs]e/i.test(each));
+    const text = readFileSync(at("node_modules", name, file), "utf8").trim();
+    return `${name} ${version} (${license})\n${homepage}\n\n${text}\n`;
+  });
+  return `The command bowline contains parts of these packages.\n\n${parts.join("\n---\n\n")}`;
 }
 
 /** Removes the source maps of the command, of recordings and of what tests load. They are more than half of the size of these files. */

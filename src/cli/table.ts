@@ -3,7 +3,7 @@ import { ANSWER_OPTIONS, type OptionTable } from "./options.js";
 /** What help, completion and docs/cli.md tell about a command. */
 export interface CommandSpec {
   readonly name: string;
-  readonly group: "Use a server" | "Find faults" | "Build" | "Shell";
+  readonly group: "Use a server" | "Find faults" | "Build" | "Accounts" | "Shell";
   /** One line for the list of commands. */
   readonly summary: string;
   readonly about: string;
@@ -238,6 +238,42 @@ export const COMMANDS: readonly CommandSpec[] = [
     },
     names: [],
     more: true,
+    server: "optional",
+  },
+  {
+    name: "login",
+    group: "Accounts",
+    summary: "log in to a protected server, or list the logins",
+    about: "Log in to a server by OAuth, in the browser. Other commands use the login, and renew it.",
+    usage: ["bowline login <server> [options]", "bowline login --list"],
+    examples: [
+      "bowline login https://example.com/mcp",
+      "bowline login https://example.com/mcp --no-browser",
+      "bowline login https://example.com/mcp --issuer https://login.example.com --client-id my-client",
+    ],
+    notes: [
+      "Tokens are encrypted, with a key in the keychain of the system. Without a keychain, the key is BOWLINE_SECRET,",
+      "or else in a file that only you can read.",
+    ],
+    options: {
+      "no-browser": { type: "boolean", help: "print the URL, and take the address to which the browser was sent" },
+      "client-id": { type: "string", value: "id", help: "client that is registered at --issuer" },
+      issuer: { type: "string", value: "url", help: "the only authorization server to trust" },
+      scope: { type: "string", value: "scopes", help: "scopes to request if the server names none" },
+      dpop: { type: "boolean", help: "bind the tokens to a key (DPoP)" },
+      list: { type: "boolean", help: "servers with logins: issuer, scopes, expiry; never the tokens" },
+    },
+    names: [],
+    server: "optional",
+  },
+  {
+    name: "logout",
+    group: "Accounts",
+    summary: "revoke and delete the tokens of a login",
+    about: "Revoke and delete the tokens of a login. What cannot be revoked is deleted nevertheless.",
+    usage: ["bowline logout <server> [options]", "bowline logout --all"],
+    options: { all: { type: "boolean", help: "end all logins, and remove their key" } },
+    names: [],
     server: "optional",
   },
   {
