@@ -248,11 +248,11 @@ class Comparison {
   }
 }
 
-/** Follows references. What stands beside a reference stays. */
+/** Follows references. What stands beside a reference stays, but for definitions, so that recursion meets equal schemas. */
 function resolved(schema: unknown, root: unknown): unknown {
   let found = schema;
   for (let step = 0; step < 20 && isObject(found) && typeof found.$ref === "string"; step++) {
-    const { $ref, ...rest } = found;
+    const { $ref, $defs: _, definitions: __, ...rest } = found;
     const target = lookUp($ref, root);
     if (target === undefined) return { ...rest, unresolved: $ref };
     found = isObject(target) ? { ...target, ...rest } : target;

@@ -16,6 +16,7 @@ export async function use() {
   const client = await connect<Harbour>("https://example.com/mcp");
   const { structured } = await client.callTool("moor", { ship: "Maria", berth: "n1" });
   const lines: number = structured.lines;
+  await client.callTool("sound-the-horn");
   await client.getPrompt("log-entry", { ship: "Maria" });
   await client.readResource("berth://{name}", { variables: { name: "n1" } });
   // @ts-expect-error no such tool
@@ -71,6 +72,7 @@ function hostileServer(): McpServer {
       },
       () => "",
     )
+    .prompt("bare", () => "")
     .resource("note://{id}{?q,tags*}", { name: evil, description: evil }, () => "");
 }
 
@@ -82,7 +84,10 @@ test("texts of a server cannot leave their comments and strings", async (t) => {
   const use = `import type { Evil } from "./evil.js";
     export const variables: Evil["shape"]["resources"]["note://{id}{?q,tags*}"]["variables"] = { id: "1", tags: ["a"] };
     // @ts-expect-error nothing of the server's text is code
-    pwned;`;
+    pwned;
+    export const noArguments: Evil["shape"]["prompts"]["bare"]["arguments"] = {};
+    // @ts-expect-error the prompt has no arguments
+    export const argument: Evil["shape"]["prompts"]["bare"]["arguments"] = { a: "" };`;
   equal(await compileTypes(t, { "evil.ts": stdout, "use.ts": use }), "");
 });
 
