@@ -7,7 +7,10 @@ import { docComment, safeLine, type Tag } from "./doc-comment.js";
 type Schema = Readonly<Record<string, unknown>>;
 
 /** Depth of a schema from which its types are `unknown`. */
-const MOST_DEPTH = 64;
+const MOST_DEPTH = 200;
+
+/** Length of the definitions that a reference needs up to which they are compared with those of other documents. */
+const MOST_CHARS = 100_000;
 
 /** Keywords that say nothing about the type. */
 const SILENT: ReadonlySet<string> = new Set([
@@ -39,6 +42,8 @@ export class SchemaTypes {
   readonly #prefix: string;
   /** Names of aliases by what they mean. */
   readonly #names = new Map<string, string>();
+  /** What the references of each document mean. */
+  readonly #documents = new Map<unknown, { readonly number: number; readonly meanings: Map<string, string> }>();
   readonly #taken: Set<string>;
   readonly #aliases: string[] = [];
   /** Aliases that each alias contains as itself, not inside an object or array. */
@@ -160,10 +165,39 @@ export class SchemaTypes {
     const target = lookUp(local, at.root);
     if (target === undefined) return unknown(`$ref ${toJson(reference)} is not in the schema`);
     if (!isObject(target)) return this.#type(target, at);
-    const meaning = sortedJson([...closure(local, at.root)]);
+    const meaning = this.#meaning(local, at.root);
     const name = this.#names.get(meaning) ?? this.#declare(meaning, local, target, at);
     if (at.alias !== undefined && !this.#include(at.alias, name)) return unknown(`${toJson(reference)} is itself`);
     return { text: name, binds: "tight" };
+  }
+
+  /**
+   * Returns a text that is equal for references with equal definitions, in any document: all definitions that the reference
+   * needs. If that is long, the reference counts as another one in each document.
+   */
+  #meaning(reference: string, root: unknown): string {
+    const document = this.#documents.get(root) ?? { number: this.#documents.size, meanings: new Map<string, string>() };
+    this.#documents.set(root, document);
+    const { number, meanings } = document;
+    const meaning = meanings.get(reference) ?? this.#written(reference, root) ?? `${number} ${reference}`;
+    meanings.set(reference, meaning);
+    return meaning;
+  }
+
+  #written(reference: string, root: unknown): string | undefined {
+    const texts = new Map<string, string>();
+    const open = [reference];
+    let length = 0;
+    for (const one of open) {
+      if (texts.has(one)) continue;
+      const schema = lookUp(one, root);
+      const text = sortedJson(schema ?? null);
+      texts.set(one, text);
+      length += text.length;
+      if (length > MOST_CHARS) return undefined;
+      for (const next of referencesIn(schema)) open.push(withoutId(next, root));
+    }
+    return [...texts].flat().join("\n");
   }
 
   #declare(meaning: string, reference: string, target: Schema, { root, rootName, depth }: Place): string {
@@ -197,26 +231,13 @@ function withoutId(reference: string, root: unknown): string {
   return reference === id ? "#" : reference.startsWith(`${id}#`) ? reference.slice(id.length) : reference;
 }
 
-/** Returns all definitions that a reference needs, by their references. Equal ones in two documents are one type. */
-function closure(reference: string, root: unknown): Map<string, unknown> {
-  const found = new Map<string, unknown>([[reference, lookUp(reference, root)]]);
-  for (const schema of found.values())
-    for (const next of referencesIn(schema)) {
-      const local = withoutId(next, root);
-      if (!found.has(local)) found.set(local, lookUp(local, root));
-    }
-  return found;
-}
-
 function referencesIn(schema: unknown): string[] {
   const found: string[] = [];
   const open: unknown[] = [schema];
   for (const one of open) {
-    if (Array.isArray(one)) open.push(...one);
-    else if (isObject(one)) {
-      if (typeof one.$ref === "string") found.push(one.$ref);
-      for (const value of Object.values(one)) open.push(value);
-    }
+    if (typeof one !== "object" || one === null) continue;
+    if (isObject(one) && typeof one.$ref === "string") found.push(one.$ref);
+    for (const value of Object.values(one)) open.push(value);
   }
   return found;
 }

@@ -1,4 +1,4 @@
-import { equal, match } from "node:assert/strict";
+import { equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { SchemaTypes } from "#src/cli/types/schema-type.js";
 import { compileTypes } from "../../../support/compile-types.js";
@@ -186,6 +186,20 @@ test("a definition that documents share is one type, and another one of the same
   equal(types.typeOf(document({ type: "string" }), "One", ""), "HA");
   equal(types.typeOf(document({ type: "string" }), "Two", ""), "HA");
   equal(types.typeOf(document({ type: "number" }), "Three", ""), "HA2", "what it refers to differs");
+});
+
+test("thousands of definitions that need each other are written in bounded time", () => {
+  const $defs: Record<string, object> = {};
+  for (let index = 0; index < 2000; index++) {
+    const properties = { next: { $ref: `#/$defs/d${(index + 1) % 2000}` }, text: { description: "x".repeat(500) } };
+    $defs[`d${index}`] = { type: "object", properties };
+  }
+  const types = new SchemaTypes("H", new Set());
+  const began = process.cpuUsage();
+  types.typeOf({ $defs, $ref: "#/$defs/d0" }, "Root", "");
+  const { user } = process.cpuUsage(began);
+  ok(types.declarations.length > 1);
+  ok(user < 20_000_000, `${user / 1e6} s`);
 });
 
 test("a schema that is nested too deeply ends", () => {
