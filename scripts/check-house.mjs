@@ -50,7 +50,12 @@ const command = [
   ["cli/commands/index.ts", "cli/commands/doctor.ts"],
   ["cli/commands/index.ts", "cli/commands/record.ts"],
   ["cli/commands/index.ts", "cli/commands/replay.ts"],
+  ["cli/commands/index.ts", "cli/commands/types.ts"],
+  ["cli/commands/index.ts", "cli/commands/login.ts"],
+  ["cli/commands/index.ts", "cli/commands/logout.ts"],
   ["cli/session.ts", "cli/recordings/recorder.ts"],
+  ["cli/login/on-demand.ts", "cli/login/open-auth.ts"],
+  ["cli/login/open-auth.ts", "cli/login/oauth4webapi.ts"],
   ["cli/target.ts", "cli/recordings/play.ts"],
   ["cli/target.ts", "cli/hosts/find.ts"],
   ["cli/commands/list.ts", "cli/hosts/read.ts"],
@@ -60,7 +65,7 @@ const command = [
   ["cli/commands/call.ts", "entry/tasks/client.ts"],
   ["cli/commands/tasks.ts", "entry/tasks/client.ts"],
   ["cli/tool-arguments.ts", "schema/json-schema/validator.ts"],
-  ["cli/questions.ts", "node/loopback.ts"],
+  ["cli/open-page.ts", "node/loopback.ts"],
   ["cli/runner.ts", "entry/node.ts"],
 ];
 

@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { COPIES } from "./lib/bundle.mjs";
 import { alone } from "./lib/check.mjs";
 import { execNode, execNpm, lines } from "./lib/exec.mjs";
 import { deadLinks } from "./lib/markdown.mjs";
@@ -9,8 +10,8 @@ import { at, filesBelow, packageEntries, readJson, shown } from "./lib/project.m
 /** The optional peers of the entries. */
 const companions = Object.keys(readJson(at("package.json")).peerDependencies);
 
-/** Maximum size of the tarball: that of the SDK, and 130 kB for the command with all its parts. A larger one is a mistake. */
-const MAX_BYTES = 1_500_000 + 130_000;
+/** Maximum size of the tarball: that of the SDK, and 190 kB for the command with all its parts. A larger one is a mistake. */
+const MAX_BYTES = 1_500_000 + 190_000;
 
 /** Maximum size of the command, unpacked. */
 const MAX_COMMAND_BYTES = 400_000;
@@ -46,7 +47,7 @@ export const pack = {
 
 function strays(files) {
   const welcome =
-    /^(dist\/.+\.(js|js\.map|d\.ts)|dist\/cli\/output\.schema\.json|docs\/.+\.(md|svg)|(README|CHANGELOG|SECURITY)\.md|llms\.txt|LICENSE|package\.json)$/;
+    /^(dist\/.+\.(js|js\.map|d\.ts)|dist\/cli\/(?:output\.schema\.json|NOTICES\.txt)|docs\/.+\.(md|svg)|(README|CHANGELOG|SECURITY)\.md|llms\.txt|LICENSE|package\.json)$/;
   return files
     .filter((path) => !welcome.test(path))
     .map((path) => `the tarball contains ${path}, which scripts/check-pack.mjs does not expect`);
@@ -109,7 +110,11 @@ async function traceError(home) {
 /** Checks that `npx bowline` runs in a folder in which the tarball is installed. */
 async function runCommand(home) {
   const { code, output } = await execNpm(["exec", "--offline", "--", "bowline", "--help"], { cwd: home });
-  return code === 0 && output.includes("Usage: bowline") ? [] : ["npx bowline --help failed", ...lines(output)];
+  if (code !== 0 || !output.includes("Usage: bowline")) return ["npx bowline --help failed", ...lines(output)];
+  const told = await execNpm(["exec", "--offline", "--", "bowline", "--version", "--verbose"], { cwd: home });
+  return Object.keys(COPIES)
+    .filter((name) => !new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ `, "m").test(told.output))
+    .map((name) => `bowline --version --verbose does not tell the version of ${name}, of which the command has a copy`);
 }
 
 function runProgram(home, name, program, flags = []) {

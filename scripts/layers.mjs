@@ -45,6 +45,7 @@ export const layers = {
     "call",
     "schema",
     "http",
+    "auth",
     "era",
     "client",
     "skills",

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { transformSync } from "esbuild";
-import { bundle } from "./lib/bundle.mjs";
+import { bundle, COPIES } from "./lib/bundle.mjs";
 import { execNpm } from "./lib/exec.mjs";
 import { importsOf } from "./lib/imports.mjs";
 import { reduceToLines } from "./lib/line-maps.mjs";
@@ -27,10 +27,22 @@ async function stage() {
   dropMaps([...command, join(staged, "dist/entry/testing.js")]);
   for (const file of command) writeFileSync(file, withoutSpace(readFileSync(file, "utf8")));
   put(at("dist/cli/output.schema.json"), readFileSync(at("src/cli/output.schema.json")));
+  put(at("dist/cli/NOTICES.txt"), notices());
   for (const file of declarations()) put(file);
   putPages();
   put(at("package.json"), `${JSON.stringify(manifest(), null, 2)}\n`);
   return staged;
+}
+
+/** Returns the names, versions and licences of the packages of which the command contains copies. */
+function notices() {
+  const parts = Object.keys(COPIES).map((name) => {
+    const { version, license, homepage } = readJson(at("node_modules", name, "package.json"));
+    const [file] = readdirSync(at("node_modules", name)).filter((each) => /^licen[cs]e/i.test(each));
+    const text = readFileSync(at("node_modules", name, file), "utf8").trim();
+    return `${name} ${version} (${license})\n${homepage}\n\n${text}\n`;
+  });
+  return `The command bowline contains parts of these packages.\n\n${parts.join("\n---\n\n")}`;
 }
 
 /** Returns the files that the command alone loads: its own, and those that they share. */

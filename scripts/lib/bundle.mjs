@@ -6,7 +6,8 @@ import { at, packageEntries, root } from "./project.mjs";
 /**
  * Bundles the sources of the package's entries into a folder, with source maps. Each entry has the path at which tsc
  * writes it, so that `exports` is valid. Each module is in exactly one file, so that classes exist once however many
- * entries a process imports. Other packages are not bundled. Returns why each module is in its file.
+ * entries a process imports. Other packages are not bundled, but for the copies of the command. Returns why each module is in
+ * its file.
  */
 export async function bundle(outdir) {
   const graph = new Map();
@@ -14,7 +15,7 @@ export async function bundle(outdir) {
   const bundling = await rolldown({
     cwd: root,
     input: Object.fromEntries(inputs().map((source) => [nameOf(source), source])),
-    external: (id) => !id.startsWith(".") && !isAbsolute(id),
+    external: (id, importer) => !id.startsWith(".") && !isAbsolute(id) && !isCopy(id, importer),
     platform: "neutral",
     preserveEntrySignatures: "allow-extension",
     resolve: { extensionAlias: { ".js": [".ts"] } },
@@ -35,7 +36,7 @@ export async function bundle(outdir) {
     chunkFileNames: "[name].js",
     codeSplitting: {
       includeDependenciesRecursively: false,
-      groups: [{ debugName: "chunks", name: (id) => reasons.get(id)?.chunk ?? null }],
+      groups: [{ debugName: "chunks", name: (id) => reasons.get(id)?.chunk ?? copyOf(id) }],
     },
     comments: { jsdoc: false },
     minifyInternalExports: false,
@@ -45,6 +46,19 @@ export async function bundle(outdir) {
   await bundling.close();
   proveOutside(graph, output);
   return new Map([...reasons].map(([id, reason]) => [nameOf(id), { ...reason, size: graph.get(id).size }]));
+}
+
+/** Packages that the command contains, by the module that exports what it uses of each. Their licences allow it. */
+export const COPIES = { oauth4webapi: "cli/login/oauth4webapi" };
+
+function isCopy(id, importer) {
+  return Object.hasOwn(COPIES, id) && importer !== undefined && nameOf(importer) === COPIES[id];
+}
+
+/** Returns the file of a module of a package that the command contains. */
+function copyOf(id) {
+  const name = Object.keys(COPIES).find((one) => id.replaceAll("\\", "/").includes(`/node_modules/${one}/`));
+  return name === undefined ? null : COPIES[name];
 }
 
 /** Writes the roots of a reason as paths below `src`. */

@@ -10,6 +10,8 @@ import { fetchNode } from "./fetch.mjs";
 export const engines = {
   redis: { program: "redis-server", folders: () => [], variable: "REDIS_URL", debian: "redis-server" },
   postgres: { program: "postgres", folders: postgresFolders, variable: "DATABASE_URL", debian: "postgresql" },
+  keyring: { program: "secret-tool", folders: () => [], debian: "libsecret-tools gnome-keyring dbus" },
+  chromium: { program: "chromium", folders: () => [], variable: "CHROMIUM", debian: "chromium" },
   nginx: { program: "nginx", folders: () => ["/usr/sbin"], debian: "nginx" },
 };
 
@@ -86,7 +88,10 @@ export async function install(packages, { isRoot = process.getuid?.() === 0, run
   if (!isRoot) return `--install needs root to install ${packages.join(" ")} by apt-get`;
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   const network = ["-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=15", "-o", "Acquire::https::Timeout=15"];
-  for (const args of [["update"], ["install", "--yes", "--no-install-recommends", ...packages]]) {
+  for (const args of [
+    ["update"],
+    ["install", "--yes", "--no-install-recommends", ...packages.flatMap((one) => one.split(" "))],
+  ]) {
     const { code, output } = await run("apt-get", [...network, ...args], { env, timeoutMs: 300_000 });
     if (code !== 0) return `apt-get ${args.join(" ")} failed: ${lines(output).at(-1) ?? `exit code ${code}`}`;
   }

@@ -1,14 +1,30 @@
 import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { replaceFile } from "../node/files/replace-file.js";
+import { RpcError } from "../protocol/errors.js";
+import { METHOD_NOT_FOUND } from "../protocol/jsonrpc/errors.js";
 import type { Tool } from "../protocol/types/index.js";
 import type { CommandContext } from "./context.js";
+import { cacheFolder, fileNameFor } from "./folders.js";
 import type { Io } from "./io.js";
 
 /** What completion needs of a tool. */
 export interface KeptTool {
   readonly name: string;
   readonly inputSchema: object;
+}
+
+/**
+ * Returns the items of a list, or undefined if the server lacks its method. A server may announce resources, and have no
+ * method for templates.
+ */
+export async function ifSupported<T>(items: Promise<T>): Promise<T | undefined> {
+  try {
+    return await items;
+  } catch (error) {
+    if (error instanceof RpcError && error.rpcCode === METHOD_NOT_FOUND) return undefined;
+    throw error;
+  }
 }
 
 /** Longest catalogue that is kept. Completion must be quick. */
@@ -58,28 +74,10 @@ export async function keptCatalogue(
   }
 }
 
-/** Returns the file for a server. Its name is a digest (FNV-1a), since the text may contain a secret. */
+/** Returns the file for a server. Its name is a digest, since the text may contain a secret. */
 function catalogueFile(server: string | undefined, program: readonly string[] | undefined, io: Io): string | undefined {
-  const { env, home, platform, cwd } = io;
-  if (env.BOWLINE_CACHE === "off") return undefined;
-  const folder = env.BOWLINE_HOME
-    ? join(env.BOWLINE_HOME, "cache")
-    : platform === "win32"
-      ? join(env.LOCALAPPDATA || join(home, "AppData", "Local"), "bowline", "cache")
-      : platform === "darwin"
-        ? join(home, "Library", "Caches", "bowline")
-        : join(env.XDG_CACHE_HOME || join(home, ".cache"), "bowline");
+  if (io.env.BOWLINE_CACHE === "off") return undefined;
   const isElsewhere = server !== undefined && /^https?:/.test(server);
-  const key = JSON.stringify([server, program, isElsewhere ? "" : cwd]);
-  return join(folder, `tools-${digestOf(key)}.json`);
-}
-
-/** A cryptographic digest would need a module of Node that takes longer to load than a tool call. */
-function digestOf(text: string): string {
-  let [one, two] = [0x811c9dc5, 0xc9dc5811];
-  for (const unit of new TextEncoder().encode(text)) {
-    one = Math.imul(one ^ unit, 0x01000193);
-    two = Math.imul(two ^ unit, 0x01000193) ^ (two >>> 15);
-  }
-  return [one, two].map((part) => (part >>> 0).toString(16).padStart(8, "0")).join("");
+  const key = JSON.stringify([server, program, isElsewhere ? "" : io.cwd]);
+  return join(cacheFolder(io), `tools-${fileNameFor(key)}.json`);
 }

@@ -154,7 +154,7 @@ export function adviceFor(thrown: unknown, exit: number, failure: Failure): stri
   const advice: string[] = [];
   if (typeof likelyCause === "string" && !message.includes(likelyCause)) advice.push(visibleLine(likelyCause));
   if (exit === EXIT.login)
-    advice.push("The server requires a login. Pass a token: --header 'Authorization: Bearer <token>'");
+    advice.push("Log in: bowline login <server>. Or pass a token: --header 'Authorization: Bearer <token>'");
   if (exit === EXIT.time)
     advice.push("Wait longer: --timeout <time> for silence, --deadline <time> for all of the call.");
   if (question !== undefined) advice.push(toJson(question));

@@ -2,7 +2,7 @@ import { CommandContext } from "./context.js";
 import { adviceFor, describeFailure, EXIT, UsageError } from "./failures.js";
 import { helpOf, overview } from "./help.js";
 import type { Io } from "./io.js";
-import { bowlineVersion } from "./package.js";
+import { bowlineVersion, bundledCopies } from "./package.js";
 import { assertComplete, parseCommand } from "./parse.js";
 import { Screen } from "./screen.js";
 import { findNamed, unknownName } from "./suggest.js";
@@ -49,6 +49,8 @@ async function complete(words: readonly string[], screen: Screen, io: Io): Promi
 function withoutCommand(name: string | undefined, rest: readonly string[], screen: Screen): number {
   if (name === "--version") {
     screen.line(`bowline ${bowlineVersion()}`);
+    const isVerbose = rest.includes("--verbose") || rest.includes("-v");
+    for (const copy of isVerbose ? bundledCopies() : []) screen.line(copy);
     return EXIT.done;
   }
   if (name === "help" && rest[0] !== undefined) {

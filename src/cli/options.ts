@@ -27,6 +27,8 @@ export const SERVER_OPTIONS: OptionTable = {
   record: { type: "string", value: "file", help: "record the traffic, with secrets replaced" },
   overwrite: { type: "boolean", help: "replace the file of --record" },
   log: { type: "string", value: "level", help: "print log messages of the server, from this level" },
+  "no-login": { type: "boolean", help: "never let the user log in; stored logins are used" },
+  memory: { type: "boolean", help: "keep the tokens of a login for this command alone" },
   quiet: { type: "boolean", short: "q", help: "nothing but the result" },
   verbose: { type: "boolean", short: "v", help: "requests with their times, and stderr of the process" },
   help: { type: "boolean", short: "h", help: "help for a command or a tool" },

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /** Folder of the package. This file becomes part of dist/cli/bin.js, which is at the same depth. */
@@ -8,6 +8,16 @@ const root = new URL("../../", import.meta.url);
 export function bowlineVersion(): string {
   const { version } = JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as { readonly version: string };
   return version;
+}
+
+/** Returns the names, versions and licences of the packages of which the command has copies. */
+export function bundledCopies(): readonly string[] {
+  const file = new URL("dist/cli/NOTICES.txt", root);
+  // Only the published command has copies.
+  if (!existsSync(file)) return [];
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => /^\S+ \d+\.\d+\.\d+\S* \(.+\)$/.test(line));
 }
 
 /** Returns the path of the program of the process for a file. */

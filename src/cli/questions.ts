@@ -19,6 +19,7 @@ import {
 } from "./answers.js";
 import type { CommandContext } from "./context.js";
 import { CommandError, EXIT, UsageError } from "./failures.js";
+import { openPage } from "./open-page.js";
 import { listOf, textValue } from "./parse.js";
 import { Prompter } from "./prompter.js";
 import { visible, visibleLine } from "./text.js";
@@ -257,13 +258,4 @@ function textOfMessage(content: CreateMessageParams["messages"][number]["content
     .flat()
     .map((part) => (part.type === "text" ? part.text : `[${part.type}]`))
     .join("\n");
-}
-
-/** Opens a page by the system. Tells the URL if that fails. */
-async function openPage(url: URL, { io, screen }: CommandContext): Promise<void> {
-  const [{ spawn }, { planBrowser }] = await Promise.all([import("node:child_process"), import("../node/loopback.js")]);
-  const [command, args] = planBrowser(url, io.platform);
-  const child = spawn(command, args, { stdio: "ignore", detached: true, env: { ...io.env } });
-  child.once("error", () => screen.error(`Open this page: ${visibleLine(url.href)}`));
-  child.unref();
 }

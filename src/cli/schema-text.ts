@@ -1,5 +1,6 @@
 import { tokensOf, toolBytes } from "../doctor/tokens.js";
 import { isObject } from "../protocol/json.js";
+import { lookUp } from "./schema-pointer.js";
 import { visibleLine } from "./text.js";
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -16,7 +17,7 @@ export function resolveSchema(schema: unknown, root: Schema): Schema {
     if (!isObject(found)) return {};
     const { $ref, anyOf, oneOf, ...rest } = found;
     if (typeof $ref === "string") {
-      found = { ...(lookUp($ref, root) as object), ...rest };
+      found = { ...((lookUp($ref, root) ?? {}) as object), ...rest };
       continue;
     }
     const union = (anyOf ?? oneOf) as unknown;
@@ -25,16 +26,6 @@ export function resolveSchema(schema: unknown, root: Schema): Schema {
     found = { ...rest, ...(others[0] as object) };
   }
   return {};
-}
-
-function lookUp(reference: string, root: Schema): unknown {
-  if (!reference.startsWith("#")) return {};
-  let found: unknown = root;
-  for (const part of reference.slice(2).split("/").filter(Boolean)) {
-    const key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
-    found = isObject(found) && Object.hasOwn(found, key) ? found[key] : {};
-  }
-  return found;
 }
 
 /** Returns the type of a resolved schema, without null. */

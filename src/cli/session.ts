@@ -7,6 +7,7 @@ import { ConnectionError, ProtocolError } from "../protocol/errors.js";
 import type { LoggingLevel } from "../protocol/types/index.js";
 import type { CommandContext } from "./context.js";
 import { NotReached, UsageError } from "./failures.js";
+import { loginOnDemand } from "./login/on-demand.js";
 import { bowlineVersion } from "./package.js";
 import { textValue, timeOf } from "./parse.js";
 import type { CommandRecorder } from "./recordings/recorder.js";
@@ -34,7 +35,8 @@ export async function withPlan<T>(
   more: ClientOptions = {},
 ): Promise<T> {
   const problems = new Problems(context);
-  const options = { ...optionsOf(context), onError: problems.take, ...plan.options, ...more };
+  const login = await loginOnDemand(plan, context);
+  const options = { ...optionsOf(context), onError: problems.take, ...plan.options, ...login?.options, ...more };
   const recorder = await recorderOf(context, plan);
   try {
     const client = await open(context, plan, options, recorder);
@@ -46,6 +48,7 @@ export async function withPlan<T>(
       await client.close();
     }
   } finally {
+    await login?.close();
     await recorder?.close();
   }
 }

@@ -3,7 +3,7 @@ import { ANSWER_OPTIONS, type OptionTable } from "./options.js";
 /** What help, completion and docs/cli.md tell about a command. */
 export interface CommandSpec {
   readonly name: string;
-  readonly group: "Use a server" | "Find faults" | "Shell";
+  readonly group: "Use a server" | "Find faults" | "Build" | "Accounts" | "Shell";
   /** One line for the list of commands. */
   readonly summary: string;
   readonly about: string;
@@ -268,6 +268,79 @@ export const COMMANDS: readonly CommandSpec[] = [
     server: "optional",
   },
   {
+    name: "types",
+    group: "Build",
+    summary: "TypeScript types of a server, with a lock file",
+    about:
+      "Write the types of a server for connect<Name>(...), and a lock file with its definitions. Or compare a server with it.",
+    usage: [
+      "bowline types <server> [-o <file>] [options]",
+      "bowline types --config <file> [-o <file>] [options]",
+      "bowline types --check [<lock>...] [options]",
+    ],
+    examples: [
+      "bowline types https://example.com/mcp -o harbour.mcp.ts",
+      "bowline types --config mcp.json -o servers.mcp.ts",
+      "bowline types --check --fail-on breaking,hints",
+    ],
+    notes: [
+      "-o harbour.mcp.ts also writes harbour.mcp.lock.json. With --config and no server, the types of all servers of the file.",
+      "--check compares the locks, or all *.mcp.lock.json below this folder, with their servers. Kinds of changes:",
+      "  breaking      calls or programs fail: a tool is gone, an input accepts less, an output has more forms",
+      "  compatible    a tool or parameter is new, an input accepts more",
+      "  text          a name, description or the instructions: what a model reads",
+      "  hints         what a tool says about its effects",
+    ],
+    options: {
+      out: { type: "string", short: "o", value: "file", help: "file of the types (stdout)" },
+      name: { type: "string", value: "Name", help: "name of the type (from the server's name)" },
+      check: {
+        type: "boolean",
+        help: "compare locks with their servers; exit code 1 if a change of --fail-on is found",
+      },
+      "fail-on": { type: "string", value: "kinds", help: "kinds of changes that fail (breaking,text,hints)" },
+    },
+    names: [],
+    more: true,
+    server: "optional",
+  },
+  {
+    name: "login",
+    group: "Accounts",
+    summary: "log in to a protected server, or list the logins",
+    about: "Log in to a server by OAuth, in the browser. Other commands use the login, and renew it.",
+    usage: ["bowline login <server> [options]", "bowline login --list"],
+    examples: [
+      "bowline login https://example.com/mcp",
+      "bowline login https://example.com/mcp --no-browser",
+      "bowline login https://example.com/mcp --issuer https://login.example.com --client-id my-client",
+    ],
+    notes: [
+      "Tokens are encrypted, with a key in the keychain of the system. Without a keychain, the key is BOWLINE_SECRET,",
+      "or else in a file that only you can read.",
+    ],
+    options: {
+      "no-browser": { type: "boolean", help: "print the URL, and take the address to which the browser was sent" },
+      "client-id": { type: "string", value: "id", help: "client that is registered at --issuer" },
+      issuer: { type: "string", value: "url", help: "the only authorization server to trust" },
+      scope: { type: "string", value: "scopes", help: "scopes to request if the server names none" },
+      dpop: { type: "boolean", help: "bind the tokens to a key (DPoP)" },
+      list: { type: "boolean", help: "servers with logins: issuer, scopes, expiry; never the tokens" },
+    },
+    names: [],
+    server: "optional",
+  },
+  {
+    name: "logout",
+    group: "Accounts",
+    summary: "revoke and delete the tokens of a login",
+    about: "Revoke and delete the tokens of a login. What cannot be revoked is deleted nevertheless.",
+    usage: ["bowline logout <server> [options]", "bowline logout --all"],
+    options: { all: { type: "boolean", help: "end all logins, and remove their key" } },
+    names: [],
+    server: "optional",
+  },
+  {
     name: "completion",
     group: "Shell",
     summary: "completion script for bash, zsh or fish",
@@ -309,7 +382,7 @@ export const SERVER_FORMS: readonly (readonly [form: string, meaning: string])[]
 
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
   [0, "done"],
-  [1, "a check failed: the doctor, the digest of a skill, or a replay"],
+  [1, "a check failed: the doctor, the digest of a skill, a replay, or a lock"],
   [2, "wrong usage, invalid arguments, unknown tool, a mistake in a configuration"],
   [3, "login is required or failed"],
   [4, "not reached, not started, or lost"],

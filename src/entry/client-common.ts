@@ -56,6 +56,13 @@ export type {
   TypedCallOptions,
 } from "../client/options.js";
 export type { Pages } from "../client/pages.js";
+export {
+  type LockedTool,
+  type PinnedOptions,
+  pinned,
+  type ServerLock,
+  type ToolChange,
+} from "../client/pinning/pinned.js";
 export type { MethodResults, ToolOutcome } from "../client/results.js";
 export { displayName, isResourceNotFound } from "../client/results.js";
 export { type RetryOptions, retry } from "../client/retry.js";

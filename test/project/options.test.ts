@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { bearer, createAuthSteps, exchangeAtProvider, identityAssertion, oauth } from "bowline/auth/client";
 import { createIssuer, memoryIssuerStore, rateLimiter } from "bowline/auth/issuer";
 import { introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
-import { type Client, connect, createGroup, loadIcon, memoryCache, retry } from "bowline/client";
+import { type Client, connect, createGroup, loadIcon, memoryCache, pinned, retry } from "bowline/client";
 import { authStore, cacheStore, memoryCluster, type Store, storeCluster } from "bowline/cluster";
 import { jsonSchemaValidator } from "bowline/json-schema";
 import {
@@ -239,6 +239,7 @@ const CHECKED: { readonly [where: string]: Attempt } = {
   "client createGroup": (options) => createGroup({ mcpServers: {} }, options),
   "client loadIcon": (options) => loadIcon({ src: "data:image/png;base64," }, options),
   "client memoryCache": (options) => memoryCache(options),
+  "client pinned": (options) => pinned({ tools: {} }, options),
   "client retry": (options) => retry(options),
   "cluster authStore": (options) => authStore(cluster, options),
   "cluster cacheStore": (options) => cacheStore(cluster, options),

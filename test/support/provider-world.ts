@@ -9,6 +9,7 @@ import { McpServer } from "bowline/server";
 import { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify } from "jose";
 import { Provider } from "oidc-provider";
 import { CALLBACK, type WorldOptions } from "./auth-world.js";
+import { browseTo } from "./browse-to.js";
 
 export interface Kind {
   /** Where the issuer is on its host. */
@@ -131,7 +132,7 @@ export class ProviderWorld {
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(json));
       return;
     }
-    const token = request.headers.authorization?.replace(/^Bearer /, "") ?? "";
+    const token = request.headers.authorization?.replace(/^(?:Bearer|DPoP) /, "") ?? "";
     if (token !== "") this.seen.add(token);
     if (!this.revoked.has(token) && (await isGood(token))) return serve(request, response);
     const said = token === "" ? "" : ', error="invalid_token", error_description="not a token for this server"';
@@ -143,33 +144,6 @@ export class ProviderWorld {
 /** A user who logs in and agrees to everything, by the provider's own pages. */
 export function browse(start: URL): Promise<URL> {
   return browseTo(start, CALLBACK);
-}
-
-/** The same, up to an address that is not the provider's. */
-export async function browseTo(start: URL, end: string): Promise<URL> {
-  const cookies = new Map<string, string>();
-  let at = start;
-  let form: URLSearchParams | undefined;
-  for (let hops = 0; hops < 20; hops++) {
-    if (at.href.startsWith(end)) return at;
-    const cookie = [...cookies].map((pair) => pair.join("=")).join("; ");
-    const asked = form === undefined ? { method: "GET" } : { method: "POST", body: form };
-    const response: Response = await fetch(at, { ...asked, redirect: "manual", headers: { cookie } });
-    for (const line of response.headers.getSetCookie()) {
-      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
-      cookies.set(name, value);
-    }
-    const page = await response.text();
-    const location = response.headers.get("location");
-    const action = /<form[^>]* action="([^"]+)"/.exec(page)?.[1];
-    const prompt = /name="prompt" value="(\w+)"/.exec(page)?.[1];
-    if (location === null && (action === undefined || prompt === undefined)) {
-      throw new Error(`the browser is stuck at ${at.pathname}: ${response.status} ${/<pre>.*<.pre>/s.exec(page)?.[0]}`);
-    }
-    form = location === null ? new URLSearchParams({ prompt: prompt ?? "", login: "user", password: "x" }) : undefined;
-    at = new URL(location ?? action ?? "", at);
-  }
-  throw new Error("the browser goes round in circles");
 }
 
 async function listen(t: TestContext, listener: RequestListener): Promise<string> {

@@ -1,7 +1,7 @@
 import type { Client } from "../../client/client.js";
 import type { Prompt, Resource, ResourceTemplate, Tool } from "../../protocol/types/index.js";
 import type { Skill } from "../../skills/types.js";
-import { keepCatalogue } from "../catalogue.js";
+import { ifSupported, keepCatalogue } from "../catalogue.js";
 import type { CommandContext } from "../context.js";
 import { describeFailure, UsageError } from "../failures.js";
 import type { ConfiguredServer } from "../hosts/read.js";
@@ -55,7 +55,7 @@ async function listingOf(client: Client, context: CommandContext): Promise<Listi
   const isKnown = Object.keys(capabilities).length > 0;
   const has = (kind: Kind, capability: object | undefined) =>
     wanted.has(kind) && (!isKnown || capability !== undefined);
-  const recorded = <T>(items: Promise<T>) => ifRecorded(items, context);
+  const recorded = <T>(items: Promise<T>) => ifRecorded(ifSupported(items), context);
   const [tools, resources, resourceTemplates, prompts, skills] = await Promise.all([
     has("tools", capabilities.tools) ? recorded(client.tools().all()) : undefined,
     has("resources", capabilities.resources) ? recorded(client.resources().all()) : undefined,

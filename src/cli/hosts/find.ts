@@ -2,6 +2,7 @@ import { dirname, resolve } from "node:path";
 import { planServers, type ServersConfig } from "../../client/group/config.js";
 import type { ClientOptions, CommandTarget } from "../../client/options.js";
 import { isObject } from "../../protocol/json.js";
+import { sortedJson } from "../../protocol/sorted-json.js";
 import { UsageError } from "../failures.js";
 import type { Io } from "../io.js";
 import { Prompter } from "../prompter.js";
@@ -9,7 +10,6 @@ import { unknownName } from "../suggest.js";
 import { visibleLine } from "../text.js";
 import { HOSTS, type Place, projectPlaces } from "./places.js";
 import { type ConfiguredServer, readConfigured } from "./read.js";
-import type { Entry } from "./shapes.js";
 
 /**
  * Finds a server by its name, or by `host:name`. A file of the project comes before those of the user. A bare name must be
@@ -30,7 +30,7 @@ export async function findConfigured(
   const candidates = ofProject.length > 0 ? ofProject : matching;
   const [first] = candidates;
   if (first === undefined) throw notFound(spec, servers, [...searched(config, io), ...problems]);
-  const isOne = isPrefixed || candidates.every(({ entry }) => textOf(entry) === textOf(first.entry));
+  const isOne = isPrefixed || candidates.every(({ entry }) => sortedJson(entry) === sortedJson(first.entry));
   if (!isOne) {
     const names = [...new Set(candidates.map(({ name, place }) => `${place.host}:${name}`))].join(", ");
     const files = candidates.map(({ place }) => place.file).join(", ");
@@ -76,7 +76,7 @@ function placed(target: string | CommandTarget, { file, project, host }: Place):
 /** Returns the values of the variables that an entry uses. Throws for one that is not set and has no default. */
 async function variablesOf({ name, place, entry, inputs }: ConfiguredServer, io: Io): Promise<Map<string, string>> {
   const values = new Map<string, string>();
-  for (const [, inside = ""] of textOf(entry).matchAll(/\$\{([^{}]*)\}/g)) {
+  for (const [, inside = ""] of sortedJson(entry).matchAll(/\$\{([^{}]*)\}/g)) {
     const [variable = "", preset] = inside.split(":-");
     const value = variable.startsWith("input:")
       ? await askInput(variable.slice("input:".length), inputs, io)
@@ -107,11 +107,4 @@ async function askInput(id: string, inputs: readonly unknown[], io: Io): Promise
   });
   if (text === undefined) throw new UsageError(`no value was given for the input ${JSON.stringify(id)}`);
   return text === "" && typeof input?.default === "string" ? input.default : text;
-}
-
-/** Returns an entry as a text that is equal for equal entries. */
-function textOf(entry: Entry): string {
-  return JSON.stringify(entry, (_, value: unknown) =>
-    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([one], [two]) => (one < two ? -1 : 1))) : value,
-  );
 }

@@ -1,6 +1,6 @@
+import { isDigest } from "../../protocol/digest.js";
 import { isObject } from "../../protocol/json.js";
 import { messageOf } from "../../protocol/text.js";
-import { isDigest } from "../digest.js";
 import { SkillError } from "../error.js";
 import { assertFrontmatter } from "../frontmatter.js";
 import { SKILL_FILE, type Skill, type SkillResource } from "../types.js";

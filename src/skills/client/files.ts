@@ -1,9 +1,9 @@
 import type { Client } from "../../client/client.js";
 import type { CallOptions } from "../../client/options.js";
 import { fromBase64Url } from "../../protocol/base64.js";
+import { digestOf } from "../../protocol/digest.js";
 import { ProtocolError, RpcError } from "../../protocol/errors.js";
 import { compareEntries, describeDifference } from "../difference.js";
-import { digestOf } from "../digest.js";
 import { SkillError } from "../error.js";
 import { mimeTypeOf } from "../mime.js";
 import { textOf, toBytes } from "../text.js";

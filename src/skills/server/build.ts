@@ -1,3 +1,4 @@
+import { digestOf } from "../../protocol/digest.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 import { assertOptions } from "../../protocol/known-options.js";
@@ -10,7 +11,6 @@ import {
   scopesOf,
   toAccess,
 } from "../../server/definitions/access.js";
-import { digestOf } from "../digest.js";
 import { assertFrontmatter, type ParseYaml, readSkillText, splitSkillText, writeSkillText } from "../frontmatter.js";
 import { mimeTypeOf } from "../mime.js";
 import { textOf, toBytes } from "../text.js";

@@ -51,6 +51,27 @@ test("a pipe is as wide as COLUMNS says, and a tool without a description is tol
   equal(await widthOf("many"), wide);
 });
 
+test("a server that announces resources, and has no method for templates, is listed", async (t) => {
+  const cwd = emptyFolder(t);
+  const program = `
+    import { createInterface } from "node:readline";
+    const results = {
+      initialize: { protocolVersion: "2025-06-18", capabilities: { resources: {} }, serverInfo: { name: "few", version: "1" } },
+      "resources/list": { resources: [{ uri: "a://b", name: "b" }] },
+    };
+    createInterface({ input: process.stdin }).on("line", (line) => {
+      const { id, method } = JSON.parse(line);
+      const result = results[method];
+      const answer = result ? { result } : { error: { code: -32601, message: "Method not found" } };
+      if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
+    });`;
+  writeFileSync(join(cwd, "few.mjs"), program);
+  for (const command of ["list", "types"]) {
+    const ran = await bowline(t, [command, "--", process.execPath, "few.mjs"], { cwd });
+    equal(ran.code, 0, ran.stderr);
+  }
+});
+
 test("colours are for terminals, and not with NO_COLOR", async (t) => {
   const url = await serve(t, createHarbour());
   const plain = await bowline(t, ["list", url]);

@@ -1,8 +1,9 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { memoryIssuerStore } from "bowline/auth/issuer";
+import { browseTo } from "../../../support/browse-to.js";
 import { answerOf, createPkce, ISSUER, IssuerWorld } from "../../../support/issuer-world.js";
-import { browseTo, ProviderWorld } from "../../../support/provider-world.js";
+import { ProviderWorld } from "../../../support/provider-world.js";
 
 const client = {
   client_id: "the-issuer",
