@@ -38,8 +38,25 @@ export const layers = {
   compat: ["protocol", "call", "schema", "http", "store", "era", "server", "node"],
   testing: ["protocol", "call", "schema", "http", "store", "era", "server", "client", "recording", "node"],
   "testing/contract": ["testing", "protocol", "call", "cluster", "schema", "http", "store", "era", "server", "client"],
+  inspect: [
+    ...["protocol", "call", "schema", "http", "era", "client", "skills", "tasks", "recording", "testing", "node"],
+    "entry",
+  ],
   entry: ["*"],
-  cli: ["protocol", "call", "schema", "http", "era", "client", "skills", "tasks", "recording", "node", "entry"],
+  cli: [
+    "protocol",
+    "call",
+    "schema",
+    "http",
+    "era",
+    "client",
+    "skills",
+    "tasks",
+    "recording",
+    "node",
+    "inspect",
+    "entry",
+  ],
 };
 
 /** Layers that may import modules of Node, and layers that may name eras and protocol versions. */
