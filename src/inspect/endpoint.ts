@@ -174,7 +174,7 @@ export class InspectEndpoint {
       const result = await doVerb(verb, this.#verbs, this.#parts.inspection);
       reply(exchange, 200, { ok: true, result } as VerbResponse);
     } catch (error) {
-      reply(exchange, 200, { ok: false, error: toFailure(error) });
+      reply(exchange, 200, { ok: false, error: this.#parts.inspection.recording.redact(toFailure(error)) });
     }
   }
 

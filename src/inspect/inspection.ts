@@ -50,7 +50,11 @@ export class Inspection {
     this.lines = new LineRing(JSON.stringify(recording.header), limits);
     const onChange = () => this.#tell("state");
     this.questions = new Questions(onChange);
-    this.runs = new Runs(limits, () => ({ t: this.#t, line: this.lines.last }), onChange);
+    this.runs = new Runs(limits, {
+      position: () => ({ t: this.#t, line: this.lines.last }),
+      redact: (end) => recording.redact(end),
+      onChange,
+    });
     this.#unsubscribe = recording.subscribe((event) => this.#take(event));
   }
 
@@ -73,8 +77,8 @@ export class Inspection {
       by,
       mode,
       servers: servers.map(({ label, wire, url }) => ({ label, wire, ...(url !== undefined && { url }) })),
-      connections: [...this.#connections.values()].map(({ state }) => state),
-      runs: this.runs.open,
+      connections: this.recording.redact([...this.#connections.values()].map(({ state }) => state)),
+      runs: this.recording.redact(this.runs.open),
       questions: this.questions.open,
       recordings: this.recordings.map(({ name, lines }) => ({ name, lines })),
       isRecording,

@@ -15,6 +15,13 @@ export interface Position {
   readonly line: number;
 }
 
+/** What runs need of their surroundings. */
+export interface RunsEnds {
+  readonly position: () => Position;
+  readonly redact: (end: RunEnd) => RunEnd;
+  readonly onChange: () => void;
+}
+
 interface Running extends OpenRun {
   readonly end: AbortController;
   other?: number | undefined;
@@ -29,18 +36,16 @@ interface Ended {
 /** Runs of verbs that take long, and the latest of their ends. */
 export class Runs {
   readonly #limits: Pick<InspectLimits, "maxRuns" | "maxKeptRuns" | "maxKeptRunBytes">;
-  readonly #position: () => Position;
-  readonly #onChange: () => void;
+  readonly #ends: RunsEnds;
   readonly #running = new Map<number, Running>();
   #ended: Ended[] = [];
   #size = 0;
   #last = 0;
-  #ends = 0;
+  #count = 0;
 
-  constructor(limits: InspectLimits, position: () => Position, onChange: () => void) {
+  constructor(limits: InspectLimits, ends: RunsEnds) {
     this.#limits = limits;
-    this.#position = position;
-    this.#onChange = onChange;
+    this.#ends = ends;
   }
 
   /** Runs that have not ended. */
@@ -48,20 +53,15 @@ export class Runs {
     return [...this.#running.values()].map(toOpenRun);
   }
 
-  /** Number of ends so far. */
-  get ends(): number {
-    return this.#ends;
-  }
-
   /** Begins a run. Its end is told with what `work` resolves or rejects with. */
   start(info: RunInfo, work: (signal: AbortSignal) => Promise<unknown>): number {
     if (this.#running.size >= this.#limits.maxRuns)
       throw new VerbError("too_many", `${this.#limits.maxRuns} runs are open: wait for one, or cancel one`);
     const run = ++this.#last;
-    const { t, line } = this.#position();
+    const { t, line } = this.#ends.position();
     const running: Running = { run, ...info, from: t, line, end: new AbortController() };
     this.#running.set(run, running);
-    this.#onChange();
+    this.#ends.onChange();
     const { signal } = running.end;
     const done = async () => {
       try {
@@ -96,20 +96,20 @@ export class Runs {
 
   /** Returns the text of the end with an index, or of the first that is still kept. */
   at(index: number): Ended | undefined {
-    const oldest = this.#ended[0]?.index ?? this.#ends;
+    const oldest = this.#ended[0]?.index ?? this.#count;
     return this.#ended[Math.max(index, oldest) - oldest];
   }
 
   #end(running: Running, outcome: Pick<RunEnd, "result" | "error">): void {
     this.#running.delete(running.run);
-    const { t, line } = this.#position();
+    const { t, line } = this.#ends.position();
     const end: RunEnd = { ...toOpenRun(running), to: t, lastLine: line, ...outcome };
-    this.#keep(JSON.stringify(end));
-    this.#onChange();
+    this.#keep(JSON.stringify(this.#ends.redact(end)));
+    this.#ends.onChange();
   }
 
   #keep(text: string): void {
-    this.#ended.push({ index: this.#ends++, text });
+    this.#ended.push({ index: this.#count++, text });
     this.#size += text.length;
     const { maxKeptRuns, maxKeptRunBytes } = this.#limits;
     while (this.#ended.length > 1 && (this.#ended.length > maxKeptRuns || this.#size > maxKeptRunBytes))
