@@ -14,9 +14,6 @@ import { VERB_NAMES } from "./verb-options.js";
 /** What the surroundings of an inspector can do in addition. A verb that is missing here is not available. */
 export interface MoreVerbs {
   readonly doctor?: Doing<"doctor"> | undefined;
-  readonly login?: Doing<"login"> | undefined;
-  readonly logout?: Doing<"logout"> | undefined;
-  readonly reveal?: Doing<"reveal"> | undefined;
   /** Returns a page with recordings, which opens without a server. */
   readonly toHtml?: ((recordings: readonly { readonly name: string; readonly text: string }[]) => string) | undefined;
 }
@@ -33,8 +30,13 @@ const DONE = {};
 /** Returns the verbs of an inspection. One without a live client opens recordings alone. */
 export function verbsOf(inspection: Inspection, more: MoreVerbs = {}): Table {
   const { toHtml, ...given } = more;
-  const hasServers = inspection.state([]).servers.length > 0;
-  return { ...(hasServers && { ...ON_CONNECTIONS, ...given }), save: save(toHtml) };
+  const { servers } = inspection.state([]);
+  const hasLogin = servers.some(({ login }) => login !== undefined);
+  return {
+    ...(servers.length > 0 && { ...ON_CONNECTIONS, ...given }),
+    ...(hasLogin && ON_LOGINS),
+    save: save(toHtml),
+  };
 }
 
 /** Names of the verbs of a table. */
@@ -98,6 +100,33 @@ const ON_CONNECTIONS: Table = {
     inspection.changed();
     return DONE;
   },
+};
+
+/** Verbs of servers over HTTP. */
+const ON_LOGINS: Table = {
+  login: async ({ server = 0 }, inspection) => {
+    const login = inspection.login(server);
+    await login.begin();
+    const connection = inspection.connect(server, undefined);
+    const work = async (signal: AbortSignal) => {
+      signal.addEventListener("abort", () => void connection.close(), { once: true });
+      // Connecting sends the request that logs in.
+      await connection.ready;
+      login.settle();
+      await connection.client();
+      return DONE;
+    };
+    return { run: inspection.runs.start({ connection: connection.number, verb: "login" }, work) };
+  },
+  logout: ({ server = 0 }, inspection) => {
+    const login = inspection.login(server);
+    const work = async (signal: AbortSignal) => {
+      await login.logout(signal);
+      return DONE;
+    };
+    return { run: inspection.runs.start({ connection: 0, verb: "logout" }, work) };
+  },
+  reveal: ({ server = 0, token }, inspection) => inspection.login(server).reveal(token),
 };
 
 type Work = (client: Client, signal: AbortSignal) => Promise<unknown>;
