@@ -1,4 +1,4 @@
-import type { CommandTarget, LocalTarget } from "../client/options.js";
+import { COMMAND_TARGET, type CommandTarget, type LocalTarget } from "../client/options.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { DefinitionError } from "../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../protocol/known-options.js";
@@ -119,7 +119,10 @@ function targetOf(server: InspectableServer): InspectTarget {
     return { label: url, wire: "http", url, targets: [server], options: {} };
   }
   if (isLocal(server)) return plan(nameOf(server), "memory", server);
-  if (typeof Object(server).command === "string") return plan(server.command, "stdio", server);
+  if (typeof Object(server).command === "string") {
+    assertOptions("inspect", { server }, { server: COMMAND_TARGET });
+    return plan(server.command, "stdio", server);
+  }
   throw new DefinitionError("inspect: server must be a server of this process, a URL, or { command, args }");
 }
 

@@ -127,6 +127,7 @@ test("its options are checked", () => {
   wrong({ server, path: "inspect" }, /path must begin and end with a slash, got "inspect"/);
   wrong({ server, limits: { maxStream: 1 } }, /did you mean maxStreams\?/);
   wrong({}, /server must be a server of this process/);
+  wrong({ server: { command: "node", argz: [] } }, /server: unknown option argz; did you mean args/);
   wrong({ server: "ftp://a" }, /server must be a URL with http/);
   wrong({ server: {} }, /server must be a server of this process, a URL, or \{ command, args \}/);
 });
