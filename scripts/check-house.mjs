@@ -56,7 +56,8 @@ const command = [
   ["cli/commands/call.ts", "entry/tasks/client.ts"],
   ["cli/commands/tasks.ts", "entry/tasks/client.ts"],
   ["cli/tool-arguments.ts", "schema/json-schema/validator.ts"],
-  ["cli/questions.ts", "node/loopback.ts"],
+  ["cli/questions.ts", "cli/open-page.ts"],
+  ["cli/commands/index.ts", "cli/commands/inspect.ts"],
   ["cli/runner.ts", "entry/node.ts"],
 ];
 

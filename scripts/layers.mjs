@@ -39,8 +39,8 @@ export const layers = {
   testing: ["protocol", "call", "schema", "http", "store", "era", "server", "client", "recording", "node"],
   "testing/contract": ["testing", "protocol", "call", "cluster", "schema", "http", "store", "era", "server", "client"],
   inspect: [
-    ...["protocol", "call", "schema", "http", "era", "client", "skills", "tasks", "recording", "testing", "node"],
-    "entry",
+    ...["protocol", "call", "schema", "http", "era", "client", "recording", "testing", "node", "entry"],
+    ...["skills", "skills/client", "tasks", "tasks/client"],
   ],
   // The page of the inspector. It runs in a browser, and is built on its own.
   page: ["protocol", "recording", "inspect"],
@@ -102,4 +102,5 @@ export const entries = {
   "./sqlite": ["sqlite", "node/sqlite", "node:", "!cluster/memory", "!node:sqlite"],
   "./otel": ["otel", "!cluster", "!server", "!client", "!era", "@opentelemetry/api"],
   "./testing": ["testing", "testing/contract"],
+  "./inspect": ["inspect", "node:"],
 };

@@ -164,7 +164,8 @@ export class Questions {
     io.stderr.write(`  URL   ${visibleLine(question.url)}\n`);
     const text = await this.#prompter.ask("  Open it in the browser? (y/n) ", { signal });
     if (text === undefined || !/^y(?:es)?$/i.test(text)) return { action: "decline" };
-    await openPage(new URL(question.url), this.#context);
+    const { openPage } = await import("./open-page.js");
+    openPage(new URL(question.url), this.#context, `Open this page: ${visibleLine(question.url)}`);
     return { action: "accept" };
   }
 
@@ -257,13 +258,4 @@ function textOfMessage(content: CreateMessageParams["messages"][number]["content
     .flat()
     .map((part) => (part.type === "text" ? part.text : `[${part.type}]`))
     .join("\n");
-}
-
-/** Opens a page by the system. Tells the URL if that fails. */
-async function openPage(url: URL, { io, screen }: CommandContext): Promise<void> {
-  const [{ spawn }, { planBrowser }] = await Promise.all([import("node:child_process"), import("../node/loopback.js")]);
-  const [command, args] = planBrowser(url, io.platform);
-  const child = spawn(command, args, { stdio: "ignore", detached: true, env: { ...io.env } });
-  child.once("error", () => screen.error(`Open this page: ${visibleLine(url.href)}`));
-  child.unref();
 }

@@ -172,7 +172,7 @@ export interface DirectionFaults {
   readonly drop?: number | undefined;
   /** Sends one frame in n twice. */
   readonly duplicate?: number | undefined;
-  /** Cuts the connection behind the nth frame from now. */
+  /** Cuts the connection behind the nth frame from now. Over HTTP: the stream of a response behind its nth event. */
   readonly cutAfter?: number | undefined;
 }
 

@@ -8,7 +8,7 @@ const DIRECTION: Known<DirectionFaults> = {
   delayMs: "ms",
   drop: "positive",
   duplicate: "positive",
-  cutAfter: "positive",
+  cutAfter: "count",
 };
 
 const PLAN: Known<FaultPlan> = {

@@ -146,6 +146,14 @@ export class Recording {
     if (this.#closing === undefined) this.#write(timed(this.#now(), this.#redactor?.event(event) ?? event));
   }
 
+  /**
+   * Replaces in a JSON value what the events of this recording have replaced.
+   * @internal
+   */
+  redact<T>(value: T): T {
+    return (this.#redactor === undefined ? value : this.#redactor.message(value)) as T;
+  }
+
   /** Adds the text of a person. */
   note(text: string): void {
     this.add({ k: "note", text });

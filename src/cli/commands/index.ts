@@ -22,5 +22,6 @@ export const RUN: Readonly<Record<string, (context: CommandContext) => Promise<v
   skills,
   record: async (context) => (await import("./record.js")).record(context),
   replay: async (context) => (await import("./replay.js")).replay(context),
+  inspect: async (context) => (await import("./inspect.js")).inspect(context),
   completion,
 };
