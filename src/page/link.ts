@@ -46,6 +46,7 @@ export async function openLink(token: string | undefined): Promise<void> {
   events.addEventListener("state", ({ data }) => {
     inspector.value = JSON.parse(data) as PageEvents["state"];
     void openRecordings(inspector.value);
+    void listNew(inspector.value);
   });
   events.addEventListener("run", ({ data }) => {
     const end = JSON.parse(data) as PageEvents["run"];
@@ -65,6 +66,22 @@ async function openRecordings({ recordings, mode }: InspectorState): Promise<voi
   while (opened < recordings.length) {
     const index = opened++;
     await openFrom(`./recordings/${index}`, recordings[index]?.name ?? `recording ${index + 1}`);
+  }
+}
+
+const listed = new Set<number>();
+
+/** Lists what the servers of new connections offer, so that there is a catalogue. The client's cache answers a page that was reloaded. */
+async function listNew({ connections, verbs }: InspectorState): Promise<void> {
+  if (!verbs.includes("list")) return;
+  for (const { connection, status, capabilities = {} } of connections) {
+    if (status !== "open" || listed.has(connection)) continue;
+    listed.add(connection);
+    const { tools, prompts, resources } = capabilities;
+    if (tools !== undefined) await send("list", { connection, what: "tools" });
+    if (resources !== undefined) await send("list", { connection, what: "resources" });
+    if (resources !== undefined) await send("list", { connection, what: "templates" });
+    if (prompts !== undefined) await send("list", { connection, what: "prompts" });
   }
 }
 

@@ -79,18 +79,25 @@ function FrameBody({ row: { body, envelope, http } }: { readonly row: FrameRow }
         <Json value={body} />
       )}
       {envelope !== undefined && (
-        <details class="folded">
-          <summary>Envelope</summary>
-          <Json value={envelope} />
-        </details>
+        <Folded title="Envelope">{() => <Json value={envelope} />}</Folded>
       )}
       {http !== undefined && (
-        <details class="folded">
-          <summary>{`HTTP ${http.method} ${http.path}${http.status === undefined ? "" : `, status ${http.status}`}`}</summary>
-          <Heads http={http} />
-        </details>
+        <Folded title={`HTTP ${http.method} ${http.path}${http.status === undefined ? "" : `, status ${http.status}`}`}>
+          {() => <Heads http={http} />}
+        </Folded>
       )}
     </div>
+  );
+}
+
+/** Part that is drawn when it is opened. */
+function Folded({ title, children }: { readonly title: string; readonly children: () => JSX.Element }): JSX.Element {
+  const isOpen = useSignal(false);
+  return (
+    <details class="folded" onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
+      <summary>{title}</summary>
+      {isOpen.value && children()}
+    </details>
   );
 }
 

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { JSX, TargetedKeyboardEvent } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Span } from "../../recording/spans.js";
 import { stateOf } from "../model/run.js";
 import { countText, durationText, LANES, labelOf, STATES } from "../model/text.js";
@@ -29,7 +29,7 @@ export function Timeline(): JSX.Element {
   const now = visibleView.value;
   const lanes = layOut(spans.value, now, width.value, picked.value);
   const hasFocus = box.current?.contains(document.activeElement) ?? false;
-  useEffect(() => {
+  useLayoutEffect(() => {
     // An update never takes the focus away: it follows the picked bar.
     if (hasFocus)
       box.current?.querySelector<HTMLElement>("[role=gridcell][tabindex='0']")?.focus({ preventScroll: false });

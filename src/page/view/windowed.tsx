@@ -54,7 +54,9 @@ export function Windowed<T>(props: WindowedProps<T>): JSX.Element {
     if (step === undefined || items.length === 0) return;
     event.preventDefault();
     event.stopPropagation();
-    const next = items[Math.min(items.length - 1, Math.max(0, at === -1 ? 0 : at + step))];
+    // Without a picked row, the first step leads to the first or the last one.
+    const target = at === -1 ? (event.key === "End" ? step : 0) : at + step;
+    const next = items[Math.min(items.length - 1, Math.max(0, target))];
     if (next !== undefined) onPick(next);
   };
   const id = (item: T) => `${label}-${keyOf(item)}`.replaceAll(/[^\w-]/g, "_");
