@@ -42,6 +42,8 @@ export const layers = {
     ...["protocol", "call", "schema", "http", "auth", "era", "client", "recording", "testing", "node", "entry"],
     ...["skills", "skills/client", "tasks", "tasks/client"],
   ],
+  // The page of the inspector. It runs in a browser, and is built on its own.
+  page: ["protocol", "recording", "inspect"],
   entry: ["*"],
   cli: [
     "protocol",
@@ -58,6 +60,9 @@ export const layers = {
     "entry",
   ],
 };
+
+/** Packages that are bundled with a layer, so that users need not have them. */
+export const bundled = { page: ["preact", "@preact/signals"] };
 
 /** Layers that may import modules of Node, and layers that may name eras and protocol versions. */
 export const usesNode = ["node", "cli"];

@@ -6,6 +6,7 @@ import { importsOf } from "./lib/imports.mjs";
 import { reduceToLines } from "./lib/line-maps.mjs";
 import { packagedPages, withLinks } from "./lib/markdown.mjs";
 import { at, filesBelow, packageEntries, readJson, root, shown } from "./lib/project.mjs";
+import { writePage } from "./page.mjs";
 
 /** Folder of the package as users install it. `npm publish` works on it. */
 export const staged = at("build/package");
@@ -23,6 +24,7 @@ async function stage() {
   await bundle(join(staged, "dist"));
   reduceToLines(join(staged, "dist"));
   dropMaps(filesBelow(join(staged, "dist/cli"), ".js"), join(staged, "dist/entry/testing.js"));
+  await writePage(join(staged, "dist"));
   put(at("dist/cli/output.schema.json"), readFileSync(at("src/cli/output.schema.json")));
   for (const file of declarations()) put(file);
   putPages();
