@@ -7,15 +7,17 @@ import { SkillsClient } from "../skills/client/skills-client.js";
 import { ClientTasks } from "../tasks/client/client-tasks.js";
 import type { InspectedConnection } from "./connection.js";
 import { VerbError } from "./failure.js";
+import type { EmbeddedRecording } from "./html-file.js";
 import type { Inspection } from "./inspection.js";
 import type { ListedItems, ListName, Verb, VerbName, VerbResults, Verbs } from "./protocol.js";
 import { VERB_NAMES } from "./verb-options.js";
 
+/** Writes recordings as one HTML page, which opens without a server. */
+export type ToHtml = (recordings: readonly EmbeddedRecording[]) => Promise<string>;
+
 /** What the surroundings of an inspector can do in addition. A verb that is missing here is not available. */
 export interface MoreVerbs {
   readonly doctor?: Doing<"doctor"> | undefined;
-  /** Returns a page with recordings, which opens without a server. */
-  readonly toHtml?: ((recordings: readonly { readonly name: string; readonly text: string }[]) => string) | undefined;
 }
 
 type Doing<Name extends VerbName> = (
@@ -28,12 +30,11 @@ type Table = { readonly [Name in VerbName]?: Doing<Name> | undefined };
 const DONE = {};
 
 /** Returns the verbs of an inspection. One without a live client opens recordings alone. */
-export function verbsOf(inspection: Inspection, more: MoreVerbs = {}): Table {
-  const { toHtml, ...given } = more;
+export function verbsOf(inspection: Inspection, toHtml: ToHtml, more: MoreVerbs = {}): Table {
   const { servers } = inspection.state([]);
   const hasLogin = servers.some(({ login }) => login !== undefined);
   return {
-    ...(servers.length > 0 && { ...ON_CONNECTIONS, ...given }),
+    ...(servers.length > 0 && { ...ON_CONNECTIONS, ...more }),
     ...(hasLogin && ON_LOGINS),
     save: save(toHtml),
   };
@@ -228,13 +229,12 @@ async function readSkill(client: Client, skill: string, uri: string, signal: Abo
   return { contents: [{ uri, text: new TextDecoder().decode(bytes) }] };
 }
 
-function save(toHtml: MoreVerbs["toHtml"]): Doing<"save"> {
-  return ({ as }, inspection) => {
+function save(toHtml: ToHtml): Doing<"save"> {
+  return async ({ as }, inspection) => {
     const text = inspection.lines.text();
     const name = `inspection-${inspection.recording.header.at.replace(/\.\d+Z$/, "").replaceAll(":", "-")}`;
     if (as === "recording") return { name: `${name}.rec.ndjson`, type: "application/x-ndjson", text };
-    if (toHtml === undefined) throw new VerbError("not_available", "save: HTML is not available here");
     const live = inspection.lines.last > 1 ? [{ name: `${name}.rec.ndjson`, text }] : [];
-    return { name: `${name}.html`, type: "text/html", text: toHtml([...live, ...inspection.recordings]) };
+    return { name: `${name}.html`, type: "text/html", text: await toHtml([...live, ...inspection.recordings]) };
   };
 }

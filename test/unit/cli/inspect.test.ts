@@ -148,6 +148,22 @@ test("inspect opens recordings without a server", async (t) => {
   equal((await inspect(t, ["a.rec.ndjson", "b.rec.ndjson"], run, cwd)).code, 0);
 });
 
+test("recordings are written as one HTML file, which is not replaced unless told", async (t) => {
+  const cwd = emptyFolder(t);
+  const recording = new Recording();
+  recording.note("a storm <b>");
+  await recording.close();
+  writeFileSync(join(cwd, "a.rec.ndjson"), recording.text());
+  const args = ["inspect", "a.rec.ndjson", "--html", "a.html"];
+  equal((await bowline(t, args, { cwd })).code, 0);
+  const html = readFileSync(join(cwd, "a.html"), "utf8");
+  match(html, /a storm \\u003cb>/);
+  match(html, /default-src 'none'/);
+  const again = await bowline(t, args, { cwd });
+  deepEqual([again.code, /a\.html exists: choose another name, or pass --overwrite/.test(again.stderr)], [2, true]);
+  equal((await bowline(t, [...args, "--overwrite"], { cwd })).code, 0);
+});
+
 test("a tap of a process shows the traffic, changes nothing, and ends with the server", async (t) => {
   const cwd = emptyFolder(t);
   const args = [bin, "inspect", "--tap", "--", ...harbourProgram];
@@ -195,6 +211,7 @@ for (const [args, problem] of [
   [["a.rec.ndjson"], /there is no file a\.rec\.ndjson/],
   [["http://127.0.0.1:9/mcp", "more"], /unexpected argument "more"/],
   [["http://127.0.0.1:9/mcp", "--html", "a.html"], /--html is for recordings/],
+  [["--tap", "--html", "a.html", "--", "node"], /--html is for recordings/],
   [["http://127.0.0.1:9/mcp", "--port", "x"], /--port must be a number from 0 to 65535/],
   [["http://127.0.0.1:9/mcp", "--eras", "both", "--era", "legacy"], /--eras both and --era contradict/],
   [["http://127.0.0.1:9/mcp", "--eras", "one"], /--eras must be both/],
