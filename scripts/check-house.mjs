@@ -37,6 +37,7 @@ const seams = {
     ["entry/auth-issuer.ts", "node/guarded-fetch.ts"],
     ["node/stdio/client.ts", "node/process/server-process.ts"],
     ["node/http/serve.ts", "node/workers/serve.ts"],
+    ["inspect/login.ts", "node/loopback.ts"],
   ],
 };
 
