@@ -28,7 +28,7 @@ export function compareFrames(a: Side, b: Side): readonly ComparedRow[] {
 }
 
 /** True if both calls have the same result. */
-export function haveSameResult(a: Side, b: Side): boolean {
+export function hasSameResult(a: Side, b: Side): boolean {
   const [one, other] = [a, b].map(({ run, span }) =>
     framesOf(run, span).findLast(({ kind }) => kind === "result" || kind === "error"),
   );
@@ -50,6 +50,10 @@ function isObjectWith(value: unknown, name: string): boolean {
 }
 
 function contentOf({ body, kind, text }: FrameRow): string {
+  if (isObjectWith(body, "inputResponses")) {
+    const answers = Object.values((body as { readonly inputResponses: object }).inputResponses ?? {});
+    return answers.map(stable).join();
+  }
   return kind === "asks" || kind === "progress" ? text : stable(body);
 }
 
@@ -113,7 +117,7 @@ function differenceOf(a: Run, one: Span | undefined, b: Run, other: Span | undef
   if (one === undefined || other === undefined) return one === undefined ? "only there" : "only here";
   if (one.state !== other.state) return "state differs";
   const isEmpty = one.state === "cancelled" || one.state === "lost" || one.state === "open";
-  return isEmpty || haveSameResult({ run: a, span: one }, { run: b, span: other }) ? "same" : "result differs";
+  return isEmpty || hasSameResult({ run: a, span: one }, { run: b, span: other }) ? "same" : "result differs";
 }
 
 /** Returns the same call of another connection, or of another run: the one with the same label that is nearest in time. */
