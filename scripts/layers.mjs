@@ -39,7 +39,7 @@ export const layers = {
   testing: ["protocol", "call", "schema", "http", "store", "era", "server", "client", "recording", "node"],
   "testing/contract": ["testing", "protocol", "call", "cluster", "schema", "http", "store", "era", "server", "client"],
   inspect: [
-    ...["protocol", "call", "schema", "http", "era", "client", "recording", "testing", "node", "entry"],
+    ...["protocol", "call", "schema", "http", "auth", "era", "client", "recording", "testing", "node", "entry"],
     ...["skills", "skills/client", "tasks", "tasks/client"],
   ],
   // The page of the inspector. It runs in a browser, and is built on its own.

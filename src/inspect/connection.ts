@@ -73,6 +73,11 @@ export class InspectedConnection {
     return this.#status === "closed" || this.#status === "failed";
   }
 
+  /** True if it failed since the server requires a login. */
+  get needsLogin(): boolean {
+    return this.#error?.status === 401 || this.#error?.code === "auth_error";
+  }
+
   /** Returns the client once it is connected. Rejects if the connection failed or is closed. */
   async client(): Promise<Client> {
     await this.ready;

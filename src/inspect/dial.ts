@@ -6,6 +6,7 @@ import type { Fetch } from "../http/client/send.js";
 import { createStdioClientChannel, type StdioClientChannel } from "../node/stdio/client.js";
 import { ConnectionError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
+import { localChannel } from "../recording/local-channel.js";
 import type { Recording } from "../recording/recording.js";
 
 /** A URL, a process, or a server in this process. */
@@ -40,8 +41,8 @@ export async function dial(
     return connect(...recorded);
   }
   if ("command" in target) return dialProcess(recording, target, options, beneath);
-  const accept = (channel: Channel) => target.accept(beneath.local(channel));
-  return connect(...recording.client({ accept }, options));
+  const channel = Object.assign(beneath.local(localChannel(target)), { wire: "memory" });
+  return connect(...recording.client({ channel }, options));
 }
 
 /** Connects to a process. One that ended at a probe for newer versions is started again, and gets a handshake first. */

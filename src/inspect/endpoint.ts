@@ -4,10 +4,11 @@ import type { HttpExchange, HttpHeaders } from "../http/exchange.js";
 import { RequestBodies } from "../http/request-bodies.js";
 import { KEEP_ALIVE_MS, KeepAlive, type Quiet } from "../http/sse/keep-alive.js";
 import { SSE_HEADERS } from "../http/sse/writer.js";
-import type { pageFolder } from "../node/files/page.js";
+import type { PageFolder } from "../node/files/page.js";
 import { DefinitionError } from "../protocol/errors.js";
 import { Access, type Hosts, type Refusal } from "./access.js";
 import { toFailure, VerbError } from "./failure.js";
+import { htmlOf } from "./html-file.js";
 import type { Inspection } from "./inspection.js";
 import type { InspectLimits } from "./limits.js";
 import { PAGE_HEADERS } from "./page-headers.js";
@@ -16,14 +17,12 @@ import type { VerbResponse } from "./protocol.js";
 import { assertVerb } from "./verb-options.js";
 import { doVerb, type MoreVerbs, namesOf, verbsOf } from "./verbs.js";
 
-/** Returns a file of the page: `index.html`, `app.js` or `app.css`. */
-export type PageFiles = ReturnType<typeof pageFolder>;
-
 /** What an endpoint is made of. */
 export interface EndpointParts {
   readonly inspection: Inspection;
   readonly more?: MoreVerbs | undefined;
-  readonly files: PageFiles;
+  /** Files of the page: `index.html`, `app.js` and `app.css`. */
+  readonly files: PageFolder;
   /** Path of the page. It begins and ends with a slash. */
   readonly path: string;
   readonly hosts: () => Hosts;
@@ -54,7 +53,7 @@ export class InspectEndpoint {
     this.#parts = parts;
     this.#access = new Access(parts.hosts, parts.path);
     this.#bodies = new RequestBodies(parts.limits);
-    this.#verbs = verbsOf(parts.inspection, parts.more);
+    this.#verbs = verbsOf(parts.inspection, (recordings) => htmlOf(parts.files, recordings), parts.more);
     this.#unsubscribe = parts.inspection.subscribe((what) => {
       for (const stream of this.#streams) stream.note(what);
     });

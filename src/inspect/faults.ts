@@ -31,7 +31,7 @@ export class ConnectionFaults implements Beneath {
   /** Frames so far that a direction of the plan has met. */
   #met = { ">": 0, "<": 0 };
   #statuses = 0;
-  #channel: { readonly faulty: FaultyChannel; readonly isServerSide: boolean } | undefined;
+  #channel: FaultyChannel | undefined;
   #http: { readonly gate: Gate; readonly open: Set<AbortController>; readonly flow: () => void } | undefined;
   /** Ids of requests that the plan matches. */
   readonly #awaited = new Set<unknown>();
@@ -69,13 +69,13 @@ export class ConnectionFaults implements Beneath {
   }
 
   readonly process = (channel: StdioClientChannel): Channel =>
-    Object.defineProperties(this.#wrap(channel, false), {
+    Object.defineProperties(this.#wrap(channel), {
       stderr: { get: () => channel.stderr },
       stderrTail: { get: () => channel.stderrTail },
       pid: { get: () => channel.pid },
     });
 
-  readonly local = (channel: Channel): Channel => this.#wrap(channel, true);
+  readonly local = (channel: Channel): Channel => this.#wrap(channel);
 
   readonly fetch = (inner: ClientOptions["fetch"]): Fetch => {
     const gate = new Gate();
@@ -103,22 +103,19 @@ export class ConnectionFaults implements Beneath {
     return faulty as Fetch;
   };
 
-  /** Wraps the client's end of a channel, or the server's, where directions are the other way round. */
-  #wrap(inner: Channel, isServerSide: boolean): FaultyChannel {
-    const directionOf = (direction: Direction): FrameDirection => ((direction === "send") === isServerSide ? "<" : ">");
-    const fate = (direction: Direction) => (frame: string) => this.#fate(directionOf(direction), frame);
+  #wrap(inner: Channel): FaultyChannel {
+    const fate = (d: FrameDirection) => (frame: string) => this.#fate(d, frame);
     const faulty = withFaults(inner, {
-      send: { fate: fate("send") },
-      receive: { fate: fate("receive") },
-      onFault: (what, direction) => this.#report(what, direction && directionOf(direction)),
+      send: { fate: fate(">") },
+      receive: { fate: fate("<") },
+      onFault: (what, direction) => this.#report(what, direction && (direction === "send" ? ">" : "<")),
     });
-    this.#channel = { faulty, isServerSide };
+    this.#channel = faulty;
     const open = faulty.open.bind(faulty);
     faulty.open = (events) => {
       this.onOpen();
       return open(events);
     };
-    if (isServerSide) this.onOpen();
     return faulty;
   }
 
@@ -197,7 +194,7 @@ export class ConnectionFaults implements Beneath {
   }
 
   #cut(): void {
-    this.#channel?.faulty.cut();
+    this.#channel?.cut();
     if (this.#http === undefined || this.#http.open.size === 0) return;
     this.#report("cut", undefined);
     for (const cut of [...this.#http.open]) cut.abort(new TypeError("terminated: the connection was cut"));
@@ -206,21 +203,17 @@ export class ConnectionFaults implements Beneath {
 
   #stall(direction: FrameDirection | undefined): void {
     for (const d of directionsOf(direction)) {
-      this.#channel?.faulty.stall(this.#sideOf(d));
+      this.#channel?.stall(SIDES[d]);
       if (this.#http?.gate.close(d) === true) this.#report("stall", d);
     }
   }
 
   #flow(direction: FrameDirection | undefined): void {
     for (const d of directionsOf(direction)) {
-      this.#channel?.faulty.flow(this.#sideOf(d));
+      this.#channel?.flow(SIDES[d]);
       this.#http?.gate.open(d);
     }
     this.#http?.flow();
-  }
-
-  #sideOf(d: FrameDirection): Direction {
-    return (d === ">") === (this.#channel?.isServerSide === false) ? "send" : "receive";
   }
 
   #report(what: string, d: FrameDirection | undefined): void {
@@ -236,6 +229,9 @@ const WORDS: { readonly [member: string]: string } = {
   duplicateEvent: "duplicate",
   headers: "retry-after",
 };
+
+/** Directions of a channel of the client. */
+const SIDES: { readonly [d in FrameDirection]: Direction } = { ">": "send", "<": "receive" };
 
 function directionsOf(direction: FrameDirection | undefined): readonly FrameDirection[] {
   return direction === undefined ? [">", "<"] : [direction];

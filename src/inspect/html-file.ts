@@ -1,8 +1,17 @@
+import type { PageFolder } from "../node/files/page.js";
+
 /** Recording of an HTML file, with the name that the page shows. */
 export interface EmbeddedRecording {
   readonly name: string;
   /** The recording as NDJSON. */
   readonly text: string;
+}
+
+/** Returns the page that a folder has with recordings in it, as `htmlFile` does. */
+export async function htmlOf(files: PageFolder, recordings: readonly EmbeddedRecording[]): Promise<string> {
+  const [script, style] = await Promise.all([files("app.js"), files("app.css")]);
+  if (script === undefined || style === undefined) throw new Error("The page of the inspector is missing: build it");
+  return htmlFile({ script: script.text, style: style.text }, recordings);
 }
 
 /** Script and style of the page. */

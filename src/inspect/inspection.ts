@@ -8,6 +8,7 @@ import { tasksClient } from "../tasks/client/extension.js";
 import { InspectedConnection, type InspectTarget } from "./connection.js";
 import { VerbError } from "./failure.js";
 import type { InspectLimits } from "./limits.js";
+import { ServerLogin } from "./login.js";
 import type { InspectorState, OpenedRecording, VerbName } from "./protocol.js";
 import { Questions } from "./questions.js";
 import { LineRing } from "./ring.js";
@@ -36,6 +37,7 @@ export class Inspection {
   readonly questions: Questions;
   readonly #parts: InspectionParts;
   readonly #connections = new Map<number, InspectedConnection>();
+  readonly #logins: readonly (ServerLogin | undefined)[];
   readonly #listeners = new Set<(what: "line" | "state") => void>();
   readonly #unsubscribe: () => void;
   /** Number of the connection that the recording opened last. */
@@ -55,6 +57,9 @@ export class Inspection {
       redact: (end) => recording.redact(end),
       onChange,
     });
+    this.#logins = parts.servers.map(({ targets: [first], options }) =>
+      typeof first === "string" ? new ServerLogin(first, options.fetch, { recording, onChange }) : undefined,
+    );
     this.#unsubscribe = recording.subscribe((event) => this.#take(event));
   }
 
@@ -76,7 +81,10 @@ export class Inspection {
     return {
       by,
       mode,
-      servers: servers.map(({ label, wire, url }) => ({ label, wire, ...(url !== undefined && { url }) })),
+      servers: servers.map(({ label, wire, url }, index) => {
+        const login = this.#logins[index]?.state;
+        return { label, wire, ...(url !== undefined && { url }), ...(login !== undefined && { login }) };
+      }),
       connections: this.recording.redact([...this.#connections.values()].map(({ state }) => state)),
       runs: this.recording.redact(this.runs.open),
       questions: this.questions.open,
@@ -104,11 +112,13 @@ export class Inspection {
     if (target === undefined) throw new VerbError("not_available", `there is no server ${server}`);
     this.#makeRoom();
     const number = ++this.#last;
+    const login = this.#logins[server];
     const options: ClientOptions = {
       info: { name: "bowline", version: this.#parts.by.replace(/^\S* /, "") },
       warnDeprecated: false,
       extensions: [tasksClient()],
       ...(era !== undefined && { era }),
+      ...(login !== undefined && { fetch: login.fetch }),
       ...this.questions.handlers(number),
     };
     const connection = new InspectedConnection(number, server, target, options, {
@@ -117,8 +127,18 @@ export class Inspection {
       onChange: () => this.#tell("state"),
     });
     this.#connections.set(number, connection);
+    void connection.ready.then(() => {
+      if (connection.needsLogin) login?.require();
+    });
     this.#tell("state");
     return connection;
+  }
+
+  /** Returns the login of a server. Those that are not over HTTP have none. */
+  login(server: number): ServerLogin {
+    const login = this.#logins[server];
+    if (login === undefined) throw new VerbError("not_available", `server ${server} is not over HTTP: it has no login`);
+    return login;
   }
 
   connection(number: number): InspectedConnection {
@@ -160,6 +180,7 @@ export class Inspection {
     this.#isClosed = true;
     this.runs.cancelAll("the inspector was closed");
     await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
+    await Promise.all(this.#logins.map((login) => login?.close()));
     this.#unsubscribe();
   }
 

@@ -1,12 +1,13 @@
-import type { CommandTarget, LocalTarget } from "../client/options.js";
+import { COMMAND_TARGET, type CommandTarget, type LocalTarget } from "../client/options.js";
 import type { HttpExchange } from "../http/exchange.js";
+import type { PageFolder } from "../node/files/page.js";
 import { DefinitionError } from "../protocol/errors.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../protocol/known-options.js";
 import type { RecordedWire } from "../recording/events.js";
 import { type RecordableServer, Recording } from "../recording/recording.js";
 import { REDACTION_OPTIONS, type RedactionOptions } from "../recording/redactor.js";
 import type { InspectTarget } from "./connection.js";
-import { InspectEndpoint, type PageFiles } from "./endpoint.js";
+import { InspectEndpoint } from "./endpoint.js";
 import { Inspection } from "./inspection.js";
 import { INSPECT_LIMITS, type InspectLimits } from "./limits.js";
 
@@ -64,7 +65,7 @@ export interface Inspector<S extends InspectableServer = InspectableServer> {
 /** What an inspector takes from its surroundings. */
 export interface InspectorHost {
   readonly by: string;
-  readonly files: PageFiles;
+  readonly files: PageFolder;
   readonly isProduction: boolean;
   readonly warn: (message: string) => void;
 }
@@ -119,7 +120,10 @@ function targetOf(server: InspectableServer): InspectTarget {
     return { label: url, wire: "http", url, targets: [server], options: {} };
   }
   if (isLocal(server)) return plan(nameOf(server), "memory", server);
-  if (typeof Object(server).command === "string") return plan(server.command, "stdio", server);
+  if (typeof Object(server).command === "string") {
+    assertOptions("inspect", { server }, { server: COMMAND_TARGET });
+    return plan(server.command, "stdio", server);
+  }
   throw new DefinitionError("inspect: server must be a server of this process, a URL, or { command, args }");
 }
 

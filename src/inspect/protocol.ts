@@ -117,6 +117,7 @@ export interface ConnectionState {
 /** Run that has not ended. */
 export interface OpenRun {
   readonly run: number;
+  /** Number of its connection; 0 if it has none. */
   readonly connection: number;
   readonly verb: VerbName;
   /** Name, URI or id of what it is about. */

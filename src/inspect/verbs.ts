@@ -7,18 +7,17 @@ import { SkillsClient } from "../skills/client/skills-client.js";
 import { ClientTasks } from "../tasks/client/client-tasks.js";
 import type { InspectedConnection } from "./connection.js";
 import { VerbError } from "./failure.js";
+import type { EmbeddedRecording } from "./html-file.js";
 import type { Inspection } from "./inspection.js";
 import type { ListedItems, ListName, Verb, VerbName, VerbResults, Verbs } from "./protocol.js";
 import { VERB_NAMES } from "./verb-options.js";
 
+/** Writes recordings as one HTML page, which opens without a server. */
+export type ToHtml = (recordings: readonly EmbeddedRecording[]) => Promise<string>;
+
 /** What the surroundings of an inspector can do in addition. A verb that is missing here is not available. */
 export interface MoreVerbs {
   readonly doctor?: Doing<"doctor"> | undefined;
-  readonly login?: Doing<"login"> | undefined;
-  readonly logout?: Doing<"logout"> | undefined;
-  readonly reveal?: Doing<"reveal"> | undefined;
-  /** Returns a page with recordings, which opens without a server. */
-  readonly toHtml?: ((recordings: readonly { readonly name: string; readonly text: string }[]) => string) | undefined;
 }
 
 type Doing<Name extends VerbName> = (
@@ -31,10 +30,14 @@ type Table = { readonly [Name in VerbName]?: Doing<Name> | undefined };
 const DONE = {};
 
 /** Returns the verbs of an inspection. One without a live client opens recordings alone. */
-export function verbsOf(inspection: Inspection, more: MoreVerbs = {}): Table {
-  const { toHtml, ...given } = more;
-  const hasServers = inspection.state([]).servers.length > 0;
-  return { ...(hasServers && { ...ON_CONNECTIONS, ...given }), save: save(toHtml) };
+export function verbsOf(inspection: Inspection, toHtml: ToHtml, more: MoreVerbs = {}): Table {
+  const { servers } = inspection.state([]);
+  const hasLogin = servers.some(({ login }) => login !== undefined);
+  return {
+    ...(servers.length > 0 && { ...ON_CONNECTIONS, ...more }),
+    ...(hasLogin && ON_LOGINS),
+    save: save(toHtml),
+  };
 }
 
 /** Names of the verbs of a table. */
@@ -98,6 +101,33 @@ const ON_CONNECTIONS: Table = {
     inspection.changed();
     return DONE;
   },
+};
+
+/** Verbs of servers over HTTP. */
+const ON_LOGINS: Table = {
+  login: async ({ server = 0 }, inspection) => {
+    const login = inspection.login(server);
+    await login.begin();
+    const connection = inspection.connect(server, undefined);
+    const work = async (signal: AbortSignal) => {
+      signal.addEventListener("abort", () => void connection.close(), { once: true });
+      // Connecting sends the request that logs in.
+      await connection.ready;
+      login.settle();
+      await connection.client();
+      return DONE;
+    };
+    return { run: inspection.runs.start({ connection: connection.number, verb: "login" }, work) };
+  },
+  logout: ({ server = 0 }, inspection) => {
+    const login = inspection.login(server);
+    const work = async (signal: AbortSignal) => {
+      await login.logout(signal);
+      return DONE;
+    };
+    return { run: inspection.runs.start({ connection: 0, verb: "logout" }, work) };
+  },
+  reveal: ({ server = 0, token }, inspection) => inspection.login(server).reveal(token),
 };
 
 type Work = (client: Client, signal: AbortSignal) => Promise<unknown>;
@@ -199,13 +229,12 @@ async function readSkill(client: Client, skill: string, uri: string, signal: Abo
   return { contents: [{ uri, text: new TextDecoder().decode(bytes) }] };
 }
 
-function save(toHtml: MoreVerbs["toHtml"]): Doing<"save"> {
-  return ({ as }, inspection) => {
+function save(toHtml: ToHtml): Doing<"save"> {
+  return async ({ as }, inspection) => {
     const text = inspection.lines.text();
     const name = `inspection-${inspection.recording.header.at.replace(/\.\d+Z$/, "").replaceAll(":", "-")}`;
     if (as === "recording") return { name: `${name}.rec.ndjson`, type: "application/x-ndjson", text };
-    if (toHtml === undefined) throw new VerbError("not_available", "save: HTML is not available here");
     const live = inspection.lines.last > 1 ? [{ name: `${name}.rec.ndjson`, text }] : [];
-    return { name: `${name}.html`, type: "text/html", text: toHtml([...live, ...inspection.recordings]) };
+    return { name: `${name}.html`, type: "text/html", text: await toHtml([...live, ...inspection.recordings]) };
   };
 }

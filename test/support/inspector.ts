@@ -18,6 +18,7 @@ import type {
   Verbs,
 } from "#src/inspect/protocol.js";
 import type { MoreVerbs } from "#src/inspect/verbs.js";
+import type { PageFolder } from "#src/node/files/page.js";
 import type { RecordingEvent } from "#src/recording/events.js";
 
 export interface InspectorInit {
@@ -26,6 +27,7 @@ export interface InspectorInit {
   readonly parts?: Partial<InspectionParts>;
   readonly limits?: Partial<InspectLimits>;
   readonly more?: MoreVerbs;
+  readonly files?: PageFolder;
 }
 
 /** Inspector that listens, with the requests that its page sends. */
@@ -56,10 +58,7 @@ export class InspectorWorld {
   /** Listens until the test ends. */
   static async open(t: TestContext, init: InspectorInit = {}): Promise<InspectorWorld> {
     const world = new InspectorWorld(init);
-    const files = async (name: string) =>
-      name.endsWith(".html")
-        ? { type: "text/html; charset=utf-8", text: "<!doctype html><title>page</title>" }
-        : undefined;
+    const { files = onePage } = init;
     world.#listening = await listenForPage(0, (port) => {
       world.#endpoint = new InspectEndpoint({
         inspection: world.inspection,
@@ -155,6 +154,10 @@ export class InspectorWorld {
     return PageEventsReader.open(t, this, lastEventId);
   }
 }
+
+/** Files of a page without script and style. */
+const onePage: PageFolder = async (name) =>
+  name.endsWith(".html") ? { type: "text/html; charset=utf-8", text: "<!doctype html><title>page</title>" } : undefined;
 
 /** Response with its whole text. */
 export interface Answer {

@@ -1,8 +1,9 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { ClientOptions } from "../../client/options.js";
 import type { ProtocolVersion } from "../../era/versions.js";
 import { InspectEndpoint } from "../../inspect/endpoint.js";
+import { htmlOf } from "../../inspect/html-file.js";
 import { Inspection, type InspectionParts, type LoadedRecording } from "../../inspect/inspection.js";
 import { INSPECT_LIMITS } from "../../inspect/limits.js";
 import { pageFolder } from "../../node/files/page.js";
@@ -28,8 +29,6 @@ interface Plan extends Pick<InspectionParts, "mode" | "servers" | "recordings"> 
   readonly secrets?: { readonly [name: string]: string };
   /** Begins when the page is served. Without it, the command waits to be interrupted. */
   readonly run?: (inspection: Inspection, context: CommandContext) => Promise<void> | void;
-  /** Has ended when the command is to end. */
-  readonly isOver?: boolean;
 }
 
 /** Serves the page of the inspector: of a server, of recordings, or of a tap. */
@@ -37,6 +36,8 @@ export async function inspect(context: CommandContext): Promise<void> {
   const { values } = context;
   const port = portOf("port", values.port) ?? 0;
   const plan = await planOf(context);
+  const html = textValue("html", values);
+  if (html !== undefined) return writeHtml(html, plan, context);
   const name = textValue("record", values);
   const recording = await recordingOf(name, plan, context);
   try {
@@ -48,6 +49,22 @@ export async function inspect(context: CommandContext): Promise<void> {
     if (name !== undefined)
       context.screen.note(`recorded in ${visibleLine(name)}; ${redactedText(recording.redacted)}`);
   }
+}
+
+/** Writes the recordings as one page. A file that exists is kept, unless told. */
+async function writeHtml(
+  name: string,
+  { recordings = [] }: Plan,
+  { io, values, screen }: CommandContext,
+): Promise<void> {
+  const text = await htmlOf(pageFolder(pageUrl()), recordings);
+  const flag = values.overwrite === true ? "w" : "wx";
+  await writeFile(resolve(io.cwd, name), text, { flag }).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === "EEXIST"
+      ? new UsageError(`${name} exists: choose another name, or pass --overwrite`)
+      : problemOf(name, error);
+  });
+  screen.note(`written: ${visibleLine(name)}`);
 }
 
 async function servePage(
@@ -97,7 +114,10 @@ async function planOf(context: CommandContext): Promise<Plan> {
   const { line, values, io } = context;
   const names = [line.server ?? [], line.names].flat();
   const [server, ...more] = names;
-  if (values.tap === true) return tapPlan(context, names);
+  if (values.tap === true) {
+    if (values.html !== undefined) throw new UsageError("--html is for recordings (*.rec.ndjson)");
+    return tapPlan(context, names);
+  }
   if (values.listen !== undefined) throw new UsageError("--listen is for --tap");
   if (line.program === undefined && names.length > 0 && names.every((name) => name.endsWith(".rec.ndjson")))
     return { mode: "files", servers: [], recordings: await loadAll(names, context) };

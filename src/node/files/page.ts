@@ -7,13 +7,16 @@ const TYPES: { readonly [extension: string]: string } = {
 };
 
 /** File of a page, with its media type. */
-export interface PageFile {
+interface PageFile {
   readonly type: string;
   readonly text: string;
 }
 
-/** Returns a function that reads the files of a folder that a page consists of. One that is missing is undefined. */
-export function pageFolder(folder: URL): (name: string) => Promise<PageFile | undefined> {
+/** Reads a file of a page by its name. One that is missing is undefined. */
+export type PageFolder = (name: string) => Promise<PageFile | undefined>;
+
+/** Returns the reader of the files of a folder that a page consists of. */
+export function pageFolder(folder: URL): PageFolder {
   return async (name) => {
     const type = TYPES[name.slice(name.lastIndexOf(".") + 1)];
     if (type === undefined) return undefined;

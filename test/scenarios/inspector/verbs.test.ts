@@ -242,3 +242,13 @@ test("the recording is saved as it was shown", async (t) => {
     lines.map((_, index) => index + 1),
   );
 });
+
+test("the recording is saved as one HTML page", async (t) => {
+  const files = async (name: string) => ({ type: "text/plain", text: name.endsWith(".js") ? "run()" : "a {}" });
+  const world = await InspectorWorld.entered(t, { servers: [local(harbour())], files });
+  world.recording.note("a storm");
+  const { name, type, text } = await world.do("save", { as: "html" });
+  deepEqual([name.endsWith(".html"), type], [true, "text/html"]);
+  match(text, /<script type="module">run\(\)<\/script>/);
+  match(text, /a storm/);
+});
