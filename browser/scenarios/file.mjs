@@ -279,14 +279,15 @@ export const scenarios = {
   },
 };
 
-/** Longest times, on a machine that does nothing else. */
+/** Longest times, on a machine that does nothing else. Each note has the time of the processor too, which others do not change. */
 export const timings = {
   async "ten thousand calls open within a second"(world) {
     const page = await world.openFile(manyCalls(10_000));
     await page.locator("canvas.density").waitFor();
     const ms = await page.evaluate(() => performance.now());
-    ok(ms < 1000, `${ms.toFixed(0)} ms`);
-    return `${ms.toFixed(0)} ms`;
+    const note = `${ms.toFixed(0)} ms`;
+    ok(ms < 1000, note);
+    return note;
   },
 
   async "a key press with a hundred thousand events takes less than 50 ms"(world) {
@@ -295,21 +296,28 @@ export const timings = {
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
     await page.getByRole("gridcell", { selected: true }).waitFor();
+    const session = await page.context().newCDPSession(page);
+    await session.send("Performance.enable", { timeDomain: "threadTicks" });
+    const cpu = async () => {
+      const { metrics } = await session.send("Performance.getMetrics");
+      return metrics.find(({ name }) => name === "TaskDuration").value * 1000;
+    };
+    const before = await cpu();
     const times = await page.evaluate(async () => {
       const taken = [];
       for (let press = 0; press < 30; press++) {
         const begun = performance.now();
-        document.activeElement?.dispatchEvent(
-          new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }),
-        );
+        const event = new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true });
+        document.activeElement?.dispatchEvent(event);
         // A frame is drawn with the change, then a task runs.
         await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
         taken.push(performance.now() - begun);
       }
       return taken.sort((a, b) => a - b);
     });
-    const [median, last] = [times[15], times.at(-2)];
-    ok(median < 50, `median ${median.toFixed(0)} ms, almost all below ${last.toFixed(0)} ms`);
-    return `median ${median.toFixed(0)} ms, almost all below ${last.toFixed(0)} ms`;
+    const own = ((await cpu()) - before) / times.length;
+    const note = `median ${times[15].toFixed(0)} ms, ${own.toFixed(0)} ms of the processor`;
+    ok(times[15] < 50, note);
+    return note;
   },
 };

@@ -120,17 +120,23 @@ function differenceOf(a: Run, one: Span | undefined, b: Run, other: Span | undef
   return isEmpty || hasSameResult({ run: a, span: one }, { run: b, span: other }) ? "same" : "result differs";
 }
 
-/** Returns the same call of another connection, or of another run: the one with the same label that is nearest in time. */
+/** Calls whose arguments are compared to find a counterpart: those nearest in time. */
+const MAX_CANDIDATES = 20;
+
+/**
+ * Returns the same call of another connection, or of another run: the one with the same arguments that is nearest in
+ * time, or else the nearest one.
+ */
 export function counterpartOf(run: Run, span: Span, other: Run): Span | undefined {
-  const label = labelOf(span);
+  const { method, name, c, from } = span;
+  const isCandidate = (each: Span) => each.method === method && each.name === name && (other !== run || each.c !== c);
+  const near = other.spans
+    .filter(isCandidate)
+    .sort((a, b) => Math.abs(a.from - from) - Math.abs(b.from - from))
+    .slice(0, MAX_CANDIDATES);
+  if (near.length < 2) return near[0];
   const args = argumentsOf(run, span);
-  const found = other.spans.filter(
-    (each) => labelOf(each) === label && (other !== run || (each.c !== span.c && each !== span)),
-  );
-  const same = found.filter((each) => argumentsOf(other, each) === args);
-  const near = (list: readonly Span[]) =>
-    list.toSorted((x, y) => Math.abs(x.from - span.from) - Math.abs(y.from - span.from))[0];
-  return near(same) ?? near(found);
+  return near.find((each) => argumentsOf(other, each) === args) ?? near[0];
 }
 
 function argumentsOf(run: Run, span: Span): string {
