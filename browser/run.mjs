@@ -19,7 +19,9 @@ const json = wantsJson();
 const SCENARIO_MS = 60_000;
 
 const results = [];
-const program = await programOf().catch((error) => results.push({ title: "Chromium", problem: error.message }) && undefined);
+const program = await programOf().catch(
+  (error) => results.push({ title: "Chromium", problem: error.message }) && undefined,
+);
 if (program !== undefined) await runAll(program);
 report();
 
@@ -45,7 +47,10 @@ async function runAll(path) {
         if (filters.length > 0 && !filters.some((filter) => whole.includes(filter))) continue;
         const result = await perform(browser, whole, act);
         results.push(result);
-        if (!json) console.log(`${result.problem === undefined ? "ok  " : "FAIL"} ${whole}${result.note ? `  ${result.note}` : ""}`);
+        if (!json)
+          console.log(
+            `${result.problem === undefined ? "ok  " : "FAIL"} ${whole}${result.note ? `  ${result.note}` : ""}`,
+          );
       }
     }
   } finally {
@@ -77,7 +82,10 @@ function problemOf(told) {
 function report() {
   const failed = results.filter(({ problem }) => problem !== undefined);
   if (results.length === 0) failed.push({ title: filters.join(" "), problem: "no scenario has such a title" });
-  const totals = { passed: results.length - results.filter(({ problem }) => problem !== undefined).length, failed: failed.length };
+  const totals = {
+    passed: results.length - results.filter(({ problem }) => problem !== undefined).length,
+    failed: failed.length,
+  };
   process.exitCode = failed.length === 0 ? 0 : 1;
   if (json) return console.log(JSON.stringify({ ok: failed.length === 0, totals, scenarios: results }, null, 2));
   for (const { title, problem } of failed) console.log(`\nFAIL ${title}\n${problem}`);

@@ -29,7 +29,10 @@ export class World {
     await opened.exposeFunction("violated", (what) => this.told.push(what));
     await opened.addInitScript(watchPolicy);
     opened.on("pageerror", (error) => this.told.push(`error: ${error.stack}`));
-    opened.on("console", (message) => /error|warning/.test(message.type()) && this.told.push(`console: ${message.text()}`));
+    opened.on(
+      "console",
+      (message) => /error|warning/.test(message.type()) && this.told.push(`console: ${message.text()}`),
+    );
     opened.on("request", (request) => {
       const url = new URL(request.url());
       const isOurs = ["data:", "blob:", "file:"].includes(url.protocol) || url.hostname === "127.0.0.1";

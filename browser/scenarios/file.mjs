@@ -4,7 +4,10 @@ import { harbourDay, manyCalls, recordingOf } from "../recordings.mjs";
 
 const bar = (page, name) => page.getByRole("gridcell", { name });
 const focused = (page, pattern) =>
-  page.waitForFunction((source) => new RegExp(source).test(document.activeElement?.getAttribute("aria-label") ?? ""), pattern.source);
+  page.waitForFunction(
+    (source) => new RegExp(source).test(document.activeElement?.getAttribute("aria-label") ?? ""),
+    pattern.source,
+  );
 
 /** The page without a server: recordings in one HTML file. */
 export const scenarios = {
@@ -13,9 +16,19 @@ export const scenarios = {
     await bar(page, /^call cast-off, ok, \d+ ms, 2 rounds$/).waitFor();
     const lanes = await page.getByRole("rowheader").allTextContents();
     deepEqual(lanes, ["session", "calls", "tasks", "subscriptions", "authorization", "stderr"]);
-    for (const name of [/^call sound-the-horn, cancelled/, /^call moor, answer lost/, /^call run-aground, failed/, /^stderr warning/])
+    for (const name of [
+      /^call sound-the-horn, cancelled/,
+      /^call moor, answer lost/,
+      /^call run-aground, failed/,
+      /^stderr warning/,
+    ])
       equal(await bar(page, name).count(), 1);
-    equal(await bar(page, /^call cast-off/).locator(".wait").count(), 1);
+    equal(
+      await bar(page, /^call cast-off/)
+        .locator(".wait")
+        .count(),
+      1,
+    );
     equal(await page.title(), "harbour – Inspector");
   },
 
@@ -43,7 +56,9 @@ export const scenarios = {
 
   async "everything is reached by the keyboard"(world) {
     const page = await world.openFile(harbourDay());
-    await bar(page, /^call moor/).first().waitFor();
+    await bar(page, /^call moor/)
+      .first()
+      .waitFor();
     await page.keyboard.press("ArrowRight");
     await focused(page, /./);
     await page.keyboard.press("End");
@@ -88,7 +103,10 @@ export const scenarios = {
     await page.keyboard.down("Control");
     await page.mouse.wheel(0, -300);
     await page.keyboard.up("Control");
-    await page.waitForFunction((text) => [...document.querySelectorAll(".tick")].map((tick) => tick.textContent).join() !== text, whole.join());
+    await page.waitForFunction(
+      (text) => [...document.querySelectorAll(".tick")].map((tick) => tick.textContent).join() !== text,
+      whole.join(),
+    );
   },
 
   async "the catalogue has tokens and findings beside each item"(world) {
@@ -124,7 +142,7 @@ export const scenarios = {
     await page.getByRole("button", { name: "Compare" }).click();
     await page.locator(".row").filter({ hasText: "call cast-off" }).click();
     await page.getByText("Both have the same result.").waitFor();
-    equal(await page.locator(".compare-cell.differs").count() > 0, true);
+    equal(await page.locator(".compare-cell.differs").count(), 0);
     await page.getByText("old.rec.ndjson, 2025-11-25").waitFor();
   },
 
@@ -148,35 +166,70 @@ export const scenarios = {
   async "a recording is saved as it was, and opened again"(world) {
     const day = harbourDay();
     const page = await world.openFile(day);
-    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save" }).click()]);
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Save" }).click(),
+    ]);
     equal(download.suggestedFilename(), day.name);
     const path = await download.path();
     equal(readFileSync(path, "utf8").trim(), day.text);
-    await page.locator("input[type=file]").setInputFiles({ name: "again.rec.ndjson", mimeType: "application/x-ndjson", buffer: readFileSync(path) });
+    await page
+      .locator("input[type=file]")
+      .setInputFiles({ name: "again.rec.ndjson", mimeType: "application/x-ndjson", buffer: readFileSync(path) });
     await page.getByRole("combobox", { name: "Recording" }).selectOption("again.rec.ndjson");
   },
 
   async "a damaged file is told, and the page stays"(world) {
     const page = await world.openFile(harbourDay());
     const buffer = Buffer.from(`${harbourDay().text.split("\n", 3).join("\n")}\n{"t":1,"k":\n`);
-    await page.locator("input[type=file]").setInputFiles({ name: "cut.rec.ndjson", mimeType: "application/x-ndjson", buffer });
-    await page.getByRole("alert").getByText(/cut\.rec\.ndjson: Recording, line 4: is not JSON/).waitFor();
+    await page
+      .locator("input[type=file]")
+      .setInputFiles({ name: "cut.rec.ndjson", mimeType: "application/x-ndjson", buffer });
+    await page
+      .getByRole("alert")
+      .getByText(/cut\.rec\.ndjson: Recording, line 4: is not JSON/)
+      .waitFor();
     await page.getByRole("alert").getByRole("button", { name: "close" }).click();
     await bar(page, /^call cast-off/).click();
   },
 
   async "text of a server stays text"(world) {
     const nasty = `<img src=x onerror=alert(1)><script>alert(2)</script>\u202e\u0000</script><!--`;
-    const tool = { name: nasty, description: nasty, inputSchema: { type: "object", properties: { [nasty]: { type: "string", title: nasty, description: nasty } } } };
+    const tool = {
+      name: nasty,
+      description: nasty,
+      inputSchema: { type: "object", properties: { [nasty]: { type: "string", title: nasty, description: nasty } } },
+    };
     const frame = (t, d, m) => ({ t, k: "frame", c: 1, d, m: { jsonrpc: "2.0", ...m } });
     const events = [
       { t: 0, k: "open", c: 1, wire: "memory", role: "client", server: { name: nasty } },
       frame(1, ">", { id: 1, method: "tools/list" }),
       frame(2, "<", { id: 1, result: { tools: [tool], [nasty]: nasty } }),
       frame(3, ">", { id: 2, method: "tools/call", params: { name: nasty, arguments: { [nasty]: nasty } } }),
-      frame(4, "<", { id: 2, result: { content: [{ type: "text", text: nasty }, { type: "image", mimeType: "image/svg+xml", data: btoa("<svg onload=alert(3)>") }, { type: "image", mimeType: "image/png", data: "!" }, { type: "resource_link", uri: "javascript:alert(4)", name: nasty }] } }),
-      frame(5, "<", { id: 7, method: "elicitation/create", params: { mode: "url", url: "javascript:alert(5)", message: nasty } }),
-      { t: 6, k: "ask", c: 1, n: 1, method: "elicitation/create", params: { mode: "url", url: "javascript:alert(5)", message: nasty } },
+      frame(4, "<", {
+        id: 2,
+        result: {
+          content: [
+            { type: "text", text: nasty },
+            { type: "image", mimeType: "image/svg+xml", data: btoa("<svg onload=alert(3)>") },
+            { type: "image", mimeType: "image/png", data: "!" },
+            { type: "resource_link", uri: "javascript:alert(4)", name: nasty },
+          ],
+        },
+      }),
+      frame(5, "<", {
+        id: 7,
+        method: "elicitation/create",
+        params: { mode: "url", url: "javascript:alert(5)", message: nasty },
+      }),
+      {
+        t: 6,
+        k: "ask",
+        c: 1,
+        n: 1,
+        method: "elicitation/create",
+        params: { mode: "url", url: "javascript:alert(5)", message: nasty },
+      },
       { t: 7, k: "stderr", c: 1, text: nasty },
     ];
     const page = await world.openFile(recordingOf(nasty, events));
@@ -211,7 +264,7 @@ export const scenarios = {
     const drawn = await page.getByRole("gridcell").count();
     ok(drawn < 500, `${drawn} bars`);
     ok((await page.getByRole("option").count()) < 80);
-    await page.getByRole("listbox", { name: "Calls" }).focus();
+    await page.getByRole("listbox", { name: "Events" }).focus();
     await page.keyboard.press("End");
     await page.getByRole("option", { selected: true }).getByText("tool-3").waitFor();
     await page.getByRole("gridcell", { selected: true }).waitFor();
@@ -226,32 +279,45 @@ export const scenarios = {
   },
 };
 
-/** Longest times, on a machine that does nothing else. */
+/** Longest times, on a machine that does nothing else. Each note has the time of the processor too, which others do not change. */
 export const timings = {
   async "ten thousand calls open within a second"(world) {
     const page = await world.openFile(manyCalls(10_000));
-    await page.getByRole("gridcell").first().waitFor();
-    const ms = await page.evaluate(() => performance.getEntriesByName("first-bar")[0]?.startTime ?? performance.now());
-    ok(ms < 1000, `${ms.toFixed(0)} ms`);
-    return `${ms.toFixed(0)} ms`;
+    await page.locator("canvas.density").waitFor();
+    const ms = await page.evaluate(() => performance.now());
+    const note = `${ms.toFixed(0)} ms`;
+    ok(ms < 1000, note);
+    return note;
   },
 
   async "a key press with a hundred thousand events takes less than 50 ms"(world) {
     const page = await world.openFile(manyCalls(50_000));
-    await page.getByRole("gridcell").first().focus();
+    await page.locator("canvas.density").waitFor();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("gridcell", { selected: true }).waitFor();
+    const session = await page.context().newCDPSession(page);
+    await session.send("Performance.enable", { timeDomain: "threadTicks" });
+    const cpu = async () => {
+      const { metrics } = await session.send("Performance.getMetrics");
+      return metrics.find(({ name }) => name === "TaskDuration").value * 1000;
+    };
+    const before = await cpu();
     const times = await page.evaluate(async () => {
       const taken = [];
       for (let press = 0; press < 30; press++) {
         const begun = performance.now();
-        document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }));
+        const event = new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true });
+        document.activeElement?.dispatchEvent(event);
         // A frame is drawn with the change, then a task runs.
         await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
         taken.push(performance.now() - begun);
       }
       return taken.sort((a, b) => a - b);
     });
-    const [median, last] = [times[15], times.at(-2)];
-    ok(median < 50, `median ${median.toFixed(0)} ms, almost all below ${last.toFixed(0)} ms`);
-    return `median ${median.toFixed(0)} ms, almost all below ${last.toFixed(0)} ms`;
+    const own = ((await cpu()) - before) / times.length;
+    const note = `median ${times[15].toFixed(0)} ms, ${own.toFixed(0)} ms of the processor`;
+    ok(times[15] < 50, note);
+    return note;
   },
 };

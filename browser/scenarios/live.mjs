@@ -98,9 +98,13 @@ export const scenarios = {
     await page.getByLabel(/^ship/).fill("Maria");
     await page.getByLabel(/^berth/).fill("n1");
     await page.getByRole("button", { name: "Call in both eras" }).click();
-    await page.waitForFunction(() => document.querySelectorAll("[role=gridcell][aria-label^='call moor, ok']").length === 2);
+    await page.waitForFunction(
+      () => document.querySelectorAll("[role=gridcell][aria-label^='call moor, ok']").length === 2,
+    );
     await page.keyboard.press("Escape");
-    await bar(page, /^call moor, ok/).first().click();
+    await bar(page, /^call moor, ok/)
+      .first()
+      .click();
     await page.keyboard.press("c");
     await page.getByText("Both have the same result.").waitFor();
     equal(await page.locator(".compare-head").count(), 2);
@@ -129,7 +133,10 @@ export const scenarios = {
     await moor(page);
     await bar(page, /^call moor, answer lost/).click();
     await page.getByText("It is not safe to repeat the call.").waitFor();
-    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save" }).click()]);
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Save" }).click(),
+    ]);
     const saved = readFileSync(await download.path(), "utf8");
     ok(saved.includes('"answer_lost"') && saved.includes('"k":"fault"'));
   },
@@ -150,7 +157,10 @@ export const scenarios = {
     await bar(first, /^server\/discover/).waitFor();
     const second = await world.openPage();
     await second.goto(url);
-    await second.getByRole("alert").getByText(/the token was used before/).waitFor();
+    await second
+      .getByRole("alert")
+      .getByText(/the token was used before/)
+      .waitFor();
     equal(await second.getByRole("gridcell").count(), 0);
     world.told = world.told.filter((text) => !/status of 401/.test(text));
   },

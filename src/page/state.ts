@@ -1,7 +1,9 @@
 import { computed, signal } from "@preact/signals";
 import type { Span } from "../recording/spans.js";
+import { catalogueOf } from "./model/catalogue.js";
 import { compareRuns } from "./model/compare.js";
 import { filtered, type Run } from "./model/run.js";
+import { tasksOf } from "./model/tasks.js";
 import { type View, wholeOf } from "./model/timeline.js";
 
 /** Parts of the page below the timeline. */
@@ -37,6 +39,8 @@ export const run = computed<Run | undefined>(() => runs.value[shown.value]);
 export const spans = computed<readonly Span[]>(() => filtered(run.value?.spans ?? [], filter.value));
 export const span = computed<Span | undefined>(() => run.value?.spanAt(picked.value));
 export const visibleView = computed<View>(() => view.value ?? wholeOf(run.value?.spans ?? [], run.value?.end ?? 0));
+export const catalogue = computed(() => (run.value === undefined ? [] : catalogueOf(run.value)));
+export const tasks = computed(() => (run.value === undefined ? [] : tasksOf(run.value)));
 /** Run that the shown one is compared with: the chosen one, or the only other one. */
 export const other = computed<number | undefined>(() => {
   const [chosen, own] = [chosenOther.value, shown.value];

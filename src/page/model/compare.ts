@@ -28,7 +28,7 @@ export function compareFrames(a: Side, b: Side): readonly ComparedRow[] {
 }
 
 /** True if both calls have the same result. */
-export function haveSameResult(a: Side, b: Side): boolean {
+export function hasSameResult(a: Side, b: Side): boolean {
   const [one, other] = [a, b].map(({ run, span }) =>
     framesOf(run, span).findLast(({ kind }) => kind === "result" || kind === "error"),
   );
@@ -50,6 +50,10 @@ function isObjectWith(value: unknown, name: string): boolean {
 }
 
 function contentOf({ body, kind, text }: FrameRow): string {
+  if (isObjectWith(body, "inputResponses")) {
+    const answers = Object.values((body as { readonly inputResponses: object }).inputResponses ?? {});
+    return answers.map(stable).join();
+  }
   return kind === "asks" || kind === "progress" ? text : stable(body);
 }
 
@@ -113,20 +117,26 @@ function differenceOf(a: Run, one: Span | undefined, b: Run, other: Span | undef
   if (one === undefined || other === undefined) return one === undefined ? "only there" : "only here";
   if (one.state !== other.state) return "state differs";
   const isEmpty = one.state === "cancelled" || one.state === "lost" || one.state === "open";
-  return isEmpty || haveSameResult({ run: a, span: one }, { run: b, span: other }) ? "same" : "result differs";
+  return isEmpty || hasSameResult({ run: a, span: one }, { run: b, span: other }) ? "same" : "result differs";
 }
 
-/** Returns the same call of another connection, or of another run: the one with the same label that is nearest in time. */
+/** Calls whose arguments are compared to find a counterpart: those nearest in time. */
+const MAX_CANDIDATES = 20;
+
+/**
+ * Returns the same call of another connection, or of another run: the one with the same arguments that is nearest in
+ * time, or else the nearest one.
+ */
 export function counterpartOf(run: Run, span: Span, other: Run): Span | undefined {
-  const label = labelOf(span);
+  const { method, name, c, from } = span;
+  const isCandidate = (each: Span) => each.method === method && each.name === name && (other !== run || each.c !== c);
+  const near = other.spans
+    .filter(isCandidate)
+    .sort((a, b) => Math.abs(a.from - from) - Math.abs(b.from - from))
+    .slice(0, MAX_CANDIDATES);
+  if (near.length < 2) return near[0];
   const args = argumentsOf(run, span);
-  const found = other.spans.filter(
-    (each) => labelOf(each) === label && (other !== run || (each.c !== span.c && each !== span)),
-  );
-  const same = found.filter((each) => argumentsOf(other, each) === args);
-  const near = (list: readonly Span[]) =>
-    list.toSorted((x, y) => Math.abs(x.from - span.from) - Math.abs(y.from - span.from))[0];
-  return near(same) ?? near(found);
+  return near.find((each) => argumentsOf(other, each) === args) ?? near[0];
 }
 
 function argumentsOf(run: Run, span: Span): string {

@@ -1,6 +1,5 @@
 import type { AuthEvent } from "../../recording/events.js";
 import type { NumberedEvent } from "../../recording/reader.js";
-import type { Run } from "./run.js";
 
 /** Step of a login, as a row of its waterfall. */
 export interface LoginStep {
@@ -17,8 +16,8 @@ export interface LoginStep {
 }
 
 /** Returns the steps of authorization in their order, with their places in time. */
-export function loginOf(run: Run): readonly LoginStep[] {
-  const events = run.events.filter((event): event is AuthEvent & NumberedEvent => event.k === "auth");
+export function loginOf(all: readonly NumberedEvent[]): readonly LoginStep[] {
+  const events = all.filter((event): event is AuthEvent & NumberedEvent => event.k === "auth");
   const begin = Math.min(...events.map(({ t, us = 0 }) => t - us));
   const end = Math.max(...events.map(({ t }) => t));
   const whole = Math.max(1, end - begin);

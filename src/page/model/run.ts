@@ -3,6 +3,7 @@ import type { OpenEvent, RecordingHeader } from "../../recording/events.js";
 import { type AnyMessage, messagesOf, paramsOf } from "../../recording/messages.js";
 import type { NumberedEvent } from "../../recording/reader.js";
 import { type Span, spansOf } from "../../recording/spans.js";
+import { loginOf } from "./login.js";
 import { labelOf } from "./text.js";
 
 /** Connection of a run, with what its messages tell of both sides. */
@@ -43,7 +44,14 @@ export class Run {
     readonly header: RecordingHeader | undefined,
     readonly events: readonly NumberedEvent[],
   ) {
-    this.spans = spansOf(events);
+    // A challenge has an error status, and is how a login begins.
+    const good = new Set(
+      loginOf(events)
+        .filter(({ state }) => state === "ok")
+        .map(({ event }) => event.line),
+    );
+    const spans = spansOf(events);
+    this.spans = good.size === 0 ? spans : spans.map((span) => (good.has(span.line) ? { ...span, state: "ok" } : span));
     this.end = events.reduce((last, { t }) => Math.max(last, t), 0);
     for (const event of events) this.#byLine.set(event.line, event);
     for (const span of this.spans) this.#byId.set(span.line, span);

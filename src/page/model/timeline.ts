@@ -31,9 +31,15 @@ export interface Lane {
   readonly c: number | undefined;
   readonly rows: number;
   readonly bars: readonly Bar[];
-  /** Number of hidden spans at each pixel. Undefined if none is hidden. */
-  readonly density: Uint16Array | undefined;
+  /** Hidden spans at each pixel. Undefined if none is hidden. */
+  readonly density: Density | undefined;
   readonly hidden: number;
+}
+
+/** Numbers of spans at each pixel: all, and those that failed. */
+export interface Density {
+  readonly all: Uint16Array;
+  readonly failed: Uint16Array;
 }
 
 /** Limits of what is drawn. */
@@ -42,6 +48,10 @@ export const TIMELINE_LIMITS = {
   maxBars: 400,
   /** Rows of bars in a lane. */
   maxRows: 8,
+  /** Rows in which labels may stand beside their bars. Below them, a bar goes without where that saves a row. */
+  labelledRows: 3,
+  /** Rows of a lane that sums up spans. */
+  denseRows: 3,
   /** Connections up to which each has lanes of its own. */
   maxConnections: 4,
   /** Width that a bar needs in pixels where not all are drawn. */
@@ -85,7 +95,7 @@ export function layOut(spans: readonly Span[], view: View, width: number, picked
         lane,
         label: LANES[lane],
         c,
-        rows: Math.max(1, ...packed.map(({ row }) => row + 1)),
+        rows: Math.max(hidden.length > 0 ? TIMELINE_LIMITS.denseRows : 1, ...packed.map(({ row }) => row + 1)),
         bars,
         density: hidden.length === 0 ? undefined : densityOf(hidden, view, scale, width),
         hidden: hidden.length,
@@ -118,20 +128,26 @@ interface Drawing {
 function pack(spans: readonly Span[], whole: View, { view, scale, least, picked }: Drawing): Bar[] {
   const bars: Bar[] = [];
   const ends: number[] = [];
+  const { labelledRows } = TIMELINE_LIMITS;
   for (const span of spans) {
     const isPicked = span.line === picked;
     const own = (span.to - span.from) * scale;
     if (own < least && !isPicked) continue;
     const left = (span.from - view.from) * scale;
     const width = Math.max(own, NARROWEST);
-    const label = labelOf(span);
+    const label = span.lane === "auth" ? (span.method ?? "") : labelOf(span);
     const room = Math.min(MAX_LABEL, label.length * CHARACTER + LABEL_PADDING);
     const isAtEnd = (whole.to - span.to) * scale < room - END && (span.from - whole.from) * scale > room;
-    const side = room <= width || least > 0 ? "in" : isAtEnd ? "left" : "right";
+    const wanted = room <= width || least > 0 ? "in" : isAtEnd ? "left" : "right";
+    const firstFree = (begin: number) => {
+      const free = ends.findIndex((each) => each <= begin);
+      return free === -1 ? ends.length : free;
+    };
+    const labelled = firstFree(wanted === "left" ? left - room : left);
+    const bare = labelled < labelledRows ? labelled : firstFree(left);
+    const side = bare < labelled || (labelled >= labelledRows && wanted === "right") ? "in" : wanted;
+    const row = Math.min(bare, labelled);
     const end = left + width + (side === "right" ? room : 1);
-    const begin = side === "left" ? left - room : left;
-    const free = ends.findIndex((each) => each <= begin);
-    const row = free === -1 ? ends.length : free;
     if (row >= TIMELINE_LIMITS.maxRows && !isPicked) continue;
     ends[Math.min(row, TIMELINE_LIMITS.maxRows - 1)] = end;
     bars.push({
@@ -160,12 +176,19 @@ function details(span: Span, left: number, width: number, scale: number, view: V
   return { waits, marks };
 }
 
-function densityOf(spans: readonly Span[], view: View, scale: number, width: number): Uint16Array {
-  const counts = new Uint16Array(Math.max(1, Math.ceil(width)));
-  const at = (t: number) => Math.min(counts.length - 1, Math.max(0, Math.floor((t - view.from) * scale)));
-  for (const { from, to } of spans)
-    for (let pixel = at(from); pixel <= at(to); pixel++) counts[pixel] = Math.min(65_535, (counts[pixel] ?? 0) + 1);
-  return counts;
+/** Most that is counted at a pixel. */
+const MOST = 65_535;
+
+function densityOf(spans: readonly Span[], view: View, scale: number, width: number): Density {
+  const size = Math.max(1, Math.ceil(width));
+  const [all, failed] = [new Uint16Array(size), new Uint16Array(size)];
+  const at = (t: number) => Math.min(size - 1, Math.max(0, Math.floor((t - view.from) * scale)));
+  for (const { from, to, state } of spans)
+    for (let pixel = at(from); pixel <= at(to); pixel++) {
+      all[pixel] = Math.min(MOST, (all[pixel] ?? 0) + 1);
+      if (state === "error" || state === "lost") failed[pixel] = Math.min(MOST, (failed[pixel] ?? 0) + 1);
+    }
+  return { all, failed };
 }
 
 /** Returns moments for the scale above the lanes: about one for each hundred pixels, at round numbers. */

@@ -1,16 +1,15 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { openFiles } from "../files.js";
-import { catalogueOf } from "../model/catalogue.js";
 import {
   announcement,
+  catalogue,
   failure,
   filter,
   isHelpOpen,
   panel,
   picked,
   pickedItem,
-  run,
   span,
   tab,
   view,
@@ -39,8 +38,8 @@ export function App(): JSX.Element {
     };
   }, []);
   const item =
-    panel.value === "catalogue" && span.value === undefined && run.value !== undefined
-      ? catalogueOf(run.value).find(({ kind, name }) => `${kind} ${name}` === pickedItem.value)
+    panel.value === "catalogue" && span.value === undefined
+      ? catalogue.value.find(({ kind, name }) => `${kind} ${name}` === pickedItem.value)
       : undefined;
   return (
     <>
@@ -133,8 +132,13 @@ function onKey(event: KeyboardEvent): void {
     act();
   } else if (/^Arrow(?:Left|Right|Up|Down)$/.test(event.key) && target === document.body) {
     event.preventDefault();
-    document.querySelector<HTMLElement>("[role=gridcell][tabindex='0']")?.focus();
+    focusTimeline();
   }
+}
+
+/** Focuses the bar that arrow keys start from, or the timeline where it draws none. */
+function focusTimeline(): void {
+  document.querySelector<HTMLElement>("[role=gridcell][tabindex='0'], .lanes[tabindex='0']")?.focus();
 }
 
 /** Goes one step back. */
@@ -142,7 +146,6 @@ function leave(target: HTMLElement, isField: boolean): void {
   if (isHelpOpen.value) return;
   if (target.id === "filter" && filter.value !== "") filter.value = "";
   else if (isField) target.blur();
-  else if (target.closest("#detail") !== null)
-    document.querySelector<HTMLElement>("[role=gridcell][tabindex='0']")?.focus();
+  else if (target.closest("#detail") !== null) focusTimeline();
   else picked.value = undefined;
 }

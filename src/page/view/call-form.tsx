@@ -4,11 +4,11 @@ import { isObject } from "../../protocol/json.js";
 import type { JsonObject } from "../../protocol/types/index.js";
 import type { Span } from "../../recording/spans.js";
 import { can, connectionOf, send } from "../link.js";
-import { catalogueOf, type Item } from "../model/catalogue.js";
+import type { Item } from "../model/catalogue.js";
 import { type Entered, fieldsOf, hasForm, initialOf, valuesOf } from "../model/form.js";
 import { framesOf } from "../model/frames.js";
 import type { Run } from "../model/run.js";
-import { announce, panel, picked, shown, run as shownRun } from "../state.js";
+import { announce, catalogue, panel, picked, shown, run as shownRun } from "../state.js";
 import { Icon } from "./icon.js";
 import { Json } from "./json.js";
 import { Fields } from "./schema-form.js";
@@ -17,7 +17,7 @@ import { Fields } from "./schema-form.js";
 export function CallForm({ run, span }: { readonly run: Run; readonly span: Span }): JSX.Element {
   const request = framesOf(run, span).find(({ kind }) => kind === "request");
   const params = isObject(request?.body) ? (request.body as { readonly [key: string]: unknown }) : {};
-  const item = catalogueOf(run).find(({ kind, name }) => KINDS[span.method ?? ""] === kind && name === span.name);
+  const item = catalogue.value.find(({ kind, name }) => KINDS[span.method ?? ""] === kind && name === span.name);
   if (item === undefined || shown.value !== 0 || !can("call"))
     return Object.keys(params).length === 0 ? (
       <p class="hint">The call has no arguments.</p>

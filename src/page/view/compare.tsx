@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
-import { compareFrames, haveSameResult, type Side } from "../model/compare.js";
+import type { Span } from "../../recording/spans.js";
+import { compareFrames, hasSameResult, type Side } from "../model/compare.js";
 import { countText, durationText, sizeText } from "../model/text.js";
 import { chosenOther, comparedRuns, other, pick, picked, runs, shown, tab } from "../state.js";
 import { Badge } from "./badge.js";
@@ -11,8 +12,8 @@ export function CompareCalls({ a, b }: { readonly a: Side; readonly b: Side }): 
   const rows = compareFrames(a, b);
   return (
     <div class="compare">
-      <p class={haveSameResult(a, b) ? "verdict-same" : "verdict-other"}>
-        {haveSameResult(a, b) ? "Both have the same result." : "The results differ."}
+      <p class={hasSameResult(a, b) ? "verdict-same" : "verdict-other"}>
+        {hasSameResult(a, b) ? "Both have the same result." : "The results differ."}
       </p>
       <div class="compare-grid">
         {[a, b].map((side) => (
@@ -52,6 +53,13 @@ function titleOf({ run: of, span }: Side, isRun: boolean): string {
   const connection = of.connection(span.c);
   const version = connection?.version ?? `connection ${span.c}`;
   return isRun ? `${of.name}, ${version}` : version;
+}
+
+/** Tells how much longer a call took in the other run. */
+function slowerText(a: Span | undefined, b: Span | undefined): string {
+  if (a === undefined || b === undefined) return "";
+  const more = b.to - b.from - (a.to - a.from);
+  return more === 0 ? "" : `${more > 0 ? "+" : "−"}${durationText(Math.abs(more))}`;
 }
 
 /** Two runs by their calls. */
@@ -98,13 +106,7 @@ export function ComparePanel(): JSX.Element {
                 {difference === "same" ? "=" : difference.startsWith("only") ? "1" : "≠"}
               </span>
               <span class="row-name">{label}</span>
-              <span class="row-note">
-                {difference === "same"
-                  ? a && b
-                    ? durationText(Math.abs(a.to - a.from - (b.to - b.from)))
-                    : ""
-                  : difference}
-              </span>
+              <span class="row-note">{difference === "same" ? slowerText(a, b) : difference}</span>
             </>
           )}
         </Windowed>

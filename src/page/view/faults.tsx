@@ -21,7 +21,7 @@ export function FaultsPanel(): JSX.Element {
         {!isLive && injected.length === 0 && <p class="hint">No fault was injected in this run.</p>}
         {injected.length > 0 && (
           <>
-            <h3>Injected</h3>
+            <h2 class="section">Injected</h2>
             <ol class="injected">
               {injected.slice(-200).map((event) => (
                 <li key={event.line}>

@@ -78,9 +78,7 @@ function FrameBody({ row: { body, envelope, http } }: { readonly row: FrameRow }
       ) : (
         <Json value={body} />
       )}
-      {envelope !== undefined && (
-        <Folded title="Envelope">{() => <Json value={envelope} />}</Folded>
-      )}
+      {envelope !== undefined && <Folded title="Envelope">{() => <Json value={envelope} />}</Folded>}
       {http !== undefined && (
         <Folded title={`HTTP ${http.method} ${http.path}${http.status === undefined ? "" : `, status ${http.status}`}`}>
           {() => <Heads http={http} />}

@@ -10,7 +10,7 @@ import { pickSeen } from "./timeline.js";
 /** Way of a login: each address that was asked, and what is held now. */
 export function LoginPanel(): JSX.Element {
   const now = run.value;
-  const steps = now === undefined ? [] : loginOf(now);
+  const steps = now === undefined ? [] : loginOf(now.events);
   return (
     <div class="panel-body">
       {shown.value === 0 && <LoginStates />}

@@ -3,11 +3,10 @@ import type { JSX } from "preact";
 import type { VerdictEvent } from "../../recording/events.js";
 import type { NumberedEvent } from "../../recording/reader.js";
 import { can, connectionOf, inspector, send } from "../link.js";
-import { catalogueOf, type Item, type ItemKind, skillsOf } from "../model/catalogue.js";
+import { type Item, type ItemKind, skillsOf } from "../model/catalogue.js";
 import { stateOf } from "../model/run.js";
-import { tasksOf } from "../model/tasks.js";
 import { countText, durationText, labelOf, STATES, sizeText } from "../model/text.js";
-import { type Panel, panel, pick, picked, pickedItem, run, shown, spans, tab } from "../state.js";
+import { catalogue, type Panel, panel, pick, picked, pickedItem, run, shown, spans, tab, tasks } from "../state.js";
 import { Badge } from "./badge.js";
 import { ItemForm } from "./call-form.js";
 import { ComparePanel } from "./compare.js";
@@ -19,7 +18,7 @@ import { pickSeen } from "./timeline.js";
 import { Windowed } from "./windowed.js";
 
 const TITLES: Readonly<Record<Panel, string>> = {
-  calls: "Calls",
+  calls: "Events",
   catalogue: "Catalogue",
   tasks: "Tasks",
   skills: "Skills",
@@ -32,11 +31,11 @@ const TITLES: Readonly<Record<Panel, string>> = {
 /** Which part of the run is listed, and how much each has. */
 export function Rail(): JSX.Element {
   const now = run.value;
-  const items = now === undefined ? [] : catalogueOf(now);
+  const items = catalogue.value;
   const counts: Readonly<Partial<Record<Panel, number | undefined>>> = {
     calls: spans.value.length,
     catalogue: items.length,
-    tasks: now === undefined ? 0 : tasksOf(now).length,
+    tasks: tasks.value.length,
     skills: skillsOf(items).length,
     login: now?.events.filter(({ k }) => k === "auth").length,
     doctor: now?.events.filter(({ k }) => k === "verdict").length,
@@ -52,7 +51,9 @@ export function Rail(): JSX.Element {
           onClick={() => (panel.value = name)}
         >
           <span>{TITLES[name]}</span>
-          {counts[name] ? <span class="count">{counts[name].toLocaleString("en")}</span> : null}
+          {counts[name] ? (
+            <span class="count">{counts[name].toLocaleString("en", { notation: "compact" })}</span>
+          ) : null}
         </button>
       ))}
     </nav>
@@ -84,7 +85,7 @@ function CallsPanel(): JSX.Element {
     return <p class="hint">{run.value?.spans.length ? "No call has the words of the filter." : "No calls yet."}</p>;
   return (
     <Windowed
-      label="Calls"
+      label="Events"
       items={all}
       rowHeight={26}
       keyOf={({ line }) => line}
@@ -115,7 +116,7 @@ const KINDS: Readonly<Record<ItemKind, string>> = {
 const keyOf = ({ kind, name }: Item) => `${kind} ${name}`;
 
 function CataloguePanel(): JSX.Element {
-  const items = run.value === undefined ? [] : catalogueOf(run.value);
+  const items = catalogue.value;
   const tokens = items.reduce((sum, item) => sum + (item.tokens ?? 0), 0);
   const most = Math.max(1, ...items.map((item) => item.tokens ?? 0));
   const counts = (Object.keys(KINDS) as ItemKind[])
@@ -124,8 +125,12 @@ function CataloguePanel(): JSX.Element {
   return (
     <div class="panel-body">
       <div class="panel-head">
-        <span class="facts">{counts.map(([title, count]) => `${title} ${count}`).join("  ·  ")}</span>
-        {tokens > 0 && <span class="facts">{`about ${tokens.toLocaleString("en")} tokens`}</span>}
+        <span class="facts">
+          {[
+            ...counts.map(([title, count]) => `${title} ${count}`),
+            ...(tokens > 0 ? [`about ${tokens.toLocaleString("en")} tokens`] : []),
+          ].join("  ·  ")}
+        </span>
         <ListButton />
       </div>
       {items.length === 0 ? (
@@ -278,7 +283,6 @@ function DoctorPanel(): JSX.Element {
 }
 
 function TasksPanel(): JSX.Element {
-  const tasks = run.value === undefined ? [] : tasksOf(run.value);
   const id = useSignal("");
   const connection = connectionOf(undefined);
   const canAct = can("task") && connection !== undefined && shown.value === 0;
@@ -300,8 +304,8 @@ function TasksPanel(): JSX.Element {
         </form>
       )}
       <section class="scroll" tabIndex={0} aria-label="Tasks of the server">
-        {tasks.length === 0 && <p class="hint">No message in this run is about a task.</p>}
-        {tasks.map((task) => (
+        {tasks.value.length === 0 && <p class="hint">No message in this run is about a task.</p>}
+        {tasks.value.map((task) => (
           <article class="card" key={task.id}>
             <p>
               <strong>{task.tool ?? "task"}</strong> <code>{task.id}</code>
@@ -341,7 +345,7 @@ function TasksPanel(): JSX.Element {
 }
 
 function SkillsPanel(): JSX.Element {
-  const skills = run.value === undefined ? [] : skillsOf(catalogueOf(run.value));
+  const skills = skillsOf(catalogue.value);
   const connection = connectionOf(undefined);
   const canRead = can("read") && connection !== undefined && shown.value === 0;
   return (

@@ -4,11 +4,13 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Span } from "../../recording/spans.js";
 import { stateOf } from "../model/run.js";
 import { countText, durationText, LANES, labelOf, STATES } from "../model/text.js";
-import { type Bar, type Lane, layOut, moved, revealing, ticksOf, zoomed } from "../model/timeline.js";
-import { pick, picked, run, spans, tab, view, visibleView } from "../state.js";
+import { type Bar, type Density, type Lane, layOut, moved, revealing, ticksOf, zoomed } from "../model/timeline.js";
+import { pick, picked, run, scheme, spans, tab, view, visibleView } from "../state.js";
 import { Icon } from "./icon.js";
 
 const ROW = 22;
+/** Width from which a bar has a label inside. */
+const SHORTEST_LABEL = 24;
 
 /** Calls of the run on an axis of time, in lanes. */
 export function Timeline(): JSX.Element {
@@ -85,7 +87,13 @@ export function Timeline(): JSX.Element {
             : "No traffic yet. Calls appear here as they happen."}
         </p>
       ) : (
-        <div class="lanes" role="grid" aria-label="Calls by time" onKeyDown={(event) => move(event, lanes)}>
+        <div
+          class="lanes"
+          role="grid"
+          aria-label="Calls by time"
+          tabIndex={focused === undefined ? 0 : -1}
+          onKeyDown={(event) => move(event, lanes)}
+        >
           {lanes.map((lane) => (
             <LaneRow
               key={lane.key}
@@ -120,7 +128,7 @@ function LaneRow({ lane, focused, ticks }: LaneProps): JSX.Element {
         {ticks.map((left) => (
           <span class="grid-line" key={left} style={{ left: `${left}px` }} />
         ))}
-        {density !== undefined && <Density counts={density} height={rows * ROW + 6} />}
+        {density !== undefined && <DensityCanvas of={density} height={rows * ROW + 6} />}
         {bars.map((bar) => (
           <BarCell key={bar.span.line} bar={bar} isFocused={bar.span.line === focused} />
         ))}
@@ -153,7 +161,7 @@ function BarCell({ bar, isFocused }: { readonly bar: Bar; readonly isFocused: bo
       {marks.map((mark) => (
         <i class={`mark mark-${mark.kind}`} key={`${mark.kind}${mark.left}`} style={{ left: `${mark.left - cut}px` }} />
       ))}
-      <span class="bar-label">{label}</span>
+      {(side !== "in" || width > SHORTEST_LABEL) && <span class="bar-label">{label}</span>}
     </div>
   );
 }
@@ -165,32 +173,32 @@ function nameOf(span: Span): string {
   return [label, STATES[stateOf(span)], durationText(span.to - span.from), ...rounds].join(", ");
 }
 
-function Density({ counts, height }: { readonly counts: Uint16Array; readonly height: number }): JSX.Element {
+function DensityCanvas({ of, height }: { readonly of: Density; readonly height: number }): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const width = of.all.length;
   useEffect(() => {
     const element = canvas.current as HTMLCanvasElement;
     const context = element.getContext("2d");
     if (context === null) return;
-    const ratio = devicePixelRatio;
-    element.width = counts.length * ratio;
-    element.height = height * ratio;
-    context.scale(ratio, ratio);
-    context.fillStyle = getComputedStyle(element).color;
-    const most = counts.reduce((a, b) => Math.max(a, b), 1);
-    for (const [x, count] of counts.entries()) {
-      if (count === 0) continue;
-      // The square root keeps a few calls visible beside many.
-      const tall = Math.max(2, Math.sqrt(count / most) * (height - 6));
-      context.fillRect(x, height - 3 - tall, 1, tall);
+    element.width = width * devicePixelRatio;
+    element.height = height * devicePixelRatio;
+    context.scale(devicePixelRatio, devicePixelRatio);
+    const most = of.all.reduce((a, b) => Math.max(a, b), 1);
+    const { color, accentColor } = getComputedStyle(element);
+    for (const [counts, fill] of [
+      [of.all, color],
+      [of.failed, accentColor],
+    ] as const) {
+      context.fillStyle = fill;
+      for (const [x, count] of counts.entries()) {
+        // The square root keeps a few calls visible beside many.
+        const tall = count === 0 ? 0 : Math.max(2, Math.sqrt(count / most) * (height - 8));
+        context.fillRect(x, height - 3 - tall, 1, tall);
+      }
     }
-  }, [counts, height]);
+  }, [of, height, width, scheme.value]);
   return (
-    <canvas
-      class="density"
-      ref={canvas}
-      style={{ width: `${counts.length}px`, height: `${height}px` }}
-      aria-hidden="true"
-    />
+    <canvas class="density" ref={canvas} style={{ width: `${width}px`, height: `${height}px` }} aria-hidden="true" />
   );
 }
 

@@ -16,7 +16,7 @@ describe("the way of a login", () => {
     ] as const)
       recording.add({ k: "auth", step, url: "https://login.example.com/x", status, us });
     recording.add({ k: "auth", step: "browser", url: "https://login.example.com/y", error: "closed" });
-    const steps = loginOf(runOf(recording));
+    const steps = loginOf(runOf(recording).events);
     deepEqual(
       steps.map(({ state, told }) => [state, told]),
       [
@@ -28,7 +28,7 @@ describe("the way of a login", () => {
       ],
     );
     for (const { left, width } of steps) equal(left >= 0 && width >= 0 && left + width <= 1.000001, true);
-    deepEqual(loginOf(runOf(new Recording())), []);
+    deepEqual(loginOf(runOf(new Recording()).events), []);
   });
 });
 
