@@ -45,6 +45,7 @@ const seams = {
 const command = [
   ["cli/main.ts", "cli/commands/index.ts"],
   ["cli/main.ts", "cli/completion/candidates.ts"],
+  ["cli/commands/index.ts", "cli/commands/doctor.ts"],
   ["cli/commands/index.ts", "cli/commands/record.ts"],
   ["cli/commands/index.ts", "cli/commands/replay.ts"],
   ["cli/session.ts", "cli/recordings/recorder.ts"],
