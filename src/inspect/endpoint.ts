@@ -34,6 +34,9 @@ export interface EndpointParts {
 /** Warnings that the terminal gets of one run. A program that tries tokens does not fill it. */
 const MAX_WARNINGS = 5;
 
+/** Bytes of the body with the token, which anybody may send. */
+const MAX_TOKEN_BODY = 1_000;
+
 /** Names below the path that are files of the page. */
 const FILES: { readonly [name: string]: string } = { "": "index.html", "app.js": "app.js", "app.css": "app.css" };
 
@@ -130,7 +133,7 @@ export class InspectEndpoint {
   }
 
   async #enter(exchange: HttpExchange): Promise<void> {
-    const { token } = (await this.#json(exchange)) as { readonly token?: unknown };
+    const { token } = (await this.#json(exchange, MAX_TOKEN_BODY)) as { readonly token?: unknown };
     const entered = this.#access.enter(token);
     if ("cookie" in entered) return exchange.reply(204, { ...PAGE_HEADERS, "set-cookie": entered.cookie });
     if (this.#warnings++ < MAX_WARNINGS)
@@ -185,10 +188,10 @@ export class InspectEndpoint {
   }
 
   /** Reads a body that no form and no simple request of another page can send. */
-  async #json(exchange: HttpExchange): Promise<unknown> {
+  async #json(exchange: HttpExchange, limit = this.#parts.limits.maxBodyBytes): Promise<unknown> {
     const type = exchange.header("content-type") ?? "";
     if (!/^application\/json(?:;|$)/.test(type)) throw new WrongBody(415, "content-type must be application/json");
-    const text = await exchange.text(this.#parts.limits.maxBodyBytes, this.#bodies);
+    const text = await exchange.text(limit, this.#bodies);
     try {
       const value: unknown = JSON.parse(text);
       return typeof value === "object" && value !== null ? value : {};

@@ -28,6 +28,7 @@ export interface InspectorInit {
   readonly limits?: Partial<InspectLimits>;
   readonly more?: MoreVerbs;
   readonly files?: PageFolder;
+  readonly listen?: Parameters<typeof listenForPage>[2];
 }
 
 /** Inspector that listens, with the requests that its page sends. */
@@ -59,18 +60,22 @@ export class InspectorWorld {
   static async open(t: TestContext, init: InspectorInit = {}): Promise<InspectorWorld> {
     const world = new InspectorWorld(init);
     const { files = onePage } = init;
-    world.#listening = await listenForPage(0, (port) => {
-      world.#endpoint = new InspectEndpoint({
-        inspection: world.inspection,
-        files,
-        path: "/",
-        hosts: () => [`127.0.0.1:${port}`, `localhost:${port}`],
-        limits: world.#limits,
-        warn: (message) => world.warnings.push(message),
-        more: world.#more,
-      });
-      return world.#endpoint;
-    });
+    world.#listening = await listenForPage(
+      0,
+      (port) => {
+        world.#endpoint = new InspectEndpoint({
+          inspection: world.inspection,
+          files,
+          path: "/",
+          hosts: () => [`127.0.0.1:${port}`, `localhost:${port}`],
+          limits: world.#limits,
+          warn: (message) => world.warnings.push(message),
+          more: world.#more,
+        });
+        return world.#endpoint;
+      },
+      init.listen,
+    );
     t.after(async () => {
       world.#endpoint.close();
       await world.inspection.close();

@@ -4,11 +4,16 @@ import type { InspectEndpoint } from "../../inspect/endpoint.js";
 import { toNodeListener } from "../../node/http/serve.js";
 import { UsageError } from "../failures.js";
 
-/** Connections of browsers, and of programs that only hold them open. */
-const MAX_CONNECTIONS = 128;
-/** Time for the head of a request, and for all of it. An event stream is a response, which may last. */
-const HEAD_MS = 5_000;
-const REQUEST_MS = 30_000;
+/** What anybody may make the server hold. */
+interface ListenLimits {
+  /** Connections of browsers, and of programs that only hold them open. */
+  readonly maxConnections: number;
+  /** Time for the head of a request, and for all of it. An event stream is a response, which may last. */
+  readonly headMs: number;
+  readonly requestMs: number;
+}
+
+const LIMITS: ListenLimits = { maxConnections: 128, headMs: 5_000, requestMs: 30_000 };
 
 /** Server of a page that listens. */
 export interface ListeningPage {
@@ -20,14 +25,15 @@ export interface ListeningPage {
 export async function listenForPage(
   port: number,
   endpointAt: (port: number) => InspectEndpoint,
+  { maxConnections, headMs, requestMs } = LIMITS,
 ): Promise<ListeningPage> {
   const server = createServer({
-    headersTimeout: HEAD_MS,
-    requestTimeout: REQUEST_MS,
-    connectionsCheckingInterval: 1_000,
+    headersTimeout: headMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: headMs / 5,
     maxHeaderSize: 16_384,
   });
-  server.maxConnections = MAX_CONNECTIONS;
+  server.maxConnections = maxConnections;
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) =>
       reject(new UsageError(`cannot listen on port ${port} (${error.code}); choose another by --port`)),

@@ -167,6 +167,27 @@ test("a body that stops arriving ends its connection", async (t) => {
   match(await closed, /^HTTP\/1\.1 408 /);
 });
 
+test("connections that say nothing are bounded, and do not last", async (t) => {
+  const listen = { maxConnections: 4, headMs: 100, requestMs: 1_000 };
+  const world = await InspectorWorld.open(t, { listen });
+  const silent = await Promise.all(Array.from({ length: 4 }, () => raw(t, world.port, "")));
+  // One more is closed at once, without a word.
+  equal(await (await raw(t, world.port, "GET / HTTP/1.1\r\n")).closed, "");
+  for (const { closed } of silent) match(await closed, /^(?:HTTP\/1\.1 408 .*)?$/s);
+  equal((await world.request("GET", "/")).status, 200);
+});
+
+test("a head that stops arriving ends its connection", async (t) => {
+  const listen = { maxConnections: 4, headMs: 100, requestMs: 1_000 };
+  const world = await InspectorWorld.open(t, { listen });
+  match(await (await raw(t, world.port, "GET / HTTP/1.1\r\nhost: 127")).closed, /^HTTP\/1\.1 408 /);
+});
+
+test("the body of a stranger is small", async (t) => {
+  const world = await InspectorWorld.open(t);
+  equal((await world.request("POST", "/enter", { token: "0".repeat(2_000) })).status, 413);
+});
+
 test("more pages than the limit are refused, and one that left makes room", async (t) => {
   const world = await InspectorWorld.entered(t, { limits: { maxStreams: 2 } });
   const [first] = [await world.events(t), await world.events(t)];

@@ -209,6 +209,8 @@ test("a connection that fails says why, and verbs on it too", async (t) => {
   const state = page.state?.connections[0];
   equal(state?.status, "failed");
   match(state?.error?.message ?? "", /no licence|exit/);
+  const { event } = await page.line(({ k }) => k === "stderr");
+  equal((event as { text?: string }).text, "no licence\n");
   const { run } = await world.do("list", { connection, what: "tools" });
   const { error } = await page.end(run);
   equal(error?.code, "not_available");
