@@ -8,7 +8,9 @@ import { Inspection, type InspectionParts, type LoadedRecording } from "../../in
 import { INSPECT_LIMITS } from "../../inspect/limits.js";
 import type { MoreVerbs } from "../../inspect/verbs.js";
 import { pageFolder } from "../../node/files/page.js";
+import type { NewEvent } from "../../recording/events.js";
 import { Recording } from "../../recording/recording.js";
+import type { RedactionOptions } from "../../recording/redactor.js";
 import type { CommandContext } from "../context.js";
 import { UsageError } from "../failures.js";
 import { doctorOf } from "../inspect/doctor.js";
@@ -20,6 +22,7 @@ import { textValue, timeOf } from "../parse.js";
 import { createRecording, problemOf, redactedText } from "../recordings/destination.js";
 import { openRecording } from "../recordings/open.js";
 import { secretsOf } from "../recordings/recorder.js";
+import { secretVariables } from "../recordings/secret-variables.js";
 import { tapHttp } from "../recordings/tap-http.js";
 import { tapProcess } from "../recordings/tap-process.js";
 import { findServer } from "../target.js";
@@ -30,7 +33,7 @@ interface Plan extends Pick<InspectionParts, "mode" | "servers" | "recordings"> 
   /** Verbs beside those of connections. */
   readonly more?: MoreVerbs;
   /** Values that are secret beside those that look so. */
-  readonly secrets?: { readonly [name: string]: string };
+  readonly secrets?: { readonly [name: string]: string | undefined };
   /** Begins when the page is served. Without it, the command waits to be interrupted. */
   readonly run?: (inspection: Inspection, context: CommandContext) => Promise<void> | void;
 }
@@ -42,17 +45,33 @@ export async function inspect(context: CommandContext): Promise<void> {
   const plan = await planOf(context);
   const html = textValue("html", values);
   if (html !== undefined) return writeHtml(html, plan, context);
+  const redaction = { values: plan.secrets ?? {} };
+  const recording = new Recording({ by: `bowline ${bowlineVersion()}`, redaction, limits: { maxKeptLines: 1 } });
   const name = textValue("record", values);
-  const recording = await recordingOf(name, plan, context);
+  const file = name === undefined ? undefined : await copyToFile(recording, name, redaction, context);
   try {
-    await servePage(port, plan, recording, name !== undefined, context);
+    await servePage(port, plan, recording, file !== undefined, context);
   } finally {
-    await recording.close().catch((error: unknown) => {
-      throw problemOf(name ?? "the recording", error);
-    });
-    if (name !== undefined)
-      context.screen.note(`recorded in ${visibleLine(name)}; ${redactedText(recording.redacted)}`);
+    await recording.close();
+    await file?.();
   }
+}
+
+/** Writes all further lines to a file as well. A file that is full ends, and the page goes on. Returns what ends the file. */
+async function copyToFile(
+  recording: Recording,
+  name: string,
+  redaction: RedactionOptions,
+  { io, screen, values }: CommandContext,
+): Promise<() => Promise<void>> {
+  const file = await createRecording(name, { overwrite: values.overwrite === true, redaction }, io);
+  recording.subscribe(({ t: _, ...event }) => file.add(event as NewEvent));
+  return async () => {
+    await file.close().catch((error: unknown) => {
+      throw problemOf(name, error);
+    });
+    screen.note(`recorded in ${visibleLine(name)}; ${redactedText(recording.redacted)}`);
+  };
 }
 
 /** Writes the recordings as one page. A file that exists is kept, unless told. */
@@ -163,8 +182,9 @@ function connectAll(inspection: Inspection, { values }: CommandContext): void {
   void inspection.otherEra(first).catch(() => {});
 }
 
-function tapPlan({ line, values }: CommandContext, names: readonly string[]): Plan {
+function tapPlan({ line, values, io }: CommandContext, names: readonly string[]): Plan {
   const listen = portOf("listen", values.listen);
+  const secrets = secretVariables(io.env);
   const [url, stray] = names;
   if (stray !== undefined || (line.program !== undefined && url !== undefined))
     throw new UsageError(`unexpected argument ${JSON.stringify(stray ?? url)}`);
@@ -175,6 +195,7 @@ function tapPlan({ line, values }: CommandContext, names: readonly string[]): Pl
     return {
       mode: "tap",
       servers: [],
+      secrets,
       run: async (inspection, context) => {
         context.exit = await tapProcess(program, inspection.recording, context.io);
       },
@@ -185,7 +206,8 @@ function tapPlan({ line, values }: CommandContext, names: readonly string[]): Pl
   return {
     mode: "tap",
     servers: [],
-    run: (inspection, { io, screen }) =>
+    secrets,
+    run: (inspection, { screen }) =>
       tapHttp(new URL(url), listen as number, inspection.recording, io, (tap) =>
         screen.note(`The application connects to ${tap}`),
       ),
@@ -201,17 +223,6 @@ async function loadAll(names: readonly string[], { io }: CommandContext): Promis
       return { name: basename(name), lines: events.length + 1, text };
     }),
   );
-}
-
-function recordingOf(
-  name: string | undefined,
-  { secrets }: Plan,
-  context: CommandContext,
-): Promise<Recording> | Recording {
-  const redaction = secrets === undefined ? {} : { values: secrets };
-  if (name !== undefined)
-    return createRecording(name, { overwrite: context.values.overwrite === true, redaction }, context.io);
-  return new Recording({ by: `bowline ${bowlineVersion()}`, redaction, limits: { maxKeptLines: 1 } });
 }
 
 function portOf(name: string, text: unknown): number | undefined {

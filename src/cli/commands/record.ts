@@ -1,12 +1,12 @@
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { SecretNames } from "../../recording/secret-names.js";
 import type { CommandContext } from "../context.js";
 import { EXIT, UsageError } from "../failures.js";
 import { listOf, textValue } from "../parse.js";
 import { createRecording, problemOf, redactedText } from "../recordings/destination.js";
 import { leftoversOf } from "../recordings/leftovers.js";
 import { openRecording } from "../recordings/open.js";
+import { secretVariables } from "../recordings/secret-variables.js";
 import { tapHttp } from "../recordings/tap-http.js";
 import { tapProcess } from "../recordings/tap-process.js";
 import { visibleLine } from "../text.js";
@@ -28,7 +28,7 @@ export async function record(context: CommandContext): Promise<void> {
   const redaction = {
     ...(values.redact !== undefined && { redact: listOf("redact", values) }),
     ...(values.keep !== undefined && { keep: listOf("keep", values) }),
-    values: secretsOf(io.env),
+    values: secretVariables(io.env),
   };
   const maxBytes = sizeOf(textValue("max", values));
   const recording = await createRecording(name, { overwrite: values.overwrite === true, redaction, maxBytes }, io);
@@ -66,12 +66,6 @@ function sizeOf(text: string | undefined): number | undefined {
   const [, number = "", unit = ""] = /^(\d+)(kB|MB|GB)$/.exec(text) ?? [];
   if (unit === "") throw new UsageError(`--max must be a size such as 500kB, 20MB or 1GB, got ${JSON.stringify(text)}`);
   return Number(number) * UNITS[unit]!;
-}
-
-/** Returns the variables whose names say that their values are secret. The server inherits all of them. */
-function secretsOf(env: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string | undefined>> {
-  const names = new SecretNames([], []);
-  return Object.fromEntries(Object.entries(env).filter(([name]) => names.has(name)));
 }
 
 /** Reports what looks secret in recordings, by its place. The value itself is not shown. */

@@ -158,6 +158,7 @@ test("inspect connects in both eras from the start, and records to a file", asyn
   const { events, complete } = parseRecording(readFileSync(join(cwd, "a.rec.ndjson")));
   ok(complete);
   equal(events.filter(({ k }) => k === "open").length, 2);
+  ok(events.some((event) => event.k === "frame" && event.d === "<"));
 });
 
 test("inspect opens recordings without a server", async (t) => {
@@ -197,6 +198,7 @@ test("a tap of a process shows the traffic, changes nothing, and ends with the s
     command: process.execPath,
     args,
     cwd,
+    env: { HARBOUR_TOKEN: "three-masts-in-the-bay" },
     stderr: (line) => {
       stderr += `${line}\n`;
     },
@@ -204,10 +206,11 @@ test("a tap of a process shows the traffic, changes nothing, and ends with the s
   const client = await connect({ channel });
   const link = /http:\S+/.exec(stderr)?.[0] ?? "";
   const page = await new Page(link).enter();
-  await client.callTool("moor", { ship: "Maria", berth: "n1" });
+  await client.callTool("moor", { ship: "three-masts-in-the-bay", berth: "n1" });
   await page.until('"method":"tools/call"');
   const { result } = await page.do({ do: "save", as: "recording" });
   match(result.text, /"role":"tap"/);
+  ok(result.text.includes("<env:HARBOUR_TOKEN>") && !result.text.includes("three-masts-in-the-bay"));
   equal((await page.do({ do: "connect" })).ok, false);
   await client.close();
 });
