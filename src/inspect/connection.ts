@@ -1,11 +1,11 @@
 import type { Client } from "../client/client.js";
 import type { ClientOptions } from "../client/options.js";
-import { ConnectionError } from "../protocol/errors.js";
 import type { RecordedWire } from "../recording/events.js";
 import type { Recording } from "../recording/recording.js";
 import { type DialledTarget, dial } from "./dial.js";
 import { toFailure, VerbError } from "./failure.js";
 import { ConnectionFaults } from "./faults.js";
+import { isNowhere } from "./nowhere.js";
 import type { ConnectionState, Failure } from "./protocol.js";
 
 /** Server that an inspector connects to. */
@@ -135,9 +135,4 @@ export class InspectedConnection {
     this.#status = status;
     this.#ends.onChange();
   }
-}
-
-/** True if there may be a server at another path. */
-function isNowhere(error: unknown): boolean {
-  return error instanceof ConnectionError && [404, 405].includes(error.status ?? 0);
 }
