@@ -17,6 +17,9 @@ export class PageStream {
   #line: number;
   #end = 0;
   #isStateNew = true;
+  /** True until the first event is written. */
+  #isNew = true;
+  #areLinesNext = true;
   #isBehind = false;
   #isScheduled = false;
   #isOver = false;
@@ -67,17 +70,33 @@ export class PageStream {
     }
   }
 
-  /** Returns what is next: the state, ends of runs, then lines. */
+  /**
+   * Returns what is next. The state comes first, since the page needs it to begin. Later, the end of a run follows its lines,
+   * and so does the state; many lines do not hold them back.
+   */
   #next(): string {
-    if (this.#isStateNew) {
-      this.#isStateNew = false;
-      return formatSseEvent({ event: "state", data: this.#state() });
+    if (this.#isNew) {
+      this.#isNew = false;
+      return this.#others();
     }
-    const end = this.#inspection.runs.at(this.#end);
-    if (end !== undefined) {
+    const lines = this.#areLinesNext ? this.#lines() : "";
+    this.#areLinesNext = lines === "";
+    return lines || this.#others() || this.#lines();
+  }
+
+  #others(): string {
+    let text = "";
+    for (let end = this.#inspection.runs.at(this.#end); end !== undefined; end = this.#inspection.runs.at(this.#end)) {
+      if (end.lastLine >= this.#line || text.length >= MANY) break;
       this.#end = end.index + 1;
-      return formatSseEvent({ event: "run", data: end.text });
+      text += formatSseEvent({ event: "run", data: end.text });
     }
+    if (!this.#isStateNew) return text;
+    this.#isStateNew = false;
+    return formatSseEvent({ event: "state", data: this.#state() }) + text;
+  }
+
+  #lines(): string {
     let text = "";
     for (let count = 0; count < LINES_AT_ONCE && text.length < MANY; count++) {
       const line = this.#inspection.lines.at(this.#line);

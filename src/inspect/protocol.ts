@@ -27,8 +27,8 @@ import type { Task } from "../tasks/types.js";
  * - `GET ./events` is an event stream. Events without a type are lines of the live recording: `id` is the number of the
  *   line (the header is line 1), `data` the line. A stream with `Last-Event-ID` continues behind that line. Lines that are
  *   no longer kept are replaced by one of kind `gap`, whose id is the number of the last missing line. Events of the types
- *   `state` and `run` have no id; see {@link PageEvents}. The stream begins with `state`, then the runs that are kept,
- *   then lines.
+ *   `state` and `run` have no id; see {@link PageEvents}. The stream begins with `state`. The end of a
+ *   run, also of those that are kept for pages that were away, follows its lines.
  * - `POST ./do` takes a verb: `{ "do": "call", ... }`, see {@link Verbs}, and answers with {@link VerbResponse}.
  * - `GET ./recordings/<n>` is the recording of `state.recordings[n]` as NDJSON.
  *

@@ -30,6 +30,7 @@ interface Running extends OpenRun {
 /** End of a run with its position among all ends. */
 interface Ended {
   readonly index: number;
+  readonly lastLine: number;
   readonly text: string;
 }
 
@@ -104,12 +105,12 @@ export class Runs {
     this.#running.delete(running.run);
     const { t, line } = this.#ends.position();
     const end: RunEnd = { ...toOpenRun(running), to: t, lastLine: line, ...outcome };
-    this.#keep(JSON.stringify(this.#ends.redact(end)));
+    this.#keep(line, JSON.stringify(this.#ends.redact(end)));
     this.#ends.onChange();
   }
 
-  #keep(text: string): void {
-    this.#ended.push({ index: this.#count++, text });
+  #keep(lastLine: number, text: string): void {
+    this.#ended.push({ index: this.#count++, lastLine, text });
     this.#size += text.length;
     const { maxKeptRuns, maxKeptRunBytes } = this.#limits;
     while (this.#ended.length > 1 && (this.#ended.length > maxKeptRuns || this.#size > maxKeptRunBytes))

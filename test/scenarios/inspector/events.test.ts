@@ -82,6 +82,19 @@ test("ends of runs are sent again to a page that comes back, as far as they are 
   equal(second.runs.length, 4);
 });
 
+test("the end of a run follows its lines", async (t) => {
+  const world = await InspectorWorld.entered(t, { servers: servers() });
+  const page = await world.events(t);
+  const [connection = 0] = (await world.do("connect", {})).connections;
+  for (let call = 0; call < 20; call++) {
+    const end = await page.end((await world.do("call", { connection, name: "moor", arguments: { ship: "Ida" } })).run);
+    ok((page.lines.at(-1)?.id ?? 0) >= end.lastLine);
+  }
+  const again = await world.events(t);
+  await again.until(({ runs }) => runs.length === 20);
+  ok((again.lines.at(-1)?.id ?? 0) >= (again.runs.at(-1)?.lastLine ?? 0));
+});
+
 test("runs and connections are bounded, and the refusal says what to do", async (t) => {
   const world = await InspectorWorld.entered(t, { servers: servers(), limits: { maxRuns: 2, maxConnections: 1 } });
   const page = await world.events(t);
