@@ -99,6 +99,9 @@ export function harbourDay(name = "harbour.rec.ndjson", version = "2026-07-28") 
   own = post(272 * ms, 3, "prompts/list");
   end(276 * ms, own, 3, { prompts: PROMPTS });
 
+  own = post(278 * ms, 16, "skills/list");
+  end(284 * ms, own, 16, { skills: SKILLS });
+
   own = post(300 * ms, 4, "subscriptions/listen", { notifications: { resourceSubscriptions: ["berth://n1"] } });
   const listen = own;
   head(304 * ms, own, 200, "text/event-stream");
@@ -280,6 +283,16 @@ const RESOURCES = [
     uri: "skill://knots/SKILL.md",
     name: "knots",
     description: "Ties the knots of a harbour, and says which one holds.",
+  },
+];
+const SKILLS = [
+  {
+    uri: "skill://harbour/knots/SKILL.md",
+    frontmatter: { name: "knots", description: "Ties the knots of a harbour, and says which one holds." },
+    resources: [
+      { uri: "skill://harbour/knots/SKILL.md", digest: `sha256:${"4f".repeat(32)}`, size: 1830 },
+      { uri: "skill://harbour/knots/scripts/tie.sh", digest: `sha256:${"9a".repeat(32)}`, size: 412 },
+    ],
   },
 ];
 const PROMPTS = [

@@ -150,6 +150,23 @@ export const scenarios = {
     await bar(page, /^call moor, ok/).waitFor();
   },
 
+  async "skills are listed, and their files verified"(world) {
+    const page = await world.inspect(harbour);
+    await page.getByRole("navigation").getByRole("button", { name: "Skills" }).click();
+    await page.getByRole("button", { name: "List skills" }).click();
+    const file = page.locator(".files li").first();
+    await file.getByRole("button", { name: /^Read and verify/ }).click();
+    await file.getByText("verified", { exact: true }).waitFor();
+  },
+
+  async "a server that cannot be reached is told"(world) {
+    const page = await world.inspect(["http://127.0.0.1:9/mcp"]);
+    const alert = page.getByRole("alert");
+    await alert.getByText(/^The connection failed: /).waitFor();
+    await alert.getByRole("button", { name: "Connect" }).click();
+    await alert.getByText(/^The connection failed: /).waitFor();
+  },
+
   async "the address is good once"(world) {
     const url = await world.startInspector(harbour);
     const first = await world.openPage();

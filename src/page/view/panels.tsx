@@ -3,10 +3,23 @@ import type { JSX } from "preact";
 import type { VerdictEvent } from "../../recording/events.js";
 import type { NumberedEvent } from "../../recording/reader.js";
 import { can, connectionOf, inspector, send } from "../link.js";
-import { type Item, type ItemKind, skillsOf } from "../model/catalogue.js";
+import type { Item, ItemKind } from "../model/catalogue.js";
 import { stateOf } from "../model/run.js";
 import { countText, durationText, labelOf, STATES, sizeText } from "../model/text.js";
-import { catalogue, type Panel, panel, pick, picked, pickedItem, run, shown, spans, tab, tasks } from "../state.js";
+import {
+  catalogue,
+  type Panel,
+  panel,
+  pick,
+  picked,
+  pickedItem,
+  run,
+  shown,
+  skills,
+  spans,
+  tab,
+  tasks,
+} from "../state.js";
 import { Badge } from "./badge.js";
 import { ItemForm } from "./call-form.js";
 import { ComparePanel } from "./compare.js";
@@ -14,6 +27,7 @@ import { FaultsPanel } from "./faults.js";
 import { Icon } from "./icon.js";
 import { Json, LongText } from "./json.js";
 import { LoginPanel } from "./login.js";
+import { SkillsPanel } from "./skills.js";
 import { pickSeen } from "./timeline.js";
 import { Windowed } from "./windowed.js";
 
@@ -36,7 +50,7 @@ export function Rail(): JSX.Element {
     calls: spans.value.length,
     catalogue: items.length,
     tasks: tasks.value.length,
-    skills: skillsOf(items).length,
+    skills: skills.value.length,
     login: now?.events.filter(({ k }) => k === "auth").length,
     doctor: now?.events.filter(({ k }) => k === "verdict").length,
     faults: now?.events.filter(({ k }) => k === "fault").length,
@@ -337,44 +351,6 @@ function TasksPanel(): JSX.Element {
                 </button>
               )}
             </p>
-          </article>
-        ))}
-      </section>
-    </div>
-  );
-}
-
-function SkillsPanel(): JSX.Element {
-  const skills = skillsOf(catalogue.value);
-  const connection = connectionOf(undefined);
-  const canRead = can("read") && connection !== undefined && shown.value === 0;
-  return (
-    <div class="panel-body">
-      {can("list") && connection !== undefined && shown.value === 0 && (
-        <div class="panel-head">
-          <button type="button" onClick={() => void send("list", { connection, what: "skills", fresh: true })}>
-            <Icon name="repeat" /> List skills
-          </button>
-        </div>
-      )}
-      <section class="scroll" tabIndex={0} aria-label="Skills of the server">
-        {skills.length === 0 && <p class="hint">The server has listed no skills in this run.</p>}
-        {skills.map(({ name, uri, description }) => (
-          <article class="card" key={uri}>
-            <p>
-              <strong>{name}</strong>
-            </p>
-            {description !== undefined && <p>{description}</p>}
-            <p class="muted">
-              <code>{uri}</code>
-            </p>
-            {canRead && (
-              <p class="card-actions">
-                <button type="button" onClick={() => void send("read", { connection, uri, skill: name })}>
-                  Read and verify
-                </button>
-              </p>
-            )}
           </article>
         ))}
       </section>
