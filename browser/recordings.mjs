@@ -1,7 +1,3 @@
-import { connect } from "bowline/client";
-import { McpServer } from "bowline/server";
-import { Recording } from "bowline/testing";
-
 const HEADER = {
   mcpRecording: 1,
   by: "bowline",
@@ -13,25 +9,6 @@ const HEADER = {
 /** Writes lines as a recording. */
 export function recordingOf(name, events) {
   return { name, text: [HEADER, ...events].map((line) => JSON.stringify(line)).join("\n") };
-}
-
-/** Returns a recording of what a client did in an era, made in this process. */
-export async function record(name, era, act, build = buildHarbour) {
-  const server = build();
-  const recording = new Recording();
-  const onElicit = () => ({ action: "accept", content: { sure: true } });
-  const client = await connect(...recording.client(server, { era, onElicit }));
-  try {
-    await act(client);
-  } finally {
-    await client.close();
-    await server.close();
-  }
-  return { name, text: recording.text() };
-}
-
-function buildHarbour() {
-  return new McpServer({ name: "harbour", version: "1.0.0" }).tool("moor", {}, () => "moored");
 }
 
 const ms = 1000;
