@@ -1,6 +1,8 @@
 import { McpServer } from "bowline/server";
 import * as z from "zod";
 
+const BERTH = z.string().describe("Name of the berth");
+
 /** Creates a small server that reports progress, asks the user, and stops when a call is cancelled. */
 export function createHarbour(onInterrupted: () => void = () => {}) {
   const berths = new Map<string, string>();
@@ -10,8 +12,9 @@ export function createHarbour(onInterrupted: () => void = () => {}) {
       "moor",
       {
         description: "Bring a ship to a berth",
-        input: z.object({ ship: z.string(), berth: z.string() }),
+        input: z.object({ ship: z.string().describe("Name of the ship"), berth: BERTH }),
         output: z.object({ ship: z.string(), berth: z.string(), lines: z.number() }),
+        annotations: { destructiveHint: false, idempotentHint: false },
       },
       async ({ ship, berth }, ctx) => {
         for (let line = 1; line <= 4; line++) {
@@ -25,7 +28,11 @@ export function createHarbour(onInterrupted: () => void = () => {}) {
     )
     .tool(
       "cast-off",
-      { description: "Let a ship leave, after asking the harbour master", input: z.object({ berth: z.string() }) },
+      {
+        description: "Let a ship leave, after asking the harbour master",
+        input: z.object({ berth: BERTH }),
+        annotations: { destructiveHint: true, idempotentHint: false },
+      },
       async ({ berth }, ctx) => {
         const ship = await ctx.step("look", () => berths.get(berth) ?? "nothing");
         const answer = await ctx.elicit(`Let ${ship} go from ${berth}?`, z.object({ sure: z.boolean() }));
@@ -34,11 +41,15 @@ export function createHarbour(onInterrupted: () => void = () => {}) {
         return `${ship} is off`;
       },
     )
-    .tool("sound-the-horn", { description: "Sounds the horn until the call is cancelled" }, async (_args, ctx) => {
-      ctx.signal.addEventListener("abort", onInterrupted, { once: true });
-      ctx.progress(1, undefined, "toot");
-      await sleep(60_000, ctx.signal);
-    })
+    .tool(
+      "sound-the-horn",
+      { description: "Sounds the horn until the call is cancelled", annotations: { destructiveHint: false } },
+      async (_args, ctx) => {
+        ctx.signal.addEventListener("abort", onInterrupted, { once: true });
+        ctx.progress(1, undefined, "toot");
+        await sleep(60_000, ctx.signal);
+      },
+    )
     .resource("berth://{name}", { name: "berth" }, ({ name }) => berths.get(name) ?? "free")
     .prompt(
       "log-entry",

@@ -36,7 +36,11 @@ const server = new McpServer(
       gate: protect({ resource, authorizationServers: [issuer.issuer], verify: issuer.verify, scopes: ["log:read"] }),
     },
   },
-).tool("whoami", (_args, ctx) => `${authOf(ctx).subject}, who may ${authOf(ctx).scopes.join(" and ")}`);
+).tool(
+  "whoami",
+  { description: "Tells who calls", annotations: { readOnlyHint: true } },
+  (_args, ctx) => `${authOf(ctx).subject}, who may ${authOf(ctx).scopes.join(" and ")}`,
+);
 
 const [toIssuer, toServer] = [toNodeListener(issuer), toNodeListener(server)];
 http.on("request", (request, response) => {

@@ -13,7 +13,14 @@ const server = new McpServer({ name: "notes", version: "1.0.0" }, { instructions
     "write",
     {
       description: "Write a note, or replace it",
-      input: z.object({ name: z.string().regex(/^[a-z-]+$/), text: z.string() }),
+      input: z.object({
+        name: z
+          .string()
+          .regex(/^[a-z-]+$/)
+          .describe("Name, in small letters"),
+        text: z.string().describe("The whole text"),
+      }),
+      annotations: { destructiveHint: true, idempotentHint: true },
     },
     ({ name, text }) => {
       const isNew = !notes.has(name);
@@ -27,7 +34,7 @@ const server = new McpServer({ name: "notes", version: "1.0.0" }, { instructions
     "find",
     {
       description: "Find the names of notes that contain these words",
-      input: z.object({ words: z.string() }),
+      input: z.object({ words: z.string().describe("A part of the text") }),
       output: z.object({ found: z.array(z.string()) }),
       annotations: { readOnlyHint: true },
     },

@@ -36,12 +36,15 @@ const server = new McpServer(
   { name: "notes", version: "1.0.0" },
   { http: { gate, allowedHosts: [new URL(RESOURCE).host] }, logger: console },
 )
-  .tool("read", { description: "Read your notes" }, (_args, ctx) => mine(authOf(ctx).subject).join("\n"))
+  .tool("read", { description: "Read your notes", annotations: { readOnlyHint: true } }, (_args, ctx) =>
+    mine(authOf(ctx).subject).join("\n"),
+  )
   .tool(
     "note",
     {
       description: "Write a note",
-      input: z.object({ text: z.string() }),
+      input: z.object({ text: z.string().describe("The note") }),
+      annotations: { destructiveHint: false, idempotentHint: false },
       // A client without this scope is asked to get it when the tool is first called.
       requires: { scopes: ["notes:write"] },
     },

@@ -13,7 +13,11 @@ const server = new McpServer({ name: "survey", version: "1.0.0" })
   .extend(tasks({ pollIntervalMs: 100, limits: { statusIntervalMs: 50 } }))
   .tool(
     "survey",
-    { description: "Sound the harbour", task: { support: "required", restartable: true } },
+    {
+      description: "Sound the harbour",
+      task: { support: "required", restartable: true },
+      annotations: { readOnlyHint: true },
+    },
     async (_, ctx) => {
       const depths: string[] = [];
       for (let number = 1; number <= SOUNDINGS; number++) {

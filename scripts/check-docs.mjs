@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cliPage } from "./cli-page.mjs";
+import { doctorPage } from "./doctor-page.mjs";
 import { alone } from "./lib/check.mjs";
 import { execTsc, lines } from "./lib/exec.mjs";
 import { allPages, blocksOf, deadLinks, examplesOf, fileNameOf, pages } from "./lib/markdown.mjs";
@@ -94,6 +95,9 @@ async function staleHelp() {
   const { isCurrent, missing } = await cliPage();
   return [
     ...missing.map((name) => `docs/cli.md: has no help of ${name}`),
+    ...((await doctorPage()).isCurrent
+      ? []
+      : ["docs/doctor.md has not the current rules: run node scripts/doctor-page.mjs"]),
     ...(isCurrent ? [] : ["docs/cli.md has not the current help texts: run node scripts/cli-page.mjs"]),
   ];
 }

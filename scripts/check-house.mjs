@@ -37,6 +37,7 @@ const seams = {
     ["entry/auth-issuer.ts", "node/guarded-fetch.ts"],
     ["node/stdio/client.ts", "node/process/server-process.ts"],
     ["node/http/serve.ts", "node/workers/serve.ts"],
+    ["inspect/login.ts", "node/loopback.ts"],
   ],
 };
 
@@ -44,6 +45,7 @@ const seams = {
 const command = [
   ["cli/main.ts", "cli/commands/index.ts"],
   ["cli/main.ts", "cli/completion/candidates.ts"],
+  ["cli/commands/index.ts", "cli/commands/doctor.ts"],
   ["cli/commands/index.ts", "cli/commands/record.ts"],
   ["cli/commands/index.ts", "cli/commands/replay.ts"],
   ["cli/session.ts", "cli/recordings/recorder.ts"],

@@ -31,6 +31,7 @@ export const layers = {
   "tasks/server": ["tasks", "protocol", "call", "cluster", "schema", "store", "journal", "era", "server"],
   "tasks/client": ["tasks", "protocol", "call", "schema", "era", "client"],
   recording: ["protocol", "call", "schema", "http", "store", "era", "server", "client"],
+  doctor: ["protocol", "call", "schema", "http", "store", "era", "server", "client", "recording", "auth"],
   node: [
     ...["protocol", "call", "cluster", "schema", "http", "store", "era", "server", "client", "recording", "auth"],
     ...["skills", "skills/server", "skills/client"],
@@ -55,6 +56,7 @@ export const layers = {
     "skills",
     "tasks",
     "recording",
+    "doctor",
     "node",
     "inspect",
     "entry",

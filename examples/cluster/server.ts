@@ -37,6 +37,9 @@ function toKey(text: string) {
 }
 
 const cluster = openCluster(CLUSTER_URL);
+/** Hints of tools that change something, which a client must not repeat by itself. */
+const CHANGES = { destructiveHint: false, idempotentHint: false };
+
 const server = new McpServer(
   { name: "harbour", version: "1.0.0" },
   {
@@ -48,19 +51,29 @@ const server = new McpServer(
   },
 );
 server
-  .tool("node", { description: "Tells which node serves the call" }, () => NODE_NAME)
-  .tool("tow", { description: "Tows a ship, and reports progress" }, async (_args, ctx) => {
+  .tool(
+    "node",
+    { description: "Tells which node serves the call", annotations: { readOnlyHint: true } },
+    () => NODE_NAME,
+  )
+  .tool("tow", { description: "Tows a ship, and reports progress", annotations: CHANGES }, async (_args, ctx) => {
     for (let step = 1; step <= 3; step++) {
       ctx.progress(step, 3);
       await sleep(100, undefined, { signal: ctx.signal });
     }
     return `towed by ${NODE_NAME}`;
   })
-  .tool("cast-off", { description: "Lets a ship go, after asking the user" }, async (_args, ctx) => {
-    const answer = await ctx.elicit("Let the ship go?", z.object({ sure: z.boolean() }));
-    return answer.action === "accept" && answer.content.sure ? "it is off" : "it stays";
-  })
-  .tool("raise", { description: "Changes the signal" }, () => server.changes.resourceUpdated("signal://mast"))
+  .tool(
+    "cast-off",
+    { description: "Lets a ship go, after asking the user", annotations: CHANGES },
+    async (_args, ctx) => {
+      const answer = await ctx.elicit("Let the ship go?", z.object({ sure: z.boolean() }));
+      return answer.action === "accept" && answer.content.sure ? "it is off" : "it stays";
+    },
+  )
+  .tool("raise", { description: "Changes the signal", annotations: CHANGES }, () =>
+    server.changes.resourceUpdated("signal://mast"),
+  )
   .resource("signal://mast", { name: "signal" }, () => "raised");
 
 const running = await serveHttp(server, { host: HOST, port: Number(PORT) });

@@ -22,7 +22,11 @@ const server = new McpServer({ name: "harbour", version: "1.0.0" }, { logger: co
     "survey",
     {
       description: "Sounds a harbour and publishes its chart. Asks before it publishes",
-      input: z.object({ harbour: z.string(), soundings: z.int().min(1).max(100).default(5) }),
+      input: z.object({
+        harbour: z.string().describe("Name of the harbour"),
+        soundings: z.int().min(1).max(100).default(5).describe("Number of soundings"),
+      }),
+      annotations: { destructiveHint: false, idempotentHint: false },
       task: { support: "required", restartable: true },
     },
     async ({ harbour, soundings }, ctx) => {

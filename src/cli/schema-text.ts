@@ -1,3 +1,4 @@
+import { tokensOf, toolBytes } from "../doctor/tokens.js";
 import { isObject } from "../protocol/json.js";
 import { visibleLine } from "./text.js";
 
@@ -110,15 +111,6 @@ export function typeText(given: unknown, root: Schema, depth = 0): string {
 }
 
 /** About how many tokens the definition of a tool costs a model. */
-export function aboutTokens({
-  name,
-  description,
-  inputSchema,
-}: {
-  name: string;
-  description?: string;
-  inputSchema: object;
-}): number {
-  const text = JSON.stringify({ name, description, input_schema: inputSchema });
-  return Math.round(new TextEncoder().encode(text).length / 4.5);
+export function aboutTokens(tool: Parameters<typeof toolBytes>[0]): number {
+  return tokensOf(toolBytes(tool));
 }

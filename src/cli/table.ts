@@ -155,6 +155,40 @@ export const COMMANDS: readonly CommandSpec[] = [
     server: "required",
   },
   {
+    name: "doctor",
+    group: "Find faults",
+    summary: "check a server and name the remedies",
+    about: "Check a server. Findings name the place and the remedy. No tool is called without --try.",
+    usage: ["bowline doctor <server> [options]", "bowline doctor [options] -- <command>", "bowline doctor --hosts"],
+    examples: [
+      "bowline doctor https://example.com/mcp",
+      "bowline doctor --try 'moor --ship Maria --berth n1' -- node server.js",
+      "bowline doctor npm:@modelcontextprotocol/server-everything --format sarif > doctor.sarif",
+    ],
+    notes: [
+      "Exit code 1 if there is an error. A server is examined in all protocol versions. --record keeps the traffic, and",
+      "findings name its lines; -v shows them, and lists the rules that passed. docs/doctor.md explains each rule.",
+    ],
+    options: {
+      try: {
+        type: "string",
+        value: "'tool --name value'",
+        help: "allow calls to this tool: three, and two that are refused",
+      },
+      slow: { type: "boolean", help: "also wait for keep-alives (2 min)" },
+      for: { type: "string", value: "hosts", help: "schemas for claude, cursor, gemini, openai, vscode; default: all" },
+      only: { type: "string", value: "rules", help: "only these: ids or groups, such as stdio,era/probe" },
+      skip: { type: "string", value: "rules", help: "all but these" },
+      "fail-on": { type: "string", choices: ["error", "warning", "note"], help: "level for exit code 1 (error)" },
+      format: { type: "string", choices: ["text", "json", "sarif", "github"], help: "form of the report (text)" },
+      url: { type: "string", value: "url", help: "the command after -- serves HTTP at this URL" },
+      hosts: { type: "boolean", help: "also check the files of installed applications; nothing in them is started" },
+      list: { type: "boolean", help: "list the rules, and examine nothing" },
+    },
+    names: [],
+    server: "optional",
+  },
+  {
     name: "record",
     group: "Find faults",
     summary: "write the traffic between an application and a server to a file",
@@ -278,7 +312,7 @@ export const SERVER_FORMS: readonly (readonly [form: string, meaning: string])[]
 
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
   [0, "done"],
-  [1, "a check failed, such as the digest of a skill, or a replay"],
+  [1, "a check failed: the doctor, the digest of a skill, or a replay"],
   [2, "wrong usage, invalid arguments, unknown tool, a mistake in a configuration"],
   [3, "login is required or failed"],
   [4, "not reached, not started, or lost"],

@@ -31,9 +31,6 @@ export const STATELESS_VERSIONS = ["2026-07-28"] as const satisfies readonly Pro
 /** Name of an era. Legacy versions have a handshake. In modern ones each request is self-contained. */
 export type EraName = "legacy" | "modern";
 
-/** Names of the eras, newest first. */
-export const ERA_NAMES = ["modern", "legacy"] as const satisfies readonly EraName[];
-
 export const UNSUPPORTED_VERSION = -32022;
 
 /** Returns the supported versions that an "unsupported version" error names. Returns undefined for other errors. */

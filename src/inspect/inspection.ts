@@ -1,6 +1,6 @@
 import type { Client } from "../client/client.js";
 import type { ClientOptions } from "../client/options.js";
-import { ERA_NAMES } from "../era/versions.js";
+import { ERA_NAMES } from "../era/era-names.js";
 import type { RecordingEvent } from "../recording/events.js";
 import type { Recording } from "../recording/recording.js";
 import { lineOf } from "../recording/writer.js";

@@ -3,7 +3,7 @@ import type { ClientOptions } from "../client/options.js";
 import { type AuthStore, memoryStore, type OAuth, oauth, type TokenRecord } from "../entry/auth-client.js";
 import { type Fetch, type FetchInit, globalFetch } from "../http/client/send.js";
 import { usualFetch, usualGuardedFetch } from "../node/guarded-fetch.js";
-import { type Loopback, openLoopback } from "../node/loopback.js";
+import type { Loopback } from "../node/loopback.js";
 import type { Recording } from "../recording/recording.js";
 import { VerbError } from "./failure.js";
 import type { HeldToken, LoginState } from "./protocol.js";
@@ -61,6 +61,7 @@ export class ServerLogin {
   /** Lets the next request log in. The page shows the address that the user has to open. */
   async begin(): Promise<void> {
     if (this.#oauth !== undefined) return;
+    const { openLoopback } = await import("../node/loopback.js");
     const loopback = await openLoopback({
       open: (url) => {
         this.#url = url.href;

@@ -1,7 +1,7 @@
 import type { Client } from "../client/client.js";
 import type { ToolOutcome } from "../client/results.js";
 import type { WatchFilter } from "../client/subscriptions/watch.js";
-import { ERA_NAMES } from "../era/versions.js";
+import { ERA_NAMES } from "../era/era-names.js";
 import type { CallToolResult } from "../protocol/types/index.js";
 import { SkillsClient } from "../skills/client/skills-client.js";
 import { ClientTasks } from "../tasks/client/client-tasks.js";

@@ -143,7 +143,10 @@ export class Recording {
 
   /** Adds an event, redacted. Does nothing after `close`. */
   add(event: NewEvent): void {
-    if (this.#closing === undefined) this.#write(timed(this.#now(), this.#redactor?.event(event) ?? event));
+    if (event.k === "frame") {
+      const { m, raw, ...head } = event;
+      this.#addFrame(head, frameContent(raw ?? JSON.stringify(m) ?? "", this.#redactor));
+    } else if (this.#closing === undefined) this.#write(timed(this.#now(), this.#redactor?.event(event) ?? event));
   }
 
   /**

@@ -20,6 +20,7 @@ export const RUN: Readonly<Record<string, (context: CommandContext) => Promise<v
   watch,
   tasks,
   skills,
+  doctor: async (context) => (await import("./doctor.js")).doctor(context),
   record: async (context) => (await import("./record.js")).record(context),
   replay: async (context) => (await import("./replay.js")).replay(context),
   inspect: async (context) => (await import("./inspect.js")).inspect(context),

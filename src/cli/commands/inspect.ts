@@ -6,10 +6,12 @@ import { InspectEndpoint } from "../../inspect/endpoint.js";
 import { htmlOf } from "../../inspect/html-file.js";
 import { Inspection, type InspectionParts, type LoadedRecording } from "../../inspect/inspection.js";
 import { INSPECT_LIMITS } from "../../inspect/limits.js";
+import type { MoreVerbs } from "../../inspect/verbs.js";
 import { pageFolder } from "../../node/files/page.js";
 import { Recording } from "../../recording/recording.js";
 import type { CommandContext } from "../context.js";
 import { UsageError } from "../failures.js";
+import { doctorOf } from "../inspect/doctor.js";
 import { type ListeningPage, listenForPage } from "../inspect/listen.js";
 import { inspectTarget } from "../inspect/servers.js";
 import { openPage } from "../open-page.js";
@@ -25,6 +27,8 @@ import { visibleLine } from "../text.js";
 
 /** What the page shows, and what runs until it ends. */
 interface Plan extends Pick<InspectionParts, "mode" | "servers" | "recordings"> {
+  /** Verbs beside those of connections. */
+  readonly more?: MoreVerbs;
   /** Values that are secret beside those that look so. */
   readonly secrets?: { readonly [name: string]: string };
   /** Begins when the page is served. Without it, the command waits to be interrupted. */
@@ -69,7 +73,7 @@ async function writeHtml(
 
 async function servePage(
   port: number,
-  { mode, servers, recordings, run }: Plan,
+  { mode, servers, recordings, run, more }: Plan,
   recording: Recording,
   isRecording: boolean,
   context: CommandContext,
@@ -85,7 +89,7 @@ async function servePage(
       const hosts = [`127.0.0.1:${bound}`, `localhost:${bound}`];
       const warn = (message: string) => screen.error(message);
       const files = pageFolder(pageUrl());
-      endpoint = new InspectEndpoint({ inspection, files, path: "/", hosts: () => hosts, limits, warn });
+      endpoint = new InspectEndpoint({ inspection, files, path: "/", hosts: () => hosts, limits, warn, more });
       return endpoint;
     });
     show(endpoint!.link(`http://127.0.0.1:${page.port}`), mode, context);
@@ -144,6 +148,8 @@ async function planOf(context: CommandContext): Promise<Plan> {
     mode: "client",
     servers: [target],
     secrets: secretsOf(found),
+    // A recording answers only what was recorded.
+    ...(target.wire !== "memory" && { more: { doctor: doctorOf(found, context) } }),
     run: (inspection) => connectAll(inspection, context),
   };
 }

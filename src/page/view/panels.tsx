@@ -243,7 +243,7 @@ export function ItemDetail({ item }: { readonly item: Item }): JSX.Element {
 }
 
 function Verdict({ verdict }: { readonly verdict: VerdictEvent }): JSX.Element {
-  const { level, rule, text, lines = [] } = verdict;
+  const { level, rule, text, remedy, lines = [] } = verdict;
   return (
     <div class={`finding level-${level}`}>
       <Icon name={level} />
@@ -252,6 +252,7 @@ function Verdict({ verdict }: { readonly verdict: VerdictEvent }): JSX.Element {
           <span class="hidden">{level}: </span>
           {text}
         </p>
+        {remedy !== undefined && <p>{remedy}</p>}
         <p class="muted">
           <code>{rule}</code>
           {lines.map((line) => (

@@ -177,8 +177,11 @@ test("help of a tool lists its parameters", async (t) => {
   const url = await serve(t, createHarbour());
   const ran = await bowline(t, ["call", url, "moor", "--help"]);
   equal(ran.code, 0);
-  match(ran.stdout, /^moor: Bring a ship to a berth\nharbour 1\.0\.0, about \d+ tokens\n {2}--ship <text> +required\n/);
-  match(ran.stdout, /Returns \{ ship: string, berth: string, lines: number \}\nHints: none\./);
+  match(
+    ran.stdout,
+    /^moor: Bring a ship to a berth\nharbour 1\.0\.0, about \d+ tokens\n {2}--ship <text> +required; Name of the ship\n/,
+  );
+  match(ran.stdout, /Returns \{ ship: string, berth: string, lines: number \}\nHints of the server: only adds\.\n/);
   documentOf(await bowline(t, ["call", url, "moor", "--help", "--json"]), "tool");
 });
 

@@ -122,6 +122,31 @@ test("inspect serves a page that is connected to the server, and Ctrl-C ends it"
   match(stdout, /^http:\/\/127\.0\.0\.1:\d+\/#token=[0-9a-f]{64}\n$/);
 });
 
+test("the doctor examines the server, and its findings name lines of the same recording", async (t) => {
+  const faulty = [
+    process.execPath,
+    fileURLToPath(new URL("../../support/faulty/program.js", import.meta.url)),
+    "stdio",
+    "stdio/noise",
+  ];
+  await inspect(t, ["--no-open", "--", ...faulty], async (page) => {
+    await page.until('"status":"open"');
+    deepEqual((await page.do({ do: "doctor" })).ok, true);
+    await page.until("event: run");
+    const { result } = await page.do({ do: "save", as: "recording" });
+    const { events } = parseRecording(result.text);
+    const [verdict] = events.filter((event) => event.k === "verdict");
+    equal(verdict?.rule, "stdio/noise");
+    ok((verdict?.remedy ?? "").length > 10);
+    const proof = events.find(({ line }) => line === verdict?.lines?.[0]);
+    deepEqual([proof?.k, (proof as { text?: string }).text], ["noise", "The harbour is open"]);
+    // The connections of the doctor are none of the page's.
+    const opened = events.flatMap((event) => (event.k === "open" ? [event.c] : []));
+    equal(new Set(opened).size, opened.length);
+    ok(opened.length > 1);
+  });
+});
+
 test("inspect connects in both eras from the start, and records to a file", async (t) => {
   const url = await serve(t, createHarbour());
   const { code, cwd, stderr } = await inspect(t, [url, "--eras", "both", "--record", "a.rec.ndjson"], async (page) => {

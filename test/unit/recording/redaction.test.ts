@@ -286,6 +286,16 @@ describe("redaction", () => {
   });
 });
 
+it("frames that are added by hand are redacted, as JSON and as other text", () => {
+  const recording = new Recording();
+  recording.add({ k: "frame", c: 1, d: "<", m: { result: { password: "hunter2-hunter2" } } });
+  recording.add({ k: "frame", c: 1, d: "<", raw: '{ "password": "hunter2-hunter2" }' });
+  recording.add({ k: "frame", c: 1, d: ">", m: { id: 1 } });
+  const text = recording.text();
+  ok(!text.includes("hunter2"), text);
+  ok(text.includes('"m":{"id":1}'), text);
+});
+
 it("long secrets of a stranger fill no memory, and keep their pseudonyms", () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
