@@ -276,6 +276,22 @@ const PROMPTS = [
   { name: "log-entry", description: "Writes an entry of the log", arguments: [{ name: "ship", required: true }] },
 ];
 
+/** The same day on two connections at once, in two versions of the protocol. */
+export function bothSides(name = "both.rec.ndjson") {
+  const [one, two] = [harbourDay(), harbourDay(name, "2025-11-25")].map(({ text }) =>
+    text
+      .split("\n")
+      .slice(1)
+      .map((line) => JSON.parse(line))
+      .filter(({ k }) => !["auth", "verdict", "stderr"].includes(k)),
+  );
+  const other = two.map((event) => ({ ...event, c: 2, t: event.t + 7 * ms, ...(event.x && { x: event.x + 100 }) }));
+  return recordingOf(
+    name,
+    [...one, ...other].toSorted((a, b) => a.t - b.t),
+  );
+}
+
 /** Writes a recording of many calls: ten are open at any time, some fail. */
 export function manyCalls(count, name = "many.rec.ndjson") {
   const events = [{ t: 0, k: "open", c: 1, wire: "memory", role: "client" }];

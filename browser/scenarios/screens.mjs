@@ -1,7 +1,7 @@
 import { pathToFileURL } from "node:url";
 import axe from "axe-core";
 import { at } from "../../scripts/lib/project.mjs";
-import { harbourDay, manyCalls, recordingOf } from "../recordings.mjs";
+import { bothSides, harbourDay, manyCalls, recordingOf } from "../recordings.mjs";
 
 const { createHarbour } = await import(pathToFileURL(at("examples/dist/harbour.js")).href);
 
@@ -41,6 +41,14 @@ const SCREENS = {
     steps: [
       part("Compare"),
       (page) => page.locator(".row", { hasText: "call cast-off" }).click(),
+      (page) => page.getByText("Both have the same result.").waitFor(),
+    ],
+  },
+  sides: {
+    open: () => bothSides(),
+    steps: [
+      call(/^call cast-off/),
+      tab("Both sides"),
       (page) => page.getByText("Both have the same result.").waitFor(),
     ],
   },

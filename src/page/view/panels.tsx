@@ -114,7 +114,9 @@ function CallsPanel(): JSX.Element {
           <span class="row-name" title={labelOf(span)}>
             {labelOf(span)}
           </span>
-          <span class="row-note">{stateOf(span) === "open" ? "" : durationText(span.to - span.from)}</span>
+          <span class="row-note">
+            {stateOf(span) === "open" || span.to === span.from ? "" : durationText(span.to - span.from)}
+          </span>
         </>
       )}
     </Windowed>
@@ -234,11 +236,32 @@ export function ItemDetail({ item }: { readonly item: Item }): JSX.Element {
         {item.verdicts.map((verdict) => (
           <Verdict key={`${verdict.rule} ${verdict.text}`} verdict={verdict} />
         ))}
+        {item.kind === "resource" && <Watch uri={item.name} />}
         {can("call") && shown.value === 0 && <ItemForm key={keyOf(item)} item={item} c={undefined} />}
         <h3>As the server lists it</h3>
         <Json value={item.listed} />
       </section>
     </section>
+  );
+}
+
+/** Subscribes to a resource, and ends that. Its changes are marks of the subscription. */
+function Watch({ uri }: { readonly uri: string }): JSX.Element | null {
+  const connection = connectionOf(undefined);
+  if (!can("watch") || connection === undefined || shown.value !== 0) return null;
+  const open = inspector.value?.runs.find(({ verb, name }) => verb === "watch" && name === uri);
+  return (
+    <p class="card-actions">
+      {open === undefined ? (
+        <button type="button" onClick={() => void send("watch", { connection, resources: [uri] })}>
+          Watch changes
+        </button>
+      ) : (
+        <button type="button" onClick={() => void send("unwatch", { run: open.run })}>
+          Stop watching
+        </button>
+      )}
+    </p>
   );
 }
 
