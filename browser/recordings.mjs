@@ -1,7 +1,3 @@
-import { connect } from "bowline/client";
-import { McpServer } from "bowline/server";
-import { Recording } from "bowline/testing";
-
 const HEADER = {
   mcpRecording: 1,
   by: "bowline",
@@ -13,25 +9,6 @@ const HEADER = {
 /** Writes lines as a recording. */
 export function recordingOf(name, events) {
   return { name, text: [HEADER, ...events].map((line) => JSON.stringify(line)).join("\n") };
-}
-
-/** Returns a recording of what a client did in an era, made in this process. */
-export async function record(name, era, act, build = buildHarbour) {
-  const server = build();
-  const recording = new Recording();
-  const onElicit = () => ({ action: "accept", content: { sure: true } });
-  const client = await connect(...recording.client(server, { era, onElicit }));
-  try {
-    await act(client);
-  } finally {
-    await client.close();
-    await server.close();
-  }
-  return { name, text: recording.text() };
-}
-
-function buildHarbour() {
-  return new McpServer({ name: "harbour", version: "1.0.0" }).tool("moor", {}, () => "moored");
 }
 
 const ms = 1000;
@@ -98,6 +75,9 @@ export function harbourDay(name = "harbour.rec.ndjson", version = "2026-07-28") 
   end(271 * ms, own, 2, { resources: RESOURCES });
   own = post(272 * ms, 3, "prompts/list");
   end(276 * ms, own, 3, { prompts: PROMPTS });
+
+  own = post(278 * ms, 16, "skills/list");
+  end(284 * ms, own, 16, { skills: SKILLS });
 
   own = post(300 * ms, 4, "subscriptions/listen", { notifications: { resourceSubscriptions: ["berth://n1"] } });
   const listen = own;
@@ -282,9 +262,35 @@ const RESOURCES = [
     description: "Ties the knots of a harbour, and says which one holds.",
   },
 ];
+const SKILLS = [
+  {
+    uri: "skill://harbour/knots/SKILL.md",
+    frontmatter: { name: "knots", description: "Ties the knots of a harbour, and says which one holds." },
+    resources: [
+      { uri: "skill://harbour/knots/SKILL.md", digest: `sha256:${"4f".repeat(32)}`, size: 1830 },
+      { uri: "skill://harbour/knots/scripts/tie.sh", digest: `sha256:${"9a".repeat(32)}`, size: 412 },
+    ],
+  },
+];
 const PROMPTS = [
   { name: "log-entry", description: "Writes an entry of the log", arguments: [{ name: "ship", required: true }] },
 ];
+
+/** The same day on two connections at once, in two versions of the protocol. */
+export function bothSides(name = "both.rec.ndjson") {
+  const [one, two] = [harbourDay(), harbourDay(name, "2025-11-25")].map(({ text }) =>
+    text
+      .split("\n")
+      .slice(1)
+      .map((line) => JSON.parse(line))
+      .filter(({ k }) => !["auth", "verdict", "stderr"].includes(k)),
+  );
+  const other = two.map((event) => ({ ...event, c: 2, t: event.t + 7 * ms, ...(event.x && { x: event.x + 100 }) }));
+  return recordingOf(
+    name,
+    [...one, ...other].toSorted((a, b) => a.t - b.t),
+  );
+}
 
 /** Writes a recording of many calls: ten are open at any time, some fail. */
 export function manyCalls(count, name = "many.rec.ndjson") {

@@ -126,7 +126,7 @@ export const scenarios = {
     await open("Tasks");
     await page.getByText("40 soundings").waitFor();
     await open("Skills");
-    await page.getByText("skill://knots/SKILL.md").waitFor();
+    await page.getByText("scripts/tie.sh").waitFor();
     await open("Login");
     equal(await page.locator(".waterfall li").count(), 6);
     equal(await page.locator(".waterfall li", { hasText: "tried the next address" }).count(), 1);

@@ -81,7 +81,7 @@ export const scenarios = {
   },
 
   async "a call is cancelled"(world) {
-    const interrupted = Promise.withResolvers?.() ?? deferred();
+    const interrupted = deferred();
     const page = await world.inspect([await world.serve(createHarbour(interrupted.resolve))]);
     await choose(page, /^tool sound-the-horn/);
     await page.getByRole("button", { name: "Call", exact: true }).click();
@@ -148,6 +148,42 @@ export const scenarios = {
     await bar(page, /^call moor, ok/).waitFor();
     await page.reload();
     await bar(page, /^call moor, ok/).waitFor();
+  },
+
+  async "a resource is watched until the user stops it"(world) {
+    const harbourServer = createHarbour();
+    harbourServer.resource("tide://now", { name: "tide" }, () => "low");
+    const page = await world.inspect([await world.serve(harbourServer)]);
+    await choose(page, /^resource tide/);
+    await page.getByRole("button", { name: "Watch changes" }).click();
+    await page.getByRole("button", { name: "Stop watching" }).waitFor();
+    await bar(page, /^subscriptions\/listen, in progress/).waitFor();
+    await page.getByRole("button", { name: "Stop watching" }).click();
+    await bar(page, /^subscriptions\/listen, ok/).waitFor();
+  },
+
+  async "the doctor's findings are listed"(world) {
+    const page = await world.inspect([await world.serve(createHarbour())]);
+    await page.getByRole("navigation").getByRole("button", { name: "Findings" }).click();
+    await page.getByRole("button", { name: "Examine the server" }).click();
+    await page.locator(".finding").first().waitFor();
+  },
+
+  async "skills are listed, and their files verified"(world) {
+    const page = await world.inspect(harbour);
+    await page.getByRole("navigation").getByRole("button", { name: "Skills" }).click();
+    await page.getByRole("button", { name: "List skills" }).click();
+    const file = page.locator(".files li").first();
+    await file.getByRole("button", { name: /^Read and verify/ }).click();
+    await file.getByText("verified", { exact: true }).waitFor();
+  },
+
+  async "a server that cannot be reached is told"(world) {
+    const page = await world.inspect(["http://127.0.0.1:9/mcp"]);
+    const alert = page.getByRole("alert");
+    await alert.getByText(/^The connection failed: /).waitFor();
+    await alert.getByRole("button", { name: "Connect" }).click();
+    await alert.getByText(/^The connection failed: /).waitFor();
   },
 
   async "the address is good once"(world) {

@@ -1,10 +1,8 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
+import axe from "axe-core";
 import { at } from "../../scripts/lib/project.mjs";
-import { harbourDay, manyCalls, recordingOf } from "../recordings.mjs";
+import { bothSides, harbourDay, manyCalls, recordingOf } from "../recordings.mjs";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const { createHarbour } = await import(pathToFileURL(at("examples/dist/harbour.js")).href);
 
 const days = () => [harbourDay("new.rec.ndjson"), harbourDay("old.rec.ndjson", "2025-11-25")];
@@ -43,6 +41,14 @@ const SCREENS = {
     steps: [
       part("Compare"),
       (page) => page.locator(".row", { hasText: "call cast-off" }).click(),
+      (page) => page.getByText("Both have the same result.").waitFor(),
+    ],
+  },
+  sides: {
+    open: () => bothSides(),
+    steps: [
+      call(/^call cast-off/),
+      tab("Both sides"),
       (page) => page.getByText("Both have the same result.").waitFor(),
     ],
   },
@@ -108,7 +114,7 @@ export const scenarios = Object.fromEntries(
 
 /** Returns what axe finds, and elements that are wider than the window. */
 async function examine(page) {
-  await page.evaluate(axe);
+  await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
   const found = violations.flatMap(({ id, nodes }) =>
     nodes

@@ -3,6 +3,7 @@ import type { Span } from "../recording/spans.js";
 import { catalogueOf } from "./model/catalogue.js";
 import { compareRuns } from "./model/compare.js";
 import { filtered, type Run } from "./model/run.js";
+import { skillsOf } from "./model/skills.js";
 import { tasksOf } from "./model/tasks.js";
 import { type View, wholeOf } from "./model/timeline.js";
 
@@ -40,6 +41,7 @@ export const spans = computed<readonly Span[]>(() => filtered(run.value?.spans ?
 export const span = computed<Span | undefined>(() => run.value?.spanAt(picked.value));
 export const visibleView = computed<View>(() => view.value ?? wholeOf(run.value?.spans ?? [], run.value?.end ?? 0));
 export const catalogue = computed(() => (run.value === undefined ? [] : catalogueOf(run.value)));
+export const skills = computed(() => (run.value === undefined ? [] : skillsOf(run.value)));
 export const tasks = computed(() => (run.value === undefined ? [] : tasksOf(run.value)));
 /** Run that the shown one is compared with: the chosen one, or the only other one. */
 export const other = computed<number | undefined>(() => {

@@ -21,13 +21,6 @@ export interface Item {
   readonly verdicts: readonly VerdictEvent[];
 }
 
-/** Skill that a server lists, by the URI of its main file. */
-export interface Skill {
-  readonly name: string;
-  readonly uri: string;
-  readonly description: string | undefined;
-}
-
 const LISTS: Readonly<Record<string, { readonly member: string; readonly kind: ItemKind }>> = {
   "tools/list": { member: "tools", kind: "tool" },
   "prompts/list": { member: "prompts", kind: "prompt" },
@@ -108,15 +101,4 @@ function names(text: string, name: string): boolean {
   for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + 1))
     if (!/[\w-]/.test(text[at - 1] ?? " ") && !/[\w-]/.test(text[at + name.length] ?? " ")) return true;
   return false;
-}
-
-/** Returns the skills that the server has listed: resources whose URI leads to a SKILL.md. */
-export function skillsOf(items: readonly Item[]): readonly Skill[] {
-  return items
-    .filter(({ kind, name }) => kind === "resource" && /^skill:|\/SKILL\.md$/.test(name))
-    .map(({ name, listed, description }) => ({
-      uri: name,
-      name: String(listed.title ?? listed.name ?? name),
-      description,
-    }));
 }

@@ -155,7 +155,8 @@ function pack(spans: readonly Span[], whole: View, { view, scale, least, picked 
       row: Math.min(row, TIMELINE_LIMITS.maxRows - 1),
       left,
       width,
-      label,
+      // Half of a label says nothing.
+      label: side === "in" && room > width * 1.6 ? "" : label,
       side,
       ...details(span, left, width, scale, view),
     });

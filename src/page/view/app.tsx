@@ -14,6 +14,7 @@ import {
   tab,
   view,
 } from "../state.js";
+import { Connections } from "./connections.js";
 import { Detail } from "./detail.js";
 import { Icon } from "./icon.js";
 import { ItemDetail, PanelBody, Rail } from "./panels.js";
@@ -53,6 +54,7 @@ export function App(): JSX.Element {
           </button>
         </div>
       )}
+      <Connections />
       <main>
         <Timeline />
         <div class="below">

@@ -3,10 +3,23 @@ import type { JSX } from "preact";
 import type { VerdictEvent } from "../../recording/events.js";
 import type { NumberedEvent } from "../../recording/reader.js";
 import { can, connectionOf, inspector, send } from "../link.js";
-import { type Item, type ItemKind, skillsOf } from "../model/catalogue.js";
+import type { Item, ItemKind } from "../model/catalogue.js";
 import { stateOf } from "../model/run.js";
 import { countText, durationText, labelOf, STATES, sizeText } from "../model/text.js";
-import { catalogue, type Panel, panel, pick, picked, pickedItem, run, shown, spans, tab, tasks } from "../state.js";
+import {
+  catalogue,
+  type Panel,
+  panel,
+  pick,
+  picked,
+  pickedItem,
+  run,
+  shown,
+  skills,
+  spans,
+  tab,
+  tasks,
+} from "../state.js";
 import { Badge } from "./badge.js";
 import { ItemForm } from "./call-form.js";
 import { ComparePanel } from "./compare.js";
@@ -14,6 +27,7 @@ import { FaultsPanel } from "./faults.js";
 import { Icon } from "./icon.js";
 import { Json, LongText } from "./json.js";
 import { LoginPanel } from "./login.js";
+import { SkillsPanel } from "./skills.js";
 import { pickSeen } from "./timeline.js";
 import { Windowed } from "./windowed.js";
 
@@ -36,7 +50,7 @@ export function Rail(): JSX.Element {
     calls: spans.value.length,
     catalogue: items.length,
     tasks: tasks.value.length,
-    skills: skillsOf(items).length,
+    skills: skills.value.length,
     login: now?.events.filter(({ k }) => k === "auth").length,
     doctor: now?.events.filter(({ k }) => k === "verdict").length,
     faults: now?.events.filter(({ k }) => k === "fault").length,
@@ -100,7 +114,9 @@ function CallsPanel(): JSX.Element {
           <span class="row-name" title={labelOf(span)}>
             {labelOf(span)}
           </span>
-          <span class="row-note">{stateOf(span) === "open" ? "" : durationText(span.to - span.from)}</span>
+          <span class="row-note">
+            {stateOf(span) === "open" || span.to === span.from ? "" : durationText(span.to - span.from)}
+          </span>
         </>
       )}
     </Windowed>
@@ -220,11 +236,32 @@ export function ItemDetail({ item }: { readonly item: Item }): JSX.Element {
         {item.verdicts.map((verdict) => (
           <Verdict key={`${verdict.rule} ${verdict.text}`} verdict={verdict} />
         ))}
+        {item.kind === "resource" && <Watch uri={item.name} />}
         {can("call") && shown.value === 0 && <ItemForm key={keyOf(item)} item={item} c={undefined} />}
         <h3>As the server lists it</h3>
         <Json value={item.listed} />
       </section>
     </section>
+  );
+}
+
+/** Subscribes to a resource, and ends that. Its changes are marks of the subscription. */
+function Watch({ uri }: { readonly uri: string }): JSX.Element | null {
+  const connection = connectionOf(undefined);
+  if (!can("watch") || connection === undefined || shown.value !== 0) return null;
+  const open = inspector.value?.runs.find(({ verb, name }) => verb === "watch" && name === uri);
+  return (
+    <p class="card-actions">
+      {open === undefined ? (
+        <button type="button" onClick={() => void send("watch", { connection, resources: [uri] })}>
+          Watch changes
+        </button>
+      ) : (
+        <button type="button" onClick={() => void send("unwatch", { run: open.run })}>
+          Stop watching
+        </button>
+      )}
+    </p>
   );
 }
 
@@ -338,44 +375,6 @@ function TasksPanel(): JSX.Element {
                 </button>
               )}
             </p>
-          </article>
-        ))}
-      </section>
-    </div>
-  );
-}
-
-function SkillsPanel(): JSX.Element {
-  const skills = skillsOf(catalogue.value);
-  const connection = connectionOf(undefined);
-  const canRead = can("read") && connection !== undefined && shown.value === 0;
-  return (
-    <div class="panel-body">
-      {can("list") && connection !== undefined && shown.value === 0 && (
-        <div class="panel-head">
-          <button type="button" onClick={() => void send("list", { connection, what: "skills", fresh: true })}>
-            <Icon name="repeat" /> List skills
-          </button>
-        </div>
-      )}
-      <section class="scroll" tabIndex={0} aria-label="Skills of the server">
-        {skills.length === 0 && <p class="hint">The server has listed no skills in this run.</p>}
-        {skills.map(({ name, uri, description }) => (
-          <article class="card" key={uri}>
-            <p>
-              <strong>{name}</strong>
-            </p>
-            {description !== undefined && <p>{description}</p>}
-            <p class="muted">
-              <code>{uri}</code>
-            </p>
-            {canRead && (
-              <p class="card-actions">
-                <button type="button" onClick={() => void send("read", { connection, uri, skill: name })}>
-                  Read and verify
-                </button>
-              </p>
-            )}
           </article>
         ))}
       </section>

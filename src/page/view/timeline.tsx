@@ -9,8 +9,6 @@ import { pick, picked, run, scheme, spans, tab, view, visibleView } from "../sta
 import { Icon } from "./icon.js";
 
 const ROW = 22;
-/** Width from which a bar has a label inside. */
-const SHORTEST_LABEL = 24;
 
 /** Calls of the run on an axis of time, in lanes. */
 export function Timeline(): JSX.Element {
@@ -161,7 +159,7 @@ function BarCell({ bar, isFocused }: { readonly bar: Bar; readonly isFocused: bo
       {marks.map((mark) => (
         <i class={`mark mark-${mark.kind}`} key={`${mark.kind}${mark.left}`} style={{ left: `${mark.left - cut}px` }} />
       ))}
-      {(side !== "in" || width > SHORTEST_LABEL) && <span class="bar-label">{label}</span>}
+      {label !== "" && <span class="bar-label">{label}</span>}
     </div>
   );
 }

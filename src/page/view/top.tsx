@@ -113,7 +113,8 @@ function SaveMenu(): JSX.Element | null {
   const now = run.value;
   if (now === undefined) return null;
   const save = async (as: "recording" | "html") => {
-    if (shown.value === 0 && can("save")) {
+    // The page as a file has all recordings.
+    if ((shown.value === 0 || as === "html") && can("save")) {
       const file = await send("save", { as });
       if (file !== undefined) saveFile(file.name, file.type, file.text);
       return;

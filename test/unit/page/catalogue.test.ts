@@ -1,7 +1,8 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, ok } from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Recording } from "bowline/testing";
-import { catalogueOf, skillsOf } from "#src/page/model/catalogue.js";
+import { catalogueOf } from "#src/page/model/catalogue.js";
+import { skillsOf } from "#src/page/model/skills.js";
 import { RECORDED_WIRES } from "../../support/recorded-wires.js";
 import { record, runOf } from "./recorded.js";
 
@@ -76,13 +77,24 @@ describe("the catalogue", () => {
     for (const result of strange) ok(Array.isArray(catalogueOf(runOf(lists(["tools/list", {}, result])))));
   });
 
-  it("has skills: resources that are a SKILL.md", () => {
-    const resources = [
-      { uri: "skill://knots/SKILL.md", name: "knots", description: "Ties knots" },
-      { uri: "berth://n1", name: "n1" },
-    ];
-    const skills = skillsOf(catalogueOf(runOf(lists(["resources/list", {}, { resources }]))));
-    deepEqual(skills, [{ uri: "skill://knots/SKILL.md", name: "knots", description: "Ties knots" }]);
-    equal(skills.length, 1);
+  it("has skills with their files", () => {
+    const frontmatter = { name: "knots", description: "Ties knots" };
+    const file = { uri: "skill://harbour/knots/SKILL.md", digest: "sha256:0", size: 12 };
+    const more = { uri: "skill://harbour/knots/scripts/tie.sh", digest: "sha256:1", size: 7 };
+    const listed = {
+      skills: [
+        { uri: file.uri, frontmatter, resources: [file, more] },
+        { uri: "skill://x/SKILL.md", resources: "dynamic" },
+      ],
+    };
+    const skills = skillsOf(runOf(lists(["skills/list", {}, listed])));
+    deepEqual(
+      skills.map(({ name, description, files }) => [name, description, files?.map(({ path }) => path)]),
+      [
+        ["knots", "Ties knots", ["SKILL.md", "scripts/tie.sh"]],
+        ["skill://x/SKILL.md", undefined, undefined],
+      ],
+    );
+    deepEqual(skillsOf(runOf(lists(["tools/list", {}, listed]))), []);
   });
 });
