@@ -104,5 +104,5 @@ export const entries = {
   "./sqlite": ["sqlite", "node/sqlite", "node:", "!cluster/memory", "!node:sqlite"],
   "./otel": ["otel", "!cluster", "!server", "!client", "!era", "@opentelemetry/api"],
   "./testing": ["testing", "testing/contract"],
-  "./inspect": ["inspect", "node:"],
+  "./inspect": ["inspect", "node:", "!cluster", "!server", "!auth/server", "!auth/issuer", ...slow],
 };
