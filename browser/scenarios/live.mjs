@@ -2,6 +2,7 @@ import { equal, match, ok } from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { McpServer } from "bowline/server";
 import { at } from "../../scripts/lib/project.mjs";
 import { harbourDay } from "../recordings.mjs";
 
@@ -163,7 +164,8 @@ export const scenarios = {
   },
 
   async "the doctor's findings are listed"(world) {
-    const page = await world.inspect([await world.serve(createHarbour())]);
+    const server = new McpServer({ name: "shy", version: "1.0.0" }).tool("delete-all", {}, () => "gone");
+    const page = await world.inspect([await world.serve(server)]);
     await page.getByRole("navigation").getByRole("button", { name: "Findings" }).click();
     await page.getByRole("button", { name: "Examine the server" }).click();
     await page.locator(".finding").first().waitFor();

@@ -6,12 +6,17 @@ import { filter, isHelpOpen, openQuestions, pick, run, runs, scheme, show, shown
 import { Icon } from "./icon.js";
 import { runFacts } from "./panels.js";
 
+/** Versions of the protocol that are named. An examination tries many. */
+const MAX_VERSIONS = 2;
+
 /** Which server this is, and what can be done with the run as a whole. */
 export function Top(): JSX.Element {
   const chooser = useRef<HTMLInputElement>(null);
   const now = run.value;
   const connection = now?.connections.find(({ server }) => server !== undefined) ?? now?.connections[0];
-  const versions = [...new Set(now?.connections.map(({ version }) => version).filter((each) => each !== undefined))];
+  const all = [...new Set(now?.connections.map(({ version }) => version).filter((each) => each !== undefined))];
+  const versions =
+    all.length > MAX_VERSIONS ? [...all.slice(0, MAX_VERSIONS), `${all.length - MAX_VERSIONS} more`] : all;
   const wires = [...new Set(now?.connections.map(({ open }) => open.wire))];
   const isTop = inspector.value?.mode === "tap";
   return (
