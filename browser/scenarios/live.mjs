@@ -1,8 +1,10 @@
-import { equal, match, ok } from "node:assert/strict";
+import { equal, match, ok, rejects } from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { connect } from "bowline/client";
 import { McpServer } from "bowline/server";
+import { replayServer } from "bowline/testing";
 import { at } from "../../scripts/lib/project.mjs";
 import { harbourDay } from "../recordings.mjs";
 
@@ -123,11 +125,11 @@ export const scenarios = {
     await bar(page, /^read berth:\/\/n1, ok/).waitFor();
   },
 
-  async "a cut loses the answer, and the saved recording has it"(world) {
+  async "a cut loses the answer, and again in a replay of the saved recording"(world) {
     const page = await world.inspect([await world.serve(createHarbour())]);
     await page.getByRole("navigation").getByRole("button", { name: "Faults" }).click();
-    const client = page.getByRole("group", { name: "To the client" });
-    await client.getByLabel("cut after").fill("1");
+    const toClient = page.getByRole("group", { name: "To the client" });
+    await toClient.getByLabel("cut after").fill("1");
     await page.getByLabel("method").fill("tools/call");
     await page.getByRole("button", { name: "Switch on" }).click();
     await page.getByRole("button", { name: "Switch off" }).waitFor();
@@ -139,7 +141,14 @@ export const scenarios = {
       page.getByRole("button", { name: "Save" }).click(),
     ]);
     const saved = readFileSync(await download.path(), "utf8");
-    ok(saved.includes('"answer_lost"') && saved.includes('"k":"fault"'));
+    ok(saved.includes('"k":"fault"'));
+    const server = await replayServer(saved);
+    const fetch = (url, init) => server.fetch(new Request(url, init));
+    const client = await connect(JSON.parse(saved.split("\n")[1]).server.url, { fetch });
+    const call = client.callTool("moor", { ship: "Maria", berth: "n1" });
+    await rejects(call, { delivery: "answer_lost", retrySafe: false });
+    await client.close();
+    await server.close();
   },
 
   async "a reload continues where the page was"(world) {

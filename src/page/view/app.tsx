@@ -17,6 +17,7 @@ import {
 import { Connections } from "./connections.js";
 import { Detail } from "./detail.js";
 import { Icon } from "./icon.js";
+import { Keys, type KeyTable } from "./keys.js";
 import { ItemDetail, PanelBody, Rail } from "./panels.js";
 import { Timeline, zoomBy } from "./timeline.js";
 import { Top } from "./top.js";
@@ -71,7 +72,7 @@ export function App(): JSX.Element {
   );
 }
 
-const KEYS = [
+const KEYS: KeyTable = [
   ["← →", "previous and next call"],
   ["↑ ↓", "another lane, or another row of a list"],
   ["Home End", "first and last call"],
@@ -83,7 +84,7 @@ const KEYS = [
   ["r", "arguments of the call, to repeat it"],
   ["Esc", "back: out of a field, out of the detail, out of the selection"],
   ["?", "these keys"],
-] as const;
+];
 
 function Help(): JSX.Element {
   const box = useRef<HTMLDialogElement>(null);
@@ -95,16 +96,7 @@ function Help(): JSX.Element {
   return (
     <dialog class="help" ref={box} aria-labelledby="help-title" onClose={() => (isHelpOpen.value = false)}>
       <h2 id="help-title">Keys</h2>
-      <dl class="keys">
-        {KEYS.map(([key, what]) => (
-          <div key={key}>
-            <dt>
-              <kbd>{key}</kbd>
-            </dt>
-            <dd>{what}</dd>
-          </div>
-        ))}
-      </dl>
+      <Keys of={KEYS} />
       <button type="button" onClick={() => (isHelpOpen.value = false)}>
         Close
       </button>

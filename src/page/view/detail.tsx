@@ -10,6 +10,7 @@ import { CompareCalls } from "./compare.js";
 import { CopyMenu } from "./copy-menu.js";
 import { Frames } from "./frames.js";
 import { Icon } from "./icon.js";
+import { Keys, type KeyTable } from "./keys.js";
 import { QuestionCard } from "./question.js";
 import { Result } from "./result.js";
 import { RunActions } from "./run-actions.js";
@@ -26,28 +27,20 @@ export function Detail(): JSX.Element {
   );
 }
 
+const FIRST_KEYS: KeyTable = [
+  ["← →", "previous and next call"],
+  ["↑ ↓", "another lane"],
+  ["Enter", "detail of the call"],
+  ["/", "filter"],
+  ["+  −  0", "zoom, show all"],
+  ["?", "all keys"],
+];
+
 function Empty({ run: now }: { readonly run: Run | undefined }): JSX.Element {
-  const keys = [
-    ["← →", "previous and next call"],
-    ["↑ ↓", "another lane"],
-    ["Enter", "detail of the call"],
-    ["/", "filter"],
-    ["+  −  0", "zoom, show all"],
-    ["?", "all keys"],
-  ] as const;
   return (
     <div class="empty">
       <p>{now === undefined || now.spans.length === 0 ? "Open a recording, or wait for traffic." : "Select a call."}</p>
-      <dl class="keys">
-        {keys.map(([key, what]) => (
-          <div key={key}>
-            <dt>
-              <kbd>{key}</kbd>
-            </dt>
-            <dd>{what}</dd>
-          </div>
-        ))}
-      </dl>
+      <Keys of={FIRST_KEYS} />
     </div>
   );
 }
