@@ -1,7 +1,7 @@
 import { isObject } from "../../protocol/json.js";
 import type { OpenEvent } from "../../recording/events.js";
 import type { Span } from "../../recording/spans.js";
-import { framesOf } from "./frames.js";
+import { type FrameRow, framesOf } from "./frames.js";
 import type { Run } from "./run.js";
 
 /** Forms in which a call can be copied. */
@@ -31,7 +31,7 @@ export function copyOf(form: Form, run: Run, span: Span): string | undefined {
     case "typescript":
       return program(targetOf(connection), span.method, params);
     case "test":
-      return testOf(run.name, span, params, frames.findLast(({ kind }) => kind === "result" || kind === "error")?.body);
+      return testOf(run.name, span, params, frames);
     case "command":
       return commandOf(connection, span.method, params);
     case "curl":
@@ -82,24 +82,48 @@ await client.close();
 `;
 }
 
-function testOf(name: string, { error, method = "tools/call" }: Span, params: Params, result: unknown): string {
+/** Writes a test that replays the recording, gives the recorded answers, and expects the recorded outcome. */
+function testOf(
+  name: string,
+  { error, method = "tools/call" }: Span,
+  params: Params,
+  frames: readonly FrameRow[],
+): string {
   const file = /\.ndjson$/.test(name) ? name : "recording.rec.ndjson";
   const call = callOf(method, params);
+  const result = frames.findLast(({ kind }) => kind === "result" || kind === "error")?.body as Params | undefined;
+  const [member = "content"] = ["content", "contents", "messages", "tools"].filter(
+    (each) => result?.[each] !== undefined,
+  );
+  const answer = answerIn(frames);
+  const options = answer === undefined ? "" : `, { onElicit: () => (${literal(answer)}) }`;
   const check =
     error === undefined
-      ? `  assert.deepEqual((await ${call}).content, ${literal((result as Params | undefined)?.content ?? [])});`
+      ? `  assert.deepEqual((await ${call}).${member}, ${literal(result?.[member] ?? [])});`
       : `  await assert.rejects(${call}, { code: ${literal(error.code)} });`;
   return `${load("assert", "node:assert/strict")}
 ${load("{ test }", "node:test")}
 ${load("{ connect }", "bowline/client")}
 ${load("{ replayServer }", "bowline/testing")}
 
-test(${literal(String(params.name ?? method))}, async () => {
-  await using server = await replayServer(${literal(file)});
-  await using client = await connect(server);
+test(${literal(String(params.name ?? params.uri ?? method))}, async (t) => {
+  const server = await replayServer(${literal(file)});
+  t.after(() => server.close());
+  const client = await connect(server${options});
+  t.after(() => client.close());
 ${check}
 });
 `;
+}
+
+/** Returns the first answer of a call: a response of the client, or a part of a repeated request. */
+function answerIn(frames: readonly FrameRow[]): unknown {
+  for (const { kind, d, body } of frames) {
+    if (kind === "answer" && d === ">") return body;
+    const answers = isObject(body) ? (body as Params).inputResponses : undefined;
+    if (isObject(answers)) return Object.values(answers)[0];
+  }
+  return undefined;
 }
 
 /** Writes an argument of a shell: quoted unless it is harmless. */

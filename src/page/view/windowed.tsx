@@ -29,13 +29,16 @@ export function Windowed<T>(props: WindowedProps<T>): JSX.Element {
     return () => observer.disconnect();
   }, []);
   const at = items.findIndex(isPicked);
+  const picked = items[at];
+  const pickedKey = picked === undefined ? undefined : keyOf(picked);
   useEffect(() => {
     const element = box.current as HTMLDivElement;
     if (at === -1) return;
     if (at * rowHeight < element.scrollTop) element.scrollTop = at * rowHeight;
     else if ((at + 1) * rowHeight > element.scrollTop + element.clientHeight)
       element.scrollTop = (at + 1) * rowHeight - element.clientHeight;
-  }, [at, items]);
+    // New rows do not move a list that the user has scrolled.
+  }, [pickedKey]);
   const first = Math.max(0, Math.floor(top.value / rowHeight) - MARGIN);
   const last = Math.min(items.length, Math.ceil((top.value + height.value) / rowHeight) + MARGIN);
   const page = Math.max(1, Math.floor(height.value / rowHeight) - 1);

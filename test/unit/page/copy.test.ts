@@ -1,9 +1,13 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
 import { Recording } from "bowline/testing";
 import { copyOf } from "#src/page/model/copy.js";
 import { RECORDED_WIRES } from "../../support/recorded-wires.js";
-import { named, record, runOf, useHarbour } from "./recorded.js";
+import { named, record, recordText, runOf, useHarbour } from "./recorded.js";
 
 describe("a call is copied", () => {
   for (const wire of RECORDED_WIRES)
@@ -25,6 +29,22 @@ describe("a call is copied", () => {
       const place = wire.isHttp ? "bowline call http://localhost/mcp moor" : "bowline call moor";
       ok(copyOf("command", run, span)?.startsWith(`${place} --args '{"ship":"Maria"}'`));
       equal(copyOf("curl", run, span) !== undefined, wire.isHttp);
+    });
+
+  for (const wire of RECORDED_WIRES)
+    it(`as a test that passes, over ${wire.name}`, async (t) => {
+      const folder = mkdtempSync(fileURLToPath(new URL("copied-", import.meta.url)));
+      t.after(() => rmSync(folder, { recursive: true }));
+      const { text, run } = await recordText(wire, useHarbour);
+      writeFileSync(join(folder, "test.rec.ndjson"), text);
+      const calls = ["moor", "cast-off"].map((name) => named(run, name));
+      for (const span of calls) writeFileSync(join(folder, `${span.name}.mjs`), copyOf("test", run, span) ?? "");
+      const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+      for (const { name } of calls) {
+        const { status, stdout } = spawnSync(process.execPath, [`${name}.mjs`], { cwd: folder, env, encoding: "utf8" });
+        equal(status, 0, stdout);
+        match(stdout, /pass 1/);
+      }
     });
 
   it("as curl with all headers, and a variable in place of the token", () => {

@@ -13,6 +13,14 @@ export function runOf(recording: Recording | string, name = "test.rec.ndjson"): 
 
 /** Records what a client of a harbour does over a wire. */
 export async function record(wire: RecordedWire, act: (client: Client) => Promise<unknown>): Promise<Run> {
+  return (await recordText(wire, act)).run;
+}
+
+/** The same, with the text of the recording. */
+export async function recordText(
+  wire: RecordedWire,
+  act: (client: Client) => Promise<unknown>,
+): Promise<{ readonly run: Run; readonly text: string }> {
   const server = harbour();
   const recording = new Recording();
   const onElicit = () => ({ action: "accept" as const, content: { sure: true } });
@@ -23,7 +31,7 @@ export async function record(wire: RecordedWire, act: (client: Client) => Promis
     await client.close();
     await server.close();
   }
-  return runOf(recording);
+  return { run: runOf(recording), text: recording.text() };
 }
 
 export async function useHarbour(client: Client): Promise<void> {
