@@ -68,6 +68,10 @@ const SCREENS = {
     live: true,
     steps: [part("Faults"), (page) => page.getByRole("button", { name: "Switch on" }).waitFor()],
   },
+  unreachable: {
+    live: "http://127.0.0.1:9/mcp",
+    steps: [(page) => page.getByText(/^The connection failed/).waitFor()],
+  },
   question: {
     live: true,
     steps: [
@@ -95,9 +99,9 @@ export const scenarios = Object.fromEntries(
       const problems = [];
       for (const [look, options] of Object.entries(LOOKS)) {
         const page = live
-          ? await world.inspect([await world.serve(createHarbour())], options)
+          ? await world.inspect([live === true ? await world.serve(createHarbour()) : live], options)
           : await world.openFile(open(), options);
-        if (live) await page.getByRole("gridcell", { name: /^prompts\/list, ok/ }).waitFor();
+        if (live === true) await page.getByRole("gridcell", { name: /^prompts\/list, ok/ }).waitFor();
         for (const step of steps) await step(page);
         await page.evaluate(() => document.fonts.ready);
         await page.screenshot({

@@ -15,6 +15,8 @@ interface WindowedProps<T> {
 
 /** Rows above and below the visible ones that are drawn as well. */
 const MARGIN = 6;
+/** Room above the first row, and below a row that is scrolled into view, in pixels. */
+const EDGE = 4;
 
 /** List of which only the visible rows are drawn. Arrow keys pick, Enter opens. */
 export function Windowed<T>(props: WindowedProps<T>): JSX.Element {
@@ -35,8 +37,8 @@ export function Windowed<T>(props: WindowedProps<T>): JSX.Element {
     const element = box.current as HTMLDivElement;
     if (at === -1) return;
     if (at * rowHeight < element.scrollTop) element.scrollTop = at * rowHeight;
-    else if ((at + 1) * rowHeight > element.scrollTop + element.clientHeight)
-      element.scrollTop = (at + 1) * rowHeight - element.clientHeight;
+    else if ((at + 1) * rowHeight + EDGE > element.scrollTop + element.clientHeight)
+      element.scrollTop = (at + 1) * rowHeight + EDGE - element.clientHeight;
     // New rows do not move a list that the user has scrolled.
   }, [pickedKey]);
   const first = Math.max(0, Math.floor(top.value / rowHeight) - MARGIN);
