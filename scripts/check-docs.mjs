@@ -27,6 +27,7 @@ const settings = {
 /** Names that examples in comments may use: an example in an editor is short, and has no imports. */
 const FRONT = `import { jwtVerifier, protect } from "bowline/auth/server";
 import { connect, createGroup, pinned, type ClientInterceptor } from "bowline/client";
+import { inspect } from "bowline/inspect";
 import { recordingFile, serveHttp, serveStdio } from "bowline/node";
 import { defineState } from "bowline/state";
 import { tasks } from "bowline/tasks/server";

@@ -40,6 +40,7 @@ const seams = {
     ["node/guarded-fetch.ts", "node/outgoing/guarded.ts"],
     ["node/stdio/client.ts", "node/process/server-process.ts"],
     ["node/http/serve.ts", "node/workers/serve.ts"],
+    ["inspect/login.ts", "node/loopback.ts"],
   ],
 };
 
@@ -66,6 +67,7 @@ const command = [
   ["cli/commands/tasks.ts", "entry/tasks/client.ts"],
   ["cli/tool-arguments.ts", "schema/json-schema/validator.ts"],
   ["cli/open-page.ts", "node/loopback.ts"],
+  ["cli/commands/index.ts", "cli/commands/inspect.ts"],
   ["cli/runner.ts", "entry/node.ts"],
 ];
 

@@ -55,7 +55,8 @@ function judge(layer, { specifier, kind, target }, packages) {
     return table.usesNode.includes(layer) ? undefined : `imports ${specifier}, which only src/node may`;
   if (!specifier.startsWith(".")) {
     const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
-    return packages.has(name) ? undefined : `imports ${specifier}, which users of the package do not have`;
+    const isBundled = table.bundled[layer]?.includes(name);
+    return packages.has(name) || isBundled ? undefined : `imports ${specifier}, which users of the package do not have`;
   }
   if (posix.normalize(specifier) !== specifier.replace(/^\.\/(?!\.)/, ""))
     return `imports ${specifier}, which is not the shortest path`;

@@ -1,12 +1,14 @@
+import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { alone } from "./lib/check.mjs";
 import { at, readJson } from "./lib/project.mjs";
 import { startSize } from "./lib/start-size.mjs";
 import { stagePackage } from "./package.mjs";
+import { bundlePage } from "./page.mjs";
 
 /**
  * Bundles a small program per budget of `scripts/budgets.json` with the package as users install it. Counts the code
- * that is loaded at start, minified and gzipped.
+ * that is loaded at start, minified and gzipped. The page of the inspector has a budget for each file.
  */
 export const sizes = {
   name: "sizes",
@@ -18,6 +20,12 @@ export const sizes = {
       if (size instanceof Error) problems.push(`${name}: cannot be bundled: ${size.message}`);
       else if (size > bytes) problems.push(`${name}: ${size} bytes, budget ${bytes}`);
       else notes.push(`${name} ${kilo(size)} of ${kilo(bytes)} kB`);
+    }
+    const page = await bundlePage();
+    for (const [file, bytes] of Object.entries(readJson(at("scripts/budgets.json")).page)) {
+      const size = gzipSync(page[file], { level: 9 }).length;
+      if (size > bytes) problems.push(`the page's ${file}: ${size} bytes, budget ${bytes}`);
+      else notes.push(`${file} ${kilo(size)} of ${kilo(bytes)} kB`);
     }
     return { problems, note: notes.join(", ") };
   },

@@ -39,6 +39,12 @@ export const layers = {
   compat: ["protocol", "call", "schema", "http", "store", "era", "server", "node"],
   testing: ["protocol", "call", "schema", "http", "store", "era", "server", "client", "recording", "node"],
   "testing/contract": ["testing", "protocol", "call", "cluster", "schema", "http", "store", "era", "server", "client"],
+  inspect: [
+    ...["protocol", "call", "schema", "http", "auth", "era", "client", "recording", "testing", "node", "entry"],
+    ...["skills", "skills/client", "tasks", "tasks/client"],
+  ],
+  // The page of the inspector. It runs in a browser, and is built on its own.
+  page: ["protocol", "recording", "inspect"],
   entry: ["*"],
   cli: [
     "protocol",
@@ -53,9 +59,13 @@ export const layers = {
     "recording",
     "doctor",
     "node",
+    "inspect",
     "entry",
   ],
 };
+
+/** Packages that are bundled with a layer, so that users need not have them. */
+export const bundled = { page: ["preact", "@preact/signals"] };
 
 /** Layers that may import modules of Node, and layers that may name eras and protocol versions. */
 export const usesNode = ["node", "cli"];
@@ -95,6 +105,7 @@ export const entries = {
   "./sqlite": ["sqlite", "node/sqlite", "node:", "!cluster/memory", "!node:sqlite"],
   "./otel": ["otel", "!cluster", "!server", "!client", "!era", "@opentelemetry/api"],
   "./testing": ["testing", "testing/contract"],
+  "./inspect": ["inspect", "node:", "!cluster", "!server", "!auth/server", "!auth/issuer", ...slow],
 };
 
 /** The same for parts that load on demand: the side of a connection that a part serves, without the other one. */

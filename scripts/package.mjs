@@ -7,6 +7,7 @@ import { importsOf } from "./lib/imports.mjs";
 import { reduceToLines } from "./lib/line-maps.mjs";
 import { packagedPages, withLinks } from "./lib/markdown.mjs";
 import { at, filesBelow, packageEntries, readJson, root, shown } from "./lib/project.mjs";
+import { writePage } from "./page.mjs";
 
 /** Folder of the package as users install it. `npm publish` works on it. */
 export const staged = at("build/package");
@@ -26,6 +27,7 @@ async function stage() {
   const command = commandFiles(join(staged, "dist"));
   dropMaps([...command, join(staged, "dist/entry/testing.js")]);
   for (const file of command) writeFileSync(file, withoutSpace(readFileSync(file, "utf8")));
+  await writePage(join(staged, "dist"));
   put(at("dist/cli/output.schema.json"), readFileSync(at("src/cli/output.schema.json")));
   put(at("dist/cli/NOTICES.txt"), notices());
   for (const file of declarations()) put(file);

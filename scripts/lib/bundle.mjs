@@ -75,7 +75,7 @@ function inputs() {
 }
 
 /** Parts with entries of their own, by the name of their folder, with which the names of these entries begin. */
-const EXTENSIONS = ["skills", "state", "tasks", "cluster", "postgres", "redis", "sqlite", "cli"];
+const EXTENSIONS = ["skills", "state", "tasks", "cluster", "postgres", "redis", "sqlite", "cli", "inspect"];
 /** Parts of other folders that are loaded with an extension only. */
 const WITH_EXTENSIONS = ["era/legacy/server/cluster/", "node/sqlite/"];
 /** Programs of processes and threads. They are started by their paths, so that no module imports them. */

@@ -9,7 +9,9 @@ import { filesBelow } from "./project.mjs";
  */
 export function readGraph(folder, isWanted = () => true) {
   const path = (file) => file.slice(folder.length + 1).replaceAll("\\", "/");
-  const files = filesBelow(folder, ".ts", ".mjs").filter((file) => !file.endsWith(".d.ts") && isWanted(path(file)));
+  const files = filesBelow(folder, ".ts", ".tsx", ".mjs").filter(
+    (file) => !file.endsWith(".d.ts") && isWanted(path(file)),
+  );
   return new Map(
     files.map((file) => {
       const code = readFileSync(file, "utf8");
@@ -22,8 +24,8 @@ export function readGraph(folder, isWanted = () => true) {
 function targetOf(specifier, from, folder) {
   if (!specifier.startsWith(".")) return specifier;
   const target = posix.join(posix.dirname(from), specifier);
-  const source = target.replace(/\.js$/, ".ts");
-  return existsSync(join(folder, source)) ? source : target;
+  const sources = [".ts", ".tsx"].map((ending) => target.replace(/\.js$/, ending));
+  return sources.find((source) => existsSync(join(folder, source))) ?? target;
 }
 
 /** Returns all that a module loads by static imports, itself included, each with the chain of imports that leads there. */

@@ -25,7 +25,7 @@ const projects = {
   examples: "examples/dist",
   runtimes: "runtimes/dist",
 };
-const infos = ["build/src.tsbuildinfo", "build/test.tsbuildinfo"];
+const infos = ["src", "page", "test"].map((name) => `build/${name}.tsbuildinfo`);
 
 /** Builds all sources. Leaves no output of a deleted source, which would be tested and packed. */
 export const types = {
@@ -46,9 +46,13 @@ export const types = {
 export function compareOutputs(base) {
   const wanted = new Set();
   for (const [folder, output] of Object.entries(projects))
-    for (const file of filesBelow(join(base, folder), ".ts").map((path) => relative(join(base, folder), path)))
-      if (!/^(dist|cache)[\\/]|\.d\.ts$/.test(file)) wanted.add(join(base, output, file.replace(/\.ts$/, "")));
-  const found = Object.values(projects).flatMap((output) => filesBelow(join(base, output), ".js", ".d.ts", ".js.map"));
+    for (const file of filesBelow(join(base, folder), ".ts", ".tsx").map((path) => relative(join(base, folder), path)))
+      if (!/^(dist|cache)[\\/]|\.d\.ts$/.test(file)) wanted.add(join(base, output, file.replace(/\.tsx?$/, "")));
+  // The page of the inspector is bundled, not compiled.
+  const page = join(base, "dist/cli/page");
+  const found = Object.values(projects)
+    .flatMap((output) => filesBelow(join(base, output), ".js", ".d.ts", ".js.map"))
+    .filter((file) => !file.startsWith(page));
   const stem = (file) => file.replace(/\.(js|d\.ts|js\.map)$/, "");
   const present = new Set(found.filter((file) => file.endsWith(".js")).map(stem));
   return {

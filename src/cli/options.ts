@@ -25,7 +25,7 @@ export const SERVER_OPTIONS: OptionTable = {
   timeout: { type: "string", value: "time", help: "silence after which to give up (60s)" },
   deadline: { type: "string", value: "time", help: "time after which to give up (1h)" },
   record: { type: "string", value: "file", help: "record the traffic, with secrets replaced" },
-  overwrite: { type: "boolean", help: "replace the file of --record" },
+  overwrite: { type: "boolean", help: "replace the file of --record, or of --html" },
   log: { type: "string", value: "level", help: "print log messages of the server, from this level" },
   "no-login": { type: "boolean", help: "never let the user log in; stored logins are used" },
   memory: { type: "boolean", help: "keep the tokens of a login for this command alone" },

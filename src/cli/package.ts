@@ -24,3 +24,8 @@ export function bundledCopies(): readonly string[] {
 export function runnerPath(): string {
   return fileURLToPath(new URL("dist/cli/runner.js", root));
 }
+
+/** Returns the folder of the page of the inspector. */
+export function pageUrl(): URL {
+  return new URL("dist/cli/page/", root);
+}

@@ -3,7 +3,8 @@ import type { ClientInterceptor, ClientOptions } from "../client/options.js";
 import { retry } from "../client/retry.js";
 import { connect } from "../entry/client.js";
 import type { ProtocolVersion } from "../era/versions.js";
-import { ConnectionError, ProtocolError } from "../protocol/errors.js";
+import { isNowhere } from "../inspect/nowhere.js";
+import { ProtocolError } from "../protocol/errors.js";
 import type { LoggingLevel } from "../protocol/types/index.js";
 import type { CommandContext } from "./context.js";
 import { NotReached, UsageError } from "./failures.js";
@@ -83,11 +84,6 @@ async function open(
     }
   }
   throw new NotReached(label, first);
-}
-
-/** True if there may be a server at another path. */
-function isNowhere(error: unknown): boolean {
-  return error instanceof ConnectionError && [404, 405].includes(error.status ?? 0);
 }
 
 /**

@@ -264,6 +264,7 @@ export interface VerdictEvent {
   /** Lines that prove it. The header is line 1. */
   readonly lines?: readonly number[] | undefined;
   readonly text: string;
+  readonly remedy?: string | undefined;
 }
 
 /** Last line. A recording without it was cut. */

@@ -5,8 +5,7 @@ import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
 import { atCaller } from "../protocol/at-caller.js";
 import { DefinitionError } from "../protocol/errors.js";
-import type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
-import { createChannelPair } from "../protocol/jsonrpc/memory-channel.js";
+import type { Channel } from "../protocol/jsonrpc/channel.js";
 import { assertOptions, type Known, type Optional, withDefaults } from "../protocol/known-options.js";
 import {
   CONNECTION_INFO,
@@ -25,6 +24,7 @@ import {
 import { frameContent, type KnownContent } from "./frame.js";
 import { KeptEvents } from "./kept-events.js";
 import { RECORDING_LIMITS, type RecordingLimits } from "./limits.js";
+import { localChannel } from "./local-channel.js";
 import { REDACTION_OPTIONS, type RedactionOptions, Redactor } from "./redactor.js";
 import { tapAuthFetch } from "./tap-auth.js";
 import { tapChannel } from "./tap-channel.js";
@@ -149,6 +149,14 @@ export class Recording {
     } else if (this.#closing === undefined) this.#write(timed(this.#now(), this.#redactor?.event(event) ?? event));
   }
 
+  /**
+   * Replaces in a JSON value what the events of this recording have replaced.
+   * @internal
+   */
+  redact<T>(value: T): T {
+    return (this.#redactor === undefined ? value : this.#redactor.message(value)) as T;
+  }
+
   /** Adds the text of a person. */
   note(text: string): void {
     this.add({ k: "note", text });
@@ -266,26 +274,19 @@ export class Recording {
   }
 }
 
-/** Returns the channel to a target that is not a URL. A server in this process is asked for it when it is opened. */
+/** Returns the channel to a target that is not a URL. */
 function channelOf(target: Exclude<Target, string | URL>): Channel {
   if ("channel" in target) return target.channel;
   if ("command" in target)
     throw new DefinitionError(
       "Recording.client: a command is recorded as { channel: createStdioClientChannel({ command, stderr: 'pipe' }) }",
     );
-  const [ours, theirs] = createChannelPair();
-  return {
-    open: async (events: ChannelEvents) => {
-      await target.accept(theirs);
-      await ours.open(events);
-    },
-    send: (text) => ours.send(text),
-    close: () => ours.close(),
-  };
+  return localChannel(target);
 }
 
-/** Returns the kind of wire of a target, as far as the target tells it. */
+/** Returns the kind of wire of a target, as far as the target tells it. A channel that wraps another one may name its wire. */
 function wireOf(target: object): RecordedWire {
   if (!("channel" in target)) return "memory";
-  return "stderrTail" in (target.channel as object) ? "stdio" : "custom";
+  const { wire } = target.channel as { readonly wire?: RecordedWire };
+  return wire ?? ("stderrTail" in (target.channel as object) ? "stdio" : "custom");
 }

@@ -66,7 +66,7 @@ const EVENTS: { readonly [K in EventKind]: Described<Extract<RecordingEvent, { r
   fault: { "c?": "count", what: "text", "d?": DIRECTIONS, "x?": "count" },
   gap: { lines: "count", reason: "text" },
   note: { text: "text" },
-  verdict: { rule: "text", level: ["error", "warning", "note"], "lines?": "counts", text: "text" },
+  verdict: { rule: "text", level: ["error", "warning", "note"], "lines?": "counts", text: "text", "remedy?": "text" },
   done: { lines: "count", bytes: "count", "redacted?": "any" },
 };
 

@@ -167,9 +167,14 @@ function textSpan(event: NumberedEvent): OwnSpan | undefined {
 
 /** Marks a fault on the call that was in progress. */
 function markFault(spans: readonly OwnSpan[], event: Extract<NumberedEvent, { readonly k: "fault" }>): void {
-  const { t, line, what } = event;
+  const { t, line, what, c } = event;
   const span = spans.findLast(
-    (each) => each.method !== undefined && each.lane !== "stderr" && each.from <= t && t <= each.to,
+    (each) =>
+      each.method !== undefined &&
+      each.lane !== "stderr" &&
+      (c === undefined || each.c === c) &&
+      each.from <= t &&
+      t <= each.to,
   );
   span?.marks.push({ t, line, kind: "fault", text: what });
 }

@@ -10,7 +10,16 @@ const root = (path: string) => new URL(`../../../${path}`, import.meta.url);
 const one = "echo 1 passed, 0 failed";
 const good = "echo works; echo; echo 5 passed, 0 failed";
 
-const parts = { ci: ":", install: ":", test: good, check: one, engines: one, runtimes: one, simulate: one };
+const parts = {
+  ci: ":",
+  install: ":",
+  test: good,
+  check: one,
+  engines: one,
+  runtimes: one,
+  browser: one,
+  simulate: one,
+};
 
 /** Runs a copy of `.ci/run` with an npm that runs these lines of a shell. Returns the exit code and the output. */
 function runCi(t: TestContext, changed: Partial<typeof parts>) {
@@ -29,19 +38,20 @@ function runCi(t: TestContext, changed: Partial<typeof parts>) {
   return { status, headings, lines: stdout.split("\n").filter((line) => line !== "" && !line.startsWith("=== ")) };
 }
 
-test("CI adds up the tests, the checks, and the suites of engines, runtimes and simulation", (t) => {
+test("CI adds up the tests, the checks, and the suites of engines, runtimes, browser and simulation", (t) => {
   const said = 'echo "$*"; echo 3 passed, 0 failed';
-  deepEqual(runCi(t, { install: 'echo "$*"', engines: said, runtimes: said, simulate: said }), {
+  deepEqual(runCi(t, { install: 'echo "$*"', engines: said, runtimes: said, browser: said, simulate: said }), {
     status: 0,
-    headings: ["test", "check", "runtimes", "engines", "simulate", "simulate-broken"],
+    headings: ["test", "check", "runtimes", "browser", "engines", "simulate", "simulate-broken"],
     lines: [
       "install",
       "works",
       "run --silent runtimes -- --install chromium",
+      "run --silent browser -- --install",
       "run --silent engines -- --install",
       "run --silent simulate",
       "run --silent simulate -- --break all",
-      "18 passed, 0 failed",
+      "21 passed, 0 failed",
     ],
   });
 });
@@ -52,7 +62,7 @@ test("CI tells each part with its time, those that run side by side in one order
   const simulate = `touch simulated; ${one}`;
   const { status, headings } = runCi(t, { check, simulate });
   equal(status, 0);
-  deepEqual(headings, ["test", "check", "runtimes", "engines", "simulate", "simulate-broken"]);
+  deepEqual(headings, ["test", "check", "runtimes", "browser", "engines", "simulate", "simulate-broken"]);
 });
 
 test("CI runs the test command of the README as it is written there", () => {
@@ -69,7 +79,7 @@ test("CI ends with every failure of all parts, in as many lines as the end of a 
   const engines = "echo it breaks >&2; exit 3";
   const { status, lines } = runCi(t, { test: runTests, check, engines });
   equal(status, 1);
-  equal(lines.at(-1), "17 passed, 4 failed");
+  equal(lines.at(-1), "18 passed, 4 failed");
   const end = lines.slice(-60);
   const block = end.slice(end.indexOf("4 failures:"));
   deepEqual(
@@ -83,7 +93,7 @@ test("CI ends with every failure of all parts, in as many lines as the end of a 
       "engines: end: exit code 3, without totals",
       "  it breaks",
       "The logs are build/ci/test.log, build/ci/check.log, build/ci/engines.log.",
-      "17 passed, 4 failed",
+      "18 passed, 4 failed",
     ],
   );
   const many = runCi(t, { test: `${failures(70)}; echo 5 passed, 70 failed; exit 1` }).lines.slice(-60);
@@ -94,12 +104,12 @@ test("CI fails if a part ends without its totals, or with an exit code that they
   const silent = runCi(t, { engines: "echo breaks" });
   equal(silent.status, 1);
   ok(silent.lines.includes("engines: end: exit code 0, without totals"));
-  equal(silent.lines.at(-1), "9 passed, 1 failed");
+  equal(silent.lines.at(-1), "10 passed, 1 failed");
   const unexplained = runCi(t, { check: `${one}; exit 2` });
   equal(unexplained.status, 1);
   ok(unexplained.lines.includes("check: end: exit code 2, which the totals do not explain"));
-  equal(unexplained.lines.at(-1), "10 passed, 1 failed");
-  equal(runCi(t, { install: "exit 1" }).lines.at(-1), "5 passed, 1 failed");
+  equal(unexplained.lines.at(-1), "11 passed, 1 failed");
+  equal(runCi(t, { install: "exit 1" }).lines.at(-1), "6 passed, 1 failed");
   deepEqual(runCi(t, { ci: "exit 1" }), {
     status: 1,
     headings: [],

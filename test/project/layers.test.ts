@@ -257,6 +257,15 @@ const forbidden: Readonly<Record<string, readonly string[]>> = {
   "./sqlite": ["cluster/memory/a.ts", "redis/a.ts", "auth/a.ts", "node/http/a.ts", "node:sqlite"],
   "./otel": ["server/a.ts", "client/a.ts", "era/a.ts", "cluster/a.ts", "node:fs"],
   "./testing": ["redis/a.ts", "tasks/client/a.ts", "jose"],
+  "./inspect": [
+    "server/a.ts",
+    "cluster/a.ts",
+    "auth/issuer/a.ts",
+    "tasks/server/a.ts",
+    "doctor/a.ts",
+    "node:http",
+    "jose",
+  ],
 };
 
 test("each entry of the package has a row, which excludes what its users do not need", () => {

@@ -9,6 +9,7 @@ import { COMMAND_LIMITS } from "#src/client/command-limits.js";
 import { MEMORY_CLUSTER_LIMITS } from "#src/cluster/memory/limits.js";
 import { CLIENT_LIMITS } from "#src/era/client-limits.js";
 import { SERVER_LIMITS } from "#src/era/server-limits.js";
+import { INSPECT_LIMITS } from "#src/inspect/limits.js";
 import { SKILL_CACHE_LIMITS } from "#src/node/files/skill-cache.js";
 import { SKILL_FOLDER_LIMITS } from "#src/node/files/skill-folder.js";
 import { SERVE_HTTP_LIMITS, STDIO_TIMES } from "#src/node/limits.js";
@@ -50,6 +51,7 @@ const TABLES = [
   ["Tasks of a client", TASKS_CLIENT_LIMITS, ["tasks/client/options"]],
   ["Tasks", TASKS_LIMITS, ["tasks/server/options"]],
   ["Recording", RECORDING_LIMITS, ["recording/limits"]],
+  ["Inspector", INSPECT_LIMITS, ["inspect/limits"]],
   ["Cluster in memory", MEMORY_CLUSTER_LIMITS, ["cluster/memory/limits"]],
 ] as const;
 

@@ -8,6 +8,7 @@ import { createIssuer, memoryIssuerStore, rateLimiter } from "bowline/auth/issue
 import { introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
 import { type Client, connect, createGroup, loadIcon, memoryCache, pinned, retry } from "bowline/client";
 import { authStore, cacheStore, memoryCluster, type Store, storeCluster } from "bowline/cluster";
+import { inspect } from "bowline/inspect";
 import { jsonSchemaValidator } from "bowline/json-schema";
 import {
   createStdioClientChannel,
@@ -245,6 +246,7 @@ const CHECKED: { readonly [where: string]: Attempt } = {
   "cluster cacheStore": (options) => cacheStore(cluster, options),
   "cluster memoryCluster": (options) => memoryCluster(options),
   "cluster storeCluster": (options) => storeCluster({} as Store, options),
+  "inspect inspect": (options: object) => inspect({ server: server(), ...options }),
   "json-schema jsonSchemaValidator": (options) => jsonSchemaValidator(options),
   "node createStdioClientChannel": (options) => createStdioClientChannel(options),
   "node createStdioServerChannel": (options) => createStdioServerChannel(options),

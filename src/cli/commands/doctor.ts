@@ -15,6 +15,7 @@ import { readHosts } from "../doctor/hosts.js";
 import { sarifReport } from "../doctor/sarif.js";
 import { openSubject } from "../doctor/subject.js";
 import { printReport } from "../doctor/text.js";
+import { verdictOf } from "../doctor/verdict.js";
 import { describeFailure, EXIT, NotReached, UsageError } from "../failures.js";
 import { textValue } from "../parse.js";
 import { createRecording, redactedText } from "../recordings/destination.js";
@@ -72,8 +73,7 @@ async function examineServer(
     const facts = await gather(new Session(subject, log)).finally(close);
     const summary = summaryOf(facts, plan.label, performance.now() - began, log.events.length);
     const report = examine(facts, rules, log);
-    for (const { rule, level, text, evidence } of report.findings)
-      told.add({ k: "verdict", rule, level, text, lines: evidence.map((one) => one.line) });
+    for (const finding of report.findings) told.add(verdictOf(finding));
     return { facts, examination: { ...report, summary, ...(recording !== undefined && { recording }) } };
   } finally {
     await told.close();

@@ -23,6 +23,7 @@ export const RUN: Readonly<Record<string, (context: CommandContext) => Promise<v
   doctor: async (context) => (await import("./doctor.js")).doctor(context),
   record: async (context) => (await import("./record.js")).record(context),
   replay: async (context) => (await import("./replay.js")).replay(context),
+  inspect: async (context) => (await import("./inspect.js")).inspect(context),
   types: async (context) => (await import("./types.js")).types(context),
   login: async (context) => (await import("./login.js")).login(context),
   logout: async (context) => (await import("./logout.js")).logout(context),

@@ -1,12 +1,12 @@
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { SecretNames } from "../../recording/secret-names.js";
 import type { CommandContext } from "../context.js";
 import { EXIT, UsageError } from "../failures.js";
 import { listOf, portOf, sizeOf, textValue } from "../parse.js";
 import { createRecording, problemOf, redactedText } from "../recordings/destination.js";
 import { leftoversOf } from "../recordings/leftovers.js";
 import { openRecording } from "../recordings/open.js";
+import { secretVariables } from "../recordings/secret-variables.js";
 import { tapHttp } from "../recordings/tap-http.js";
 import { tapProcess } from "../recordings/tap-process.js";
 import { visibleLine } from "../text.js";
@@ -32,7 +32,7 @@ export async function record(context: CommandContext): Promise<void> {
   const redaction = {
     ...(values.redact !== undefined && { redact: listOf("redact", values) }),
     ...(values.keep !== undefined && { keep: listOf("keep", values) }),
-    values: secretsOf(io.env),
+    values: secretVariables(io.env),
   };
   const maxBytes = sizeOf("max", values);
   const recording = await createRecording(name, { overwrite: values.overwrite === true, redaction, maxBytes }, io);
@@ -53,12 +53,6 @@ export async function record(context: CommandContext): Promise<void> {
 function urlOf(text: string): URL {
   if (/^https?:\/\//i.test(text) && URL.canParse(text)) return new URL(text);
   throw new UsageError(`--http must be a URL with http:// or https://, got ${JSON.stringify(text)}`);
-}
-
-/** Returns the variables whose names say that their values are secret. The server inherits all of them. */
-function secretsOf(env: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string | undefined>> {
-  const names = new SecretNames([], []);
-  return Object.fromEntries(Object.entries(env).filter(([name, value = ""]) => names.hides(name, value)));
 }
 
 /** Reports what looks secret in recordings, by its place. The value itself is not shown. */

@@ -1,9 +1,6 @@
 import type { Client } from "../../client/client.js";
-import type { ClientOptions, CommandTarget } from "../../client/options.js";
-import { connect } from "../../entry/client.js";
-import { HANDSHAKE_VERSIONS } from "../../era/versions.js";
-import { createStdioClientChannel } from "../../node/stdio/client.js";
-import { ConnectionError } from "../../protocol/errors.js";
+import type { ClientOptions } from "../../client/options.js";
+import { dial } from "../../inspect/dial.js";
 import type { Recording } from "../../recording/recording.js";
 import type { CommandContext } from "../context.js";
 import { EXIT } from "../failures.js";
@@ -31,8 +28,7 @@ export class CommandRecorder {
   }
 
   connect(target: PlannedTarget, options: ClientOptions): Promise<Client> {
-    if (typeof target !== "string" && "command" in target) return this.#connectProcess(target, options);
-    return connect(...this.#recording.client(target, options));
+    return dial(this.#recording, target, options);
   }
 
   /** Ends the recording and tells what was replaced. One that could not be written fails the command. */
@@ -47,23 +43,6 @@ export class CommandRecorder {
     }
     const told = redactedText(this.#recording.redacted);
     screen.note(screen.tint("dim", `recorded in ${visibleLine(this.#name)}; ${told}`));
-  }
-
-  /** Connects to a process. One that ended at a probe for newer versions is started again, and gets a handshake first. */
-  async #connectProcess({ restart: _, ...command }: CommandTarget, options: ClientOptions): Promise<Client> {
-    const open = (more: ClientOptions) => {
-      const channel = createStdioClientChannel({ ...command, stderr: "pipe" });
-      return connect(...this.#recording.client({ channel }, more));
-    };
-    try {
-      return await open(options);
-    } catch (error) {
-      const isProbed = (options.era ?? "auto") === "auto" && options.versions === undefined;
-      if (!isProbed || !(error instanceof ConnectionError) || options.signal?.aborted === true) throw error;
-      return open({ ...options, versions: [...HANDSHAKE_VERSIONS] }).catch(() => {
-        throw error;
-      });
-    }
   }
 
   #showStderr(): void {

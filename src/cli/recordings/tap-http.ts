@@ -45,7 +45,7 @@ export async function tapHttp(
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) =>
-      reject(new UsageError(`cannot listen on port ${port} (${error.code}); choose another by --port`)),
+      reject(new UsageError(`cannot listen on port ${port} (${error.code}); choose another port`)),
     );
     server.listen(port, "127.0.0.1", resolve);
   });

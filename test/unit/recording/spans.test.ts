@@ -75,6 +75,21 @@ describe("spans", () => {
     ok(kindsOf(span).some(([kind, text]) => kind === "fault" && text === "cutAfterEvents"));
   });
 
+  it("have the faults of their own connection", () => {
+    const recording = new Recording();
+    const [one, other] = ["one", "other"].map((name) => {
+      const connection = recording.connection({ wire: "memory", role: "client" });
+      connection.frame(">", JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name } }));
+      return connection;
+    });
+    recording.add({ k: "fault", c: 1, what: "cut" });
+    one?.close("cut");
+    other?.close();
+    const spans = spansIn(recording);
+    const faultsOf = (name: string) => named(spans, name).marks.filter(({ kind }) => kind === "fault").length;
+    deepEqual([faultsOf("one"), faultsOf("other")], [1, 0]);
+  });
+
   it("have text of the process and steps of authorization in lanes of their own", () => {
     const recording = new Recording();
     const connection = recording.connection({ wire: "stdio", role: "tap" });
