@@ -13,7 +13,7 @@ import { stagePackage } from "./package.mjs";
 const folder = at("build/browsers");
 
 /** Entries that need Node. Pages and workers can use all others. */
-const ON_NODE = ["./compat", "./node", "./sqlite"];
+const ON_NODE = ["./compat", "./inspect", "./node", "./sqlite"];
 
 /** A page as programs write it, and one that uses all entries. */
 const programs = {

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { transformSync } from "esbuild";
 import { bundle, COPIES } from "./lib/bundle.mjs";
@@ -24,9 +24,9 @@ async function stage() {
   rmSync(staged, { recursive: true, force: true });
   await bundle(join(staged, "dist"));
   reduceToLines(join(staged, "dist"));
-  const command = commandFiles(join(staged, "dist"));
-  dropMaps([...command, join(staged, "dist/entry/testing.js")]);
-  for (const file of command) writeFileSync(file, withoutSpace(readFileSync(file, "utf8")));
+  const dist = join(staged, "dist");
+  dropMaps(filesBeside(dist, "testing", "inspect"));
+  for (const file of filesBeside(dist)) writeFileSync(file, withoutSpace(readFileSync(file, "utf8")));
   await writePage(join(staged, "dist"));
   put(at("dist/cli/output.schema.json"), readFileSync(at("src/cli/output.schema.json")));
   put(at("dist/cli/NOTICES.txt"), notices());
@@ -47,17 +47,18 @@ function notices() {
   return `The command bowline contains parts of these packages.\n\n${parts.join("\n---\n\n")}`;
 }
 
-/** Returns the files that the command alone loads: its own, and those that they share. */
-function commandFiles(dist) {
-  const isOwn = (file) => {
-    const { sources } = JSON.parse(readFileSync(`${file}.map`, "utf8"));
-    return sources.length > 0 && sources.every((source) => /(?:^|\/)src\/(?:cli|doctor)\//.test(source));
-  };
-  const shared = filesBelow(dist, ".js").filter((file) => dirname(file) === dist && existsSync(`${file}.map`));
-  return [...filesBelow(join(dist, "cli"), ".js"), ...shared.filter(isOwn)];
+/** Returns the files of the package that no entry loads, at once or later. The entries with these names do not count. */
+function filesBeside(dist, ...names) {
+  const left = new Set(names.map((name) => join(dist, "entry", `${name}.js`)));
+  const loaded = new Set(filesBelow(join(dist, "entry"), ".js").filter((file) => !left.has(file)));
+  for (const file of loaded) {
+    const own = importsOf(readFileSync(file, "utf8")).filter(({ specifier }) => specifier.startsWith("."));
+    for (const { specifier } of own) loaded.add(join(dirname(file), specifier));
+  }
+  return filesBelow(dist, ".js").filter((file) => !loaded.has(file));
 }
 
-/** Removes the source maps of the command, of recordings and of what tests load. scripts/README.md tells why. */
+/** Removes the source maps of the command, the inspector and what tests load. scripts/README.md tells why. */
 function dropMaps(files) {
   for (const file of files) {
     rmSync(`${file}.map`, { force: true });

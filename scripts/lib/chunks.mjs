@@ -30,8 +30,8 @@ export function reasonsOf(graph) {
 
 /**
  * Returns the set of roots of each module. A small set is replaced by the part that all larger sets around it have in
- * common. The sets of the roots themselves do not change. Neither do modules that need a package or a module of Node,
- * since no other root may load that, nor modules that are `isApart`.
+ * common. The sets of the roots themselves do not change. Neither do modules that need a package or a module of Node, at once
+ * or later, since no other root may load that, and bundlers follow imports of both kinds; nor modules that are `isApart`.
  */
 function joinLight(graph, roots, needs) {
   const weights = new Map();
@@ -39,7 +39,7 @@ function joinLight(graph, roots, needs) {
   const heavy = [...weights.keys()].filter((set) => weights.get(set) >= LIGHT);
   const kept = [...roots.map((root) => needs.get(root)), ...heavy];
   const around = (set) => kept.filter((other) => contains(other, set)).reduce(intersect, ALL);
-  const isBound = (id) => [...reach(graph, id)].some((one) => graph.get(one).outside.length > 0);
+  const isBound = (id) => [...reach(graph, id, { late: true })].some((one) => graph.get(one).outside.length > 0);
   return new Map([...needs].map(([id, set]) => [id, isBound(id) || graph.get(id).isApart ? set : around(set)]));
 }
 

@@ -37,6 +37,7 @@ export {
   toNodeListener,
 } from "../node/http/serve.js";
 export { type Loopback, type LoopbackOptions, openLoopback } from "../node/loopback.js";
+export type { LookupAll } from "../node/outgoing/lookup.js";
 export type { ServerProcessOptions, StopTimes } from "../node/process/server-process.js";
 export { createStdioClientChannel, type StdioClientChannel, type StdioClientOptions } from "../node/stdio/client.js";
 export type { WriteLine } from "../node/stdio/frame-writer.js";
