@@ -147,7 +147,7 @@ export interface ProcessEnd {
   readonly code: number | null;
   readonly signal: string | null;
   /** Requests of the server that had no answer at that time. */
-  readonly asking: readonly string[];
+  readonly asking: readonly { readonly method: string; readonly line: number }[];
   /** Processes that it left behind, by name. */
   readonly orphans: readonly string[];
 }

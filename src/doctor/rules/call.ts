@@ -119,7 +119,8 @@ function wrongError({ of, outcome, code, message, line }: ErrorFacts): Problem |
     lines: linesOf(line),
     ...(requirement && { requirement }),
   });
-  const [expected] = CODES[of];
+  const [first, ...others] = CODES[of];
+  const expected = of === "resource" ? [first, ...others].join(" or ") : first;
   if (outcome === "silent") return found("error", `${WHAT[of]} is not answered: a client waits for its time limit`);
   if (outcome === "result") return found("warning", `${WHAT[of]} gets a result in place of the error ${expected}`);
   if (code === undefined) return found("warning", `${WHAT[of]} gets no JSON-RPC error (${quoted(message ?? "")})`);

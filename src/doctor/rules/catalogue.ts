@@ -5,6 +5,8 @@ import type { Problem, Rule } from "../rule.js";
 import { keyOf, listingsOf, newest } from "./era.js";
 import { counted, linesOf, list, quoted, share } from "./words.js";
 
+const METHOD_NOT_FOUND = -32601;
+
 /** Length up to which models accept the name of a tool. */
 const MOST_CHARS = 64;
 /** Length of the names of server and tool together that editors accept. */
@@ -28,7 +30,7 @@ export const CATALOGUE: readonly Rule[] = [
     needs: [],
     check: (facts) => {
       const era = newest(facts);
-      return era && listingsOf(era.catalogue).flatMap(pageProblems);
+      return era && listingsOf(era.catalogue).flatMap((listing) => pageProblems(listing, era.capabilities));
     },
   },
   {
@@ -136,7 +138,10 @@ export const CATALOGUE: readonly Rule[] = [
   },
 ];
 
-function pageProblems({ method, items, lines, pages, error, endless }: Listing<object>): Problem[] {
+function pageProblems(
+  { method, items, lines, pages, error, endless }: Listing<object>,
+  capabilities: object = {},
+): Problem[] {
   const problems: Problem[] = [];
   const place = method;
   if (endless !== undefined) {
@@ -155,6 +160,15 @@ function pageProblems({ method, items, lines, pages, error, endless }: Listing<o
       level: "error",
       place,
       text: `page ${pages.length + 1} of ${method} fails although the server returned its cursor: ${quoted(error.message)}`,
+      lines: linesOf(error.line),
+    });
+  // What a server does not declare it need not list, and `catalogue/declared` tells of a method that is not known.
+  else if (error !== undefined && error.code !== METHOD_NOT_FOUND && method.split("/")[0]! in capabilities)
+    problems.push({
+      level: "warning",
+      place,
+      text: `${method} fails: ${quoted(error.message)}`,
+      remedy: "Answer with what the server has, or with an empty page: a host shows nothing of a listing that fails.",
       lines: linesOf(error.line),
     });
   // A listing without end repeats its items.
@@ -250,6 +264,8 @@ function declaredProblems(kind: string, listings: readonly Listing<object>[], is
         ];
   if (count > 0) return [];
   const failed = listings.find(({ error }) => error !== undefined)?.error;
+  // A listing that is known, and fails, is a problem of `catalogue/pages`.
+  if (listings.some(({ error }) => error !== undefined && error.code !== METHOD_NOT_FOUND)) return [];
   const isRefused = listings.every(({ error }) => error !== undefined);
   if (isRefused && failed !== undefined)
     return [

@@ -91,11 +91,11 @@ const CASES: Readonly<Record<string, Cases>> = {
       ["alive", ending({ ms: undefined }), ["warning", /alive 2 s after the end of its input, and had/, [30]]],
       [
         "while it asks",
-        ending({ ms: undefined, asking: ["roots/list"] }),
-        ["warning", /while its request roots\/list had no answer/],
+        ending({ ms: undefined, asking: [{ method: "roots/list", line: 12 }] }),
+        ["warning", /while its request roots\/list had no answer/, [12, 30]],
       ],
     ],
-    fine: [["asks, and ends", ending({ asking: ["roots/list"] })]],
+    fine: [["asks, and ends", ending({ asking: [{ method: "roots/list", line: 12 }] })]],
     notApplicable: output({ end: undefined }),
   },
   "stdio/orphans": {
@@ -204,6 +204,30 @@ const CASES: Readonly<Record<string, Cases>> = {
         }),
         ["error", /page 2 of tools\/list fails .*"no such cursor"/, [8]],
       ],
+      [
+        "the first page fails",
+        facts({
+          eras: eras({
+            capabilities: { tools: {}, prompts: {} },
+            catalogue: catalogue({
+              prompts: listing("prompts/list", [], { pages: [], error: { code: -32603, message: "no store", line: 8 } }),
+            }),
+          }),
+        }),
+        ["warning", /^prompts\/list fails: "no store"$/, [8]],
+      ],
+    ],
+    fine: [
+      [
+        "nothing declared",
+        facts({
+          eras: eras({
+            catalogue: catalogue({
+              prompts: listing("prompts/list", [], { pages: [], error: { code: -32603, message: "none", line: 8 } }),
+            }),
+          }),
+        }),
+      ],
     ],
     notApplicable: NOTHING,
   },
@@ -276,6 +300,19 @@ const CASES: Readonly<Record<string, Cases>> = {
           }),
         }),
         ["error", /capability prompts, and refuses to list them: "no"/, [8]],
+      ],
+    ],
+    fine: [
+      [
+        "a listing that fails, which catalogue/pages tells",
+        facts({
+          eras: eras({
+            capabilities: { tools: {}, prompts: {} },
+            catalogue: catalogue({
+              prompts: listing("prompts/list", [], { pages: [], error: { code: -32603, message: "no store", line: 8 } }),
+            }),
+          }),
+        }),
       ],
     ],
     notApplicable: NOTHING,
