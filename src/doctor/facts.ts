@@ -96,6 +96,8 @@ export interface AnswerFacts {
   readonly code?: number | undefined;
   readonly status?: number | undefined;
   readonly message?: string | undefined;
+  /** Line of the request. */
+  readonly asked?: number | undefined;
   readonly line?: number | undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { ErrorFacts, Facts, TrialFacts } from "../facts.js";
 import type { Problem, Rule } from "../rule.js";
 import { spokenEras } from "./era.js";
-import { linesOf, quoted } from "./words.js";
+import { exchangeLines, linesOf, quoted } from "./words.js";
 
 /** Time without a message after which hosts give up. */
 const SILENT_MS = 60_000;
@@ -109,14 +109,14 @@ export const CALL: readonly Rule[] = [
   },
 ];
 
-function wrongError({ of, outcome, code, message, line }: ErrorFacts): Problem | undefined {
+function wrongError({ of, outcome, code, message, ...answer }: ErrorFacts): Problem | undefined {
   const place = WHAT[of];
   const requirement = REQUIREMENTS[of];
   const found = (level: Problem["level"], text: string): Problem => ({
     level,
     place,
     text,
-    lines: linesOf(line),
+    lines: exchangeLines(answer),
     ...(requirement && { requirement }),
   });
   const [first, ...others] = CODES[of];

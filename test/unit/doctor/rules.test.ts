@@ -404,8 +404,13 @@ const CASES: Readonly<Record<string, Cases>> = {
     found: [
       [
         "another code",
-        asked({ of: "method", outcome: "error", code: -32603, line: 9 }),
-        ["warning", /unknown method gets the error -32603 in place of -32601/, [9]],
+        asked({ of: "method", outcome: "error", code: -32603, asked: 8, line: 9 }),
+        ["warning", /unknown method gets the error -32603 in place of -32601/, [8, 9]],
+      ],
+      [
+        "a resource",
+        asked({ of: "resource", outcome: "error", code: -32603, line: 9 }),
+        ["warning", /unknown resource gets the error -32603 in place of -32602 or -32002/, [9]],
       ],
       [
         "a result",
