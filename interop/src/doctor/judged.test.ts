@@ -13,6 +13,7 @@ const judged: Judged = {
   server: "harbour",
   rule: "catalogue/text",
   place: "moor.berth",
+  says: "1 parameter without",
   verdict: "Line 7 has no text.",
 };
 
@@ -21,12 +22,14 @@ const compare = (findings: readonly Told[], ...list: readonly Judged[]) =>
 
 test("a finding that was judged, and has a line, is in order", () => {
   deepEqual(compare([finding], judged), { doubts: [], missing: [] });
+  deepEqual(compare([finding], { ...judged, server: "*", sometimes: true }), { doubts: [], missing: [] });
 });
 
-test("a finding of another rule, place or server was not judged", () => {
+test("a finding of another rule, place, text or server was not judged", () => {
   const others = [
     { ...judged, rule: "catalogue/hints" },
     { ...judged, place: "moor" },
+    { ...judged, says: "2 parameters" },
     { ...judged, server: "pilot" },
   ];
   const problem = "not judged";

@@ -9,9 +9,12 @@ export interface Told {
 
 /** A finding that a reader has compared with the traffic. */
 export interface Judged {
+  /** Name of the server, or `*` for each. */
   readonly server: string;
   readonly rule: string;
   readonly place: string;
+  /** Part of its text. */
+  readonly says: string;
   /** Why the finding is true. */
   readonly verdict: string;
   /** True if the finding depends on the speed of the machine. It may be missing. */
@@ -50,6 +53,7 @@ export function compareFindings(examined: ReadonlyMap<string, readonly Told[]>, 
   return { doubts, missing };
 }
 
-function concerns(judged: Judged, server: string, { rule, place }: Told): boolean {
-  return judged.server === server && judged.rule === rule && judged.place === place;
+function concerns(judged: Judged, server: string, { rule, place, text }: Told): boolean {
+  const isServer = judged.server === "*" || judged.server === server;
+  return isServer && judged.rule === rule && judged.place === place && text.includes(judged.says);
 }

@@ -1,6 +1,6 @@
 import type { Network } from "../../doctor/network.js";
-import { usualFetch, usualGuardedFetch } from "../../node/outgoing/usual-fetch.js";
 import { requestBy } from "../../node/outgoing/request.js";
+import { usualFetch, usualGuardedFetch } from "../../node/outgoing/usual-fetch.js";
 
 /** Time for the handshake of a certificate. */
 const HANDSHAKE_MS = 5_000;

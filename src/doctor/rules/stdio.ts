@@ -31,7 +31,8 @@ export const STDIO: readonly Rule[] = [
         processes,
         ({ ms }) => ms === undefined,
         ({ waitedMs, asking }) => {
-          const waiting = asking.length === 0 ? "" : ` while its request ${list(asking.map(({ method }) => method))} had no answer`;
+          const waiting =
+            asking.length === 0 ? "" : ` while its request ${list(asking.map(({ method }) => method))} had no answer`;
           return `the process was alive ${waitedMs / 1000} s after the end of its input${waiting}, and had to be ended`;
         },
       ),

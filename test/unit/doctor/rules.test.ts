@@ -210,7 +210,10 @@ const CASES: Readonly<Record<string, Cases>> = {
           eras: eras({
             capabilities: { tools: {}, prompts: {} },
             catalogue: catalogue({
-              prompts: listing("prompts/list", [], { pages: [], error: { code: -32603, message: "no store", line: 8 } }),
+              prompts: listing("prompts/list", [], {
+                pages: [],
+                error: { code: -32603, message: "no store", line: 8 },
+              }),
             }),
           }),
         }),
@@ -309,7 +312,10 @@ const CASES: Readonly<Record<string, Cases>> = {
           eras: eras({
             capabilities: { tools: {}, prompts: {} },
             catalogue: catalogue({
-              prompts: listing("prompts/list", [], { pages: [], error: { code: -32603, message: "no store", line: 8 } }),
+              prompts: listing("prompts/list", [], {
+                pages: [],
+                error: { code: -32603, message: "no store", line: 8 },
+              }),
             }),
           }),
         }),

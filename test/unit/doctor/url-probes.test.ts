@@ -173,7 +173,10 @@ test("a server that hangs has less time for each probe after the third", async (
   let last = 0;
   const clock: Subject["clock"] = {
     now: () => fake.now(),
-    schedule: (callback, ms) => fake.schedule(callback, (last = ms)),
+    schedule: (callback, ms) => {
+      last = ms;
+      return fake.schedule(callback, ms);
+    },
     cancel: (handle) => fake.cancel(handle),
   };
   const waits: number[] = [];
