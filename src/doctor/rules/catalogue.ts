@@ -90,6 +90,7 @@ export const CATALOGUE: readonly Rule[] = [
           place: list(silent),
           text: `${share(silent.length, tools.items.length, "tool")} ${silent.length === 1 ? "has" : "have"} no description: ${list(silent)}`,
           lines,
+          remedy: "Describe each tool: a model knows nothing else.",
         });
       if (parameters.length > 0)
         problems.push({
@@ -97,6 +98,7 @@ export const CATALOGUE: readonly Rule[] = [
           place: list(parameters),
           text: `${counted(parameters.length, "parameter")} without a description: ${list(parameters)}`,
           lines,
+          remedy: "Describe each parameter: a model knows nothing else.",
         });
       return [...problems, ...hiddenTexts(era.catalogue, era.server?.instructions, linesOf(era.line))];
     },
@@ -221,7 +223,7 @@ function hiddenTexts(
     if (hidden === undefined) return [];
     const code = hidden.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
     const what = `the text of ${place} has the invisible character U+${code}, which can hide instructions from a reader`;
-    return [{ level: "error", place, text: what, lines }];
+    return [{ level: "error", place, text: what, lines, remedy: "Remove invisible characters." }];
   };
   return [
     ...found("the instructions", instructions, line),
