@@ -167,7 +167,7 @@ function pageProblems(
   // What a server does not declare it need not list, and `catalogue/declared` tells of a method that is not known.
   else if (error !== undefined && error.code !== METHOD_NOT_FOUND && method.split("/")[0]! in capabilities)
     problems.push({
-      level: "warning",
+      level: "error",
       place,
       text: `${method} fails: ${quoted(error.message)}`,
       remedy: "Answer with what the server has, or with an empty page: a host shows nothing of a listing that fails.",

@@ -217,7 +217,7 @@ const CASES: Readonly<Record<string, Cases>> = {
             }),
           }),
         }),
-        ["warning", /^prompts\/list fails: "no store"$/, [8]],
+        ["error", /^prompts\/list fails: "no store"$/, [8]],
       ],
     ],
     fine: [
