@@ -48,6 +48,8 @@ const seams = {
 const command = [
   ["cli/main.ts", "cli/commands/index.ts"],
   ["cli/main.ts", "cli/completion/candidates.ts"],
+  ["cli/completion/candidates.ts", "doctor/rules/index.ts"],
+  ["cli/completion/candidates.ts", "doctor/portability.ts"],
   ["cli/commands/index.ts", "cli/commands/doctor.ts"],
   ["cli/commands/index.ts", "cli/commands/record.ts"],
   ["cli/commands/index.ts", "cli/commands/replay.ts"],

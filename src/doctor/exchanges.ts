@@ -22,6 +22,9 @@ export type Sample = Asked & { readonly body: string };
 
 /** Time for a response. */
 const ANSWER_MS = 10_000;
+/** Time that is spent on responses that do not come. After that, each has the least time. */
+const PATIENCE_MS = 30_000;
+const LEAST_MS = 2_000;
 /** Most characters of a body that are read. */
 const MAX_CHARS = 65_536;
 const SESSION = "mcp-session-id";
@@ -30,6 +33,7 @@ const SESSION = "mcp-session-id";
 export class Exchanges {
   readonly #session: Session;
   readonly #network: Network;
+  #patience = PATIENCE_MS;
 
   constructor(session: Session, network: Network) {
     this.#session = session;
@@ -53,8 +57,12 @@ export class Exchanges {
     const mark = log.mark;
     const { c, fetch } = this.#session.fetch(by);
     const limit = new AbortController();
-    const late = () => limit.abort(new DOMException(`no response within ${ANSWER_MS / 1000} s`, "TimeoutError"));
-    const timer = subject.clock.schedule(late, ANSWER_MS);
+    const ms = Math.max(LEAST_MS, Math.min(ANSWER_MS, this.#patience));
+    const late = () => {
+      this.#patience -= ms;
+      limit.abort(new DOMException(`no response within ${ms / 1000} s`, "TimeoutError"));
+    };
+    const timer = subject.clock.schedule(late, ms);
     const signal = subject.signal === undefined ? limit.signal : AbortSignal.any([limit.signal, subject.signal]);
     const lines = () => log.since(mark, c).flatMap(({ event, line }) => (isTelling(event) ? [line] : []));
     let response: Response | undefined;

@@ -96,6 +96,8 @@ export interface AnswerFacts {
   readonly code?: number | undefined;
   readonly status?: number | undefined;
   readonly message?: string | undefined;
+  /** Line of the request. */
+  readonly asked?: number | undefined;
   readonly line?: number | undefined;
 }
 
@@ -147,7 +149,7 @@ export interface ProcessEnd {
   readonly code: number | null;
   readonly signal: string | null;
   /** Requests of the server that had no answer at that time. */
-  readonly asking: readonly string[];
+  readonly asking: readonly { readonly method: string; readonly line: number }[];
   /** Processes that it left behind, by name. */
   readonly orphans: readonly string[];
 }

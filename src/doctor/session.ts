@@ -75,6 +75,8 @@ export interface Reply {
   readonly failure?: Error | undefined;
   /** HTTP status of the answer. */
   readonly status?: number | undefined;
+  /** Line of the request. */
+  readonly asked: number | undefined;
   /** Line of the answer, or of the last event. */
   readonly line: number | undefined;
   readonly ms: number;
@@ -221,6 +223,7 @@ export class Link {
       ...(isObject(message?.error) && { error: message.error }),
       ...(failure && { failure }),
       ...(response?.k === "response" && { status: response.status }),
+      asked: events.find((one) => messageIn(one, ">")?.method === method)?.line,
       line: (found ?? events.at(-1))?.line,
       ms,
     };

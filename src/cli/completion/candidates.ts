@@ -46,6 +46,8 @@ async function wordsOf(
   const parameter = asked === undefined ? undefined : parameters?.get(asked);
   if (parameter !== undefined && kindOf(parameter.schema) !== "boolean")
     return choicesOf(parameter.schema).map((choice) => [visibleLine(choice), ""]);
+  if (spec.name === "doctor" && asked !== undefined && asked in DOCTOR_LISTS)
+    return listWords(await DOCTOR_LISTS[asked as keyof typeof DOCTOR_LISTS](), last);
   if (parameter === undefined && asked !== undefined && table[asked]?.type === "string")
     return (table[asked].choices ?? []).map((choice) => [choice, ""]);
   if (last.startsWith("-"))
@@ -59,6 +61,26 @@ async function wordsOf(
   if (!usesServer(spec)) return [];
   if (texts.length === 0) return serverWords(io);
   return spec.name === "call" && texts.length === 1 ? tools.map(({ name }) => [visibleLine(name), ""]) : [];
+}
+
+/** Values of the options of the doctor that take lists. The rules are loaded for them alone. */
+const DOCTOR_LISTS = { only: rulesAndGroups, skip: rulesAndGroups, for: portableHosts } as const;
+
+async function rulesAndGroups(): Promise<readonly Candidate[]> {
+  const { RULES } = await import("../../doctor/rules/index.js");
+  const groups = new Set(RULES.map(({ id }) => id.split("/")[0]!));
+  return [...[...groups].map((group) => [group, ""] as const), ...RULES.map(({ id, finds }) => [id, finds] as const)];
+}
+
+async function portableHosts(): Promise<readonly Candidate[]> {
+  const { PORTABLE_HOSTS } = await import("../../doctor/portability.js");
+  return PORTABLE_HOSTS.map((host) => [host, ""]);
+}
+
+/** Returns the words for the last name of a list, behind those that it has. */
+function listWords(words: readonly Candidate[], list: string): Candidate[] {
+  const before = list.slice(0, list.lastIndexOf(",") + 1);
+  return words.map(([word, about]) => [before + word, about]);
 }
 
 function optionWords(table: OptionTable): Candidate[] {

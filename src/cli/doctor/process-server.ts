@@ -13,8 +13,8 @@ import type { Channel, ChannelEvents } from "../../protocol/jsonrpc/channel.js";
 import { LineDecoder } from "../../protocol/jsonrpc/lines.js";
 import { RECORDING_LIMITS } from "../../recording/limits.js";
 
-/** Time that a process has to end after its input. Hosts give as much. */
-const END_MS = 2_000;
+/** Time that a process has to end after its input. Hosts give about 2 s. A busy machine alone delays an end by more. */
+const END_MS = 5_000;
 /** Time for the output of a process that has ended, and for its descendants. */
 const LEFTOVER_MS = 250;
 const TERM_MS = 500;

@@ -17,10 +17,11 @@ export function printReport(examination: Examination, screen: Screen, isVerbose:
     const spoken = speaks.length === 0 ? "" : `, ${speaks.join(" and ")}`;
     const lacked = lacks.length === 0 ? "" : `; not ${lacks.join(" and ")}`;
     const head = visibleLine([name, version].filter((part) => part !== undefined).join(" "));
-    const took = screen.paint("dim", `  ${(ms / 1000).toFixed(1)} s, ${lines} lines`);
-    screen.line(
-      `${screen.paint("bold", head)} by ${wire === "http" ? "HTTP" : wire}${visibleLine(spoken + lacked)}${took}`,
-    );
+    const by = ` by ${wire === "http" ? "HTTP" : wire}${visibleLine(spoken + lacked)}`;
+    const took = `${(ms / 1000).toFixed(1)} s, ${lines} lines`;
+    const isRoom = head.length + by.length + took.length + 2 <= screen.columns;
+    screen.line(`${screen.paint("bold", head)}${by}${isRoom ? `  ${screen.paint("dim", took)}` : ""}`);
+    if (!isRoom) screen.line(screen.paint("dim", took));
     screen.line();
   }
   const indent = " ".repeat(INDENT);
@@ -44,9 +45,8 @@ export function printReport(examination: Examination, screen: Screen, isVerbose:
     return `${count} ${level}${count === 1 ? "" : "s"}`;
   });
   const hint = isVerbose ? "" : " (-v lists them)";
-  screen.line(
-    `  ${passed.length} ${passed.length === 1 ? "rule" : "rules"} passed, ${notApplicable.length} not applicable${hint}. ${counts.join(", ")}.`,
-  );
+  const total = `${passed.length} ${passed.length === 1 ? "rule" : "rules"} passed, ${notApplicable.length} not applicable${hint}. ${counts.join(", ")}.`;
+  for (const part of wrapped(total, Math.max(40, screen.columns - 2))) screen.line(`  ${part}`);
   if (isVerbose) {
     for (const part of wrapped(`passed: ${passed.join(", ")}`, width)) screen.line(`  ${part}`);
     for (const part of wrapped(`not applicable: ${notApplicable.join(", ")}`, width)) screen.line(`  ${part}`);

@@ -13,8 +13,8 @@ export interface OpenEra {
 
 /** Time for a server that runs already. */
 const RUNNING_MS = 15_000;
-/** Least time for an answer to a request that a server may not know. */
-const PROBE_MS = 3_000;
+/** Least time for an answer to a request that a server may not know. A busy machine delays the start of a process. */
+const PROBE_MS = 10_000;
 
 /**
  * Opens a connection in each era, one after the other: a second start of a process must not compete with the first, whose

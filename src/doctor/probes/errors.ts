@@ -79,10 +79,10 @@ export async function probeContradiction({ opening }: EraFacts, link: Link): Pro
   return answerOf(reply);
 }
 
-function answerOf({ result, error, failure, status, line }: Reply): AnswerFacts {
+function answerOf({ result, error, failure, status, asked, line }: Reply): AnswerFacts {
   const code = typeof error?.code === "number" ? error.code : undefined;
   const message = typeof error?.message === "string" ? error.message : failure?.message;
   const isSilent = failure?.name === "TimeoutError";
   const outcome = result !== undefined ? "result" : isSilent ? "silent" : "error";
-  return { outcome, code, status, message, line };
+  return { outcome, code, status, message, asked, line };
 }

@@ -1,4 +1,4 @@
-import type { ProcessFacts } from "../facts.js";
+import type { ProcessEnd, ProcessFacts } from "../facts.js";
 import { isAnswer, messageIn } from "../log.js";
 import type { OpenEra } from "./eras.js";
 
@@ -21,12 +21,13 @@ async function endProcess({ facts: { era }, link }: OpenEra): Promise<ProcessFac
   };
 }
 
-/** Returns the methods of requests of the server that have no answer. */
-function unanswered(events: OpenEra["link"]["events"]): string[] {
-  const open = new Map<unknown, string>();
+/** Returns the requests of the server that have no answer. */
+function unanswered(events: OpenEra["link"]["events"]): ProcessEnd["asking"] {
+  const open = new Map<unknown, ProcessEnd["asking"][number]>();
   for (const one of events) {
     const asked = messageIn(one, "<");
-    if (asked !== undefined && typeof asked.method === "string" && "id" in asked) open.set(asked.id, asked.method);
+    if (asked !== undefined && typeof asked.method === "string" && "id" in asked)
+      open.set(asked.id, { method: asked.method, line: one.line });
     const answer = messageIn(one, ">");
     if (answer !== undefined && isAnswer(answer)) open.delete(answer.id);
   }

@@ -1,7 +1,7 @@
 import type { ErrorFacts, Facts, TrialFacts } from "../facts.js";
 import type { Problem, Rule } from "../rule.js";
 import { spokenEras } from "./era.js";
-import { linesOf, quoted } from "./words.js";
+import { exchangeLines, linesOf, quoted } from "./words.js";
 
 /** Time without a message after which hosts give up. */
 const SILENT_MS = 60_000;
@@ -109,17 +109,18 @@ export const CALL: readonly Rule[] = [
   },
 ];
 
-function wrongError({ of, outcome, code, message, line }: ErrorFacts): Problem | undefined {
+function wrongError({ of, outcome, code, message, ...answer }: ErrorFacts): Problem | undefined {
   const place = WHAT[of];
   const requirement = REQUIREMENTS[of];
   const found = (level: Problem["level"], text: string): Problem => ({
     level,
     place,
     text,
-    lines: linesOf(line),
+    lines: exchangeLines(answer),
     ...(requirement && { requirement }),
   });
-  const [expected] = CODES[of];
+  const [first, ...others] = CODES[of];
+  const expected = of === "resource" ? [first, ...others].join(" or ") : first;
   if (outcome === "silent") return found("error", `${WHAT[of]} is not answered: a client waits for its time limit`);
   if (outcome === "result") return found("warning", `${WHAT[of]} gets a result in place of the error ${expected}`);
   if (code === undefined) return found("warning", `${WHAT[of]} gets no JSON-RPC error (${quoted(message ?? "")})`);

@@ -5,6 +5,8 @@ import type { Problem, Rule } from "../rule.js";
 import { keyOf, listingsOf, newest } from "./era.js";
 import { counted, linesOf, list, quoted, share } from "./words.js";
 
+const METHOD_NOT_FOUND = -32601;
+
 /** Length up to which models accept the name of a tool. */
 const MOST_CHARS = 64;
 /** Length of the names of server and tool together that editors accept. */
@@ -28,7 +30,7 @@ export const CATALOGUE: readonly Rule[] = [
     needs: [],
     check: (facts) => {
       const era = newest(facts);
-      return era && listingsOf(era.catalogue).flatMap(pageProblems);
+      return era && listingsOf(era.catalogue).flatMap((listing) => pageProblems(listing, era.capabilities));
     },
   },
   {
@@ -88,6 +90,7 @@ export const CATALOGUE: readonly Rule[] = [
           place: list(silent),
           text: `${share(silent.length, tools.items.length, "tool")} ${silent.length === 1 ? "has" : "have"} no description: ${list(silent)}`,
           lines,
+          remedy: "Describe each tool: a model knows nothing else.",
         });
       if (parameters.length > 0)
         problems.push({
@@ -95,6 +98,7 @@ export const CATALOGUE: readonly Rule[] = [
           place: list(parameters),
           text: `${counted(parameters.length, "parameter")} without a description: ${list(parameters)}`,
           lines,
+          remedy: "Describe each parameter: a model knows nothing else.",
         });
       return [...problems, ...hiddenTexts(era.catalogue, era.server?.instructions, linesOf(era.line))];
     },
@@ -136,7 +140,10 @@ export const CATALOGUE: readonly Rule[] = [
   },
 ];
 
-function pageProblems({ method, items, lines, pages, error, endless }: Listing<object>): Problem[] {
+function pageProblems(
+  { method, items, lines, pages, error, endless }: Listing<object>,
+  capabilities: object = {},
+): Problem[] {
   const problems: Problem[] = [];
   const place = method;
   if (endless !== undefined) {
@@ -155,6 +162,15 @@ function pageProblems({ method, items, lines, pages, error, endless }: Listing<o
       level: "error",
       place,
       text: `page ${pages.length + 1} of ${method} fails although the server returned its cursor: ${quoted(error.message)}`,
+      lines: linesOf(error.line),
+    });
+  // What a server does not declare it need not list, and `catalogue/declared` tells of a method that is not known.
+  else if (error !== undefined && error.code !== METHOD_NOT_FOUND && method.split("/")[0]! in capabilities)
+    problems.push({
+      level: "error",
+      place,
+      text: `${method} fails: ${quoted(error.message)}`,
+      remedy: "Answer with what the server has, or with an empty page: a host shows nothing of a listing that fails.",
       lines: linesOf(error.line),
     });
   // A listing without end repeats its items.
@@ -207,7 +223,7 @@ function hiddenTexts(
     if (hidden === undefined) return [];
     const code = hidden.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
     const what = `the text of ${place} has the invisible character U+${code}, which can hide instructions from a reader`;
-    return [{ level: "error", place, text: what, lines }];
+    return [{ level: "error", place, text: what, lines, remedy: "Remove invisible characters." }];
   };
   return [
     ...found("the instructions", instructions, line),
@@ -250,6 +266,8 @@ function declaredProblems(kind: string, listings: readonly Listing<object>[], is
         ];
   if (count > 0) return [];
   const failed = listings.find(({ error }) => error !== undefined)?.error;
+  // A listing that is known, and fails, is a problem of `catalogue/pages`.
+  if (listings.some(({ error }) => error !== undefined && error.code !== METHOD_NOT_FOUND)) return [];
   const isRefused = listings.every(({ error }) => error !== undefined);
   if (isRefused && failed !== undefined)
     return [

@@ -1,6 +1,6 @@
 import type { CatalogueFacts, EraFacts, Facts, Listing } from "../facts.js";
 import type { Problem, Rule } from "../rule.js";
-import { counted, linesOf, list } from "./words.js";
+import { counted, exchangeLines, linesOf, list } from "./words.js";
 
 /** Returns the eras that the server speaks, oldest first. */
 export function spokenEras({ eras }: Facts): readonly EraFacts[] {
@@ -97,7 +97,7 @@ export const ERA: readonly Rule[] = [
           level: "error",
           place: "Mcp-Method",
           text: "a request is served although its header Mcp-Method names another method than its body: a gateway that decides by the header can be passed by",
-          lines: linesOf(contradiction.line),
+          lines: exchangeLines(contradiction),
           requirement: "sep-2243:std-header:mismatch-rejected",
         });
       for (const [member, requirement] of MEMBERS) {
@@ -133,7 +133,7 @@ export const ERA: readonly Rule[] = [
             ? "is not answered"
             : `is refused without the versions that there are (${asked.code ?? asked.status ?? asked.message})`;
       const text = `a request in an unknown protocol version ${how}, so that a client cannot choose another`;
-      return [{ level: "warning", place: "protocol version", text, lines: linesOf(asked.line) }];
+      return [{ level: "warning", place: "protocol version", text, lines: exchangeLines(asked) }];
     },
   },
 ];

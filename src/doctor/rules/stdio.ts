@@ -31,7 +31,8 @@ export const STDIO: readonly Rule[] = [
         processes,
         ({ ms }) => ms === undefined,
         ({ waitedMs, asking }) => {
-          const waiting = asking.length === 0 ? "" : ` while its request ${list(asking)} had no answer`;
+          const waiting =
+            asking.length === 0 ? "" : ` while its request ${list(asking.map(({ method }) => method))} had no answer`;
           return `the process was alive ${waitedMs / 1000} s after the end of its input${waiting}, and had to be ended`;
         },
       ),
@@ -74,5 +75,7 @@ function whereEnd(
   const ended = processes?.filter(({ end }) => end !== undefined) ?? [];
   if (ended.length === 0) return undefined;
   const { end, line } = ended.find((one) => isWrong(one.end!)) ?? {};
-  return end === undefined ? [] : [{ level: "warning", place: "process", text: tell(end), lines: linesOf(line) }];
+  if (end === undefined) return [];
+  const lines = [...end.asking.map((asked) => asked.line), ...linesOf(line)];
+  return [{ level: "warning", place: "process", text: tell(end), lines }];
 }

@@ -24,6 +24,17 @@ export function linesOf(line: number | undefined): readonly number[] {
   return line === undefined ? [] : [line];
 }
 
+/** Returns the lines of a request and its answer, which are one if there was no answer. */
+export function exchangeLines({
+  asked,
+  line,
+}: {
+  readonly asked?: number | undefined;
+  readonly line?: number | undefined;
+}): readonly number[] {
+  return [...new Set([...linesOf(asked), ...linesOf(line)])];
+}
+
 /** Returns a share of a number: `3 of 24 tools`. */
 export function share(part: number, whole: number, noun: string): string {
   return part === whole && whole === 1 ? `the ${noun}` : `${part} of ${counted(whole, noun)}`;

@@ -38,6 +38,9 @@ test("completion offers commands, servers, tools, parameters and values, and sta
   deepEqual(await words("call", url, "set", "--l"), ["--level", "--loud", "--log"]);
   deepEqual(await words("call", url, "set", "--level", "h"), ["high"]);
   deepEqual(await words("list", "--era", "a"), ["auto"]);
+  deepEqual(await words("doctor", "--only", "era/p"), ["era/probe"]);
+  deepEqual(await words("doctor", "--skip", "cost,stdio/e"), ["cost,stdio/exit"]);
+  deepEqual(await words("doctor", "--for", "claude,g"), ["claude,gemini"]);
   deepEqual(await words("completion", ""), ["bash", "zsh", "fish"]);
   deepEqual(await words("nonsense", ""), []);
   const cache = join(home, ".cache/bowline");

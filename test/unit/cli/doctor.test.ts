@@ -52,7 +52,7 @@ const TOOLS = `"tools/list": () => ({ result: { tools: [${TOOL}] } })`;
 /** Rules that a server of handshakes alone, with one tool, always has. */
 const OLD = "era/versions";
 
-test("a healthy server is clean on both wires and in both eras, below 5 s, and no tool is called", async (t) => {
+test("a healthy server is clean on both wires and in both eras, and no tool is called", async (t) => {
   const folder = emptyFolder(t);
   const http = [await serve(t, createHarbour())];
   for (const [name, place] of [
@@ -60,13 +60,9 @@ test("a healthy server is clean on both wires and in both eras, below 5 s, and n
     ["stdio", ["--", ...harbourProgram]],
   ] as const) {
     const args = ["doctor", "--json", "--overwrite", "--record", `${name}.rec.ndjson`, ...place];
-    let ran = await bowline(t, args, { cwd: folder });
-    // Another program may have the processor: one of three runs must be quick.
-    for (let run = 1; run < 3 && reportOf(ran).summary!.ms >= 5_000; run++)
-      ran = await bowline(t, args, { cwd: folder });
+    const ran = await bowline(t, args, { cwd: folder });
     deepEqual([ran.code, rulesOf(ran)], [0, []], ran.stdout + ran.stderr);
     const { summary, passed } = reportOf(ran);
-    ok(summary!.ms < 5_000, `${name}: ${summary!.ms} ms`);
     equal(summary?.speaks.length, 2);
     ok(passed.length >= (name === "http" ? 15 : 20), passed.join());
     const { events } = parseRecording(readFileSync(join(folder, `${name}.rec.ndjson`)));
@@ -391,5 +387,5 @@ test("a server whose listing fails is examined as far as possible", async (t) =>
   server.tool("look", { description: "Look" }, () => "seen");
   const ran = await bowline(t, ["doctor", "--json", await serve(t, server)]);
   equal(ran.code, 1, ran.stdout);
-  match(reportOf(ran).findings[0]!.text, /declares the capability tools, and refuses to list them: "broken"/);
+  match(reportOf(ran).findings[0]!.text, /^tools\/list fails: "broken"$/);
 });

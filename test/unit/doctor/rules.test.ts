@@ -91,11 +91,11 @@ const CASES: Readonly<Record<string, Cases>> = {
       ["alive", ending({ ms: undefined }), ["warning", /alive 2 s after the end of its input, and had/, [30]]],
       [
         "while it asks",
-        ending({ ms: undefined, asking: ["roots/list"] }),
-        ["warning", /while its request roots\/list had no answer/],
+        ending({ ms: undefined, asking: [{ method: "roots/list", line: 12 }] }),
+        ["warning", /while its request roots\/list had no answer/, [12, 30]],
       ],
     ],
-    fine: [["asks, and ends", ending({ asking: ["roots/list"] })]],
+    fine: [["asks, and ends", ending({ asking: [{ method: "roots/list", line: 12 }] })]],
     notApplicable: output({ end: undefined }),
   },
   "stdio/orphans": {
@@ -204,6 +204,33 @@ const CASES: Readonly<Record<string, Cases>> = {
         }),
         ["error", /page 2 of tools\/list fails .*"no such cursor"/, [8]],
       ],
+      [
+        "the first page fails",
+        facts({
+          eras: eras({
+            capabilities: { tools: {}, prompts: {} },
+            catalogue: catalogue({
+              prompts: listing("prompts/list", [], {
+                pages: [],
+                error: { code: -32603, message: "no store", line: 8 },
+              }),
+            }),
+          }),
+        }),
+        ["error", /^prompts\/list fails: "no store"$/, [8]],
+      ],
+    ],
+    fine: [
+      [
+        "nothing declared",
+        facts({
+          eras: eras({
+            catalogue: catalogue({
+              prompts: listing("prompts/list", [], { pages: [], error: { code: -32603, message: "none", line: 8 } }),
+            }),
+          }),
+        }),
+      ],
     ],
     notApplicable: NOTHING,
   },
@@ -276,6 +303,22 @@ const CASES: Readonly<Record<string, Cases>> = {
           }),
         }),
         ["error", /capability prompts, and refuses to list them: "no"/, [8]],
+      ],
+    ],
+    fine: [
+      [
+        "a listing that fails, which catalogue/pages tells",
+        facts({
+          eras: eras({
+            capabilities: { tools: {}, prompts: {} },
+            catalogue: catalogue({
+              prompts: listing("prompts/list", [], {
+                pages: [],
+                error: { code: -32603, message: "no store", line: 8 },
+              }),
+            }),
+          }),
+        }),
       ],
     ],
     notApplicable: NOTHING,
@@ -367,8 +410,13 @@ const CASES: Readonly<Record<string, Cases>> = {
     found: [
       [
         "another code",
-        asked({ of: "method", outcome: "error", code: -32603, line: 9 }),
-        ["warning", /unknown method gets the error -32603 in place of -32601/, [9]],
+        asked({ of: "method", outcome: "error", code: -32603, asked: 8, line: 9 }),
+        ["warning", /unknown method gets the error -32603 in place of -32601/, [8, 9]],
+      ],
+      [
+        "a resource",
+        asked({ of: "resource", outcome: "error", code: -32603, line: 9 }),
+        ["warning", /unknown resource gets the error -32603 in place of -32602 or -32002/, [9]],
       ],
       [
         "a result",

@@ -168,6 +168,33 @@ test("a response that never comes is given up, and told", async () => {
   );
 });
 
+test("a server that hangs has less time for each probe after the third", async () => {
+  const fake = new FakeClock();
+  let last = 0;
+  const clock: Subject["clock"] = {
+    now: () => fake.now(),
+    schedule: (callback, ms) => {
+      last = ms;
+      return fake.schedule(callback, ms);
+    },
+    cancel: (handle) => fake.cancel(handle),
+  };
+  const waits: number[] = [];
+  await examined(
+    PUBLIC,
+    (_, { by }) => {
+      if (by === "client") return undefined;
+      waits.push(last);
+      setImmediate(() => fake.advance(last));
+      return new Promise(() => {});
+    },
+    { clock },
+  );
+  deepEqual(waits.slice(0, 3), [10_000, 10_000, 10_000]);
+  deepEqual([...new Set(waits.slice(3, -1))], [2_000]);
+  ok(waits.length > 8, `${waits.length} probes`);
+});
+
 test("the session of a probe is ended", async () => {
   const open = new Set<string>();
   let ended = 0;
