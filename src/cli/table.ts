@@ -3,7 +3,7 @@ import { ANSWER_OPTIONS, type OptionTable } from "./options.js";
 /** What help, completion and docs/cli.md tell about a command. */
 export interface CommandSpec {
   readonly name: string;
-  readonly group: "Use a server" | "Find faults" | "Shell";
+  readonly group: "Use a server" | "Find faults" | "Build" | "Shell";
   /** One line for the list of commands. */
   readonly summary: string;
   readonly about: string;
@@ -232,6 +232,48 @@ export const COMMANDS: readonly CommandSpec[] = [
     },
     names: ["server?"],
     server: "optional",
+  },
+  {
+    name: "install",
+    group: "Build",
+    summary: "add a server to an application",
+    about: "Add a server to the configuration of an application, or remove it. Comments and order of the file stay.",
+    usage: [
+      "bowline install <server> --in <host> [options]",
+      "bowline install --in <host> --name <name> [options] -- <command>",
+      "bowline install --remove <name> --in <host>",
+    ],
+    examples: [
+      "bowline install https://example.com/mcp --in cursor",
+      "bowline install server.ts --in claude-desktop --name notes",
+      "bowline install npm:@example/server-files --in vscode --project --env FILES_KEY",
+      "bowline install --remove notes --in claude-desktop",
+    ],
+    notes: [
+      "Hosts: claude-desktop, claude-code, vscode, vscode-insiders, cursor, windsurf, gemini, codex, opencode, goose",
+      "The change is shown before it is written, and the former file is kept beside it. The values of --env and --header",
+      "are never written: the entry names a variable, or an input that the application asks for.",
+    ],
+    options: {
+      in: { type: "string", value: "host", help: "the application" },
+      name: { type: "string", value: "name", help: "name of the server there (made of the server)" },
+      project: { type: "boolean", help: "the file of the project, in place of that of the user" },
+      env: { type: "string", multiple: true, value: "NAME", help: "variable that the server gets; repeatable" },
+      header: {
+        type: "string",
+        multiple: true,
+        value: "'Name: value'",
+        help: "HTTP header, whose value is a variable",
+      },
+      config: { type: "string", value: "file", help: "file in which the name of the server is looked up" },
+      print: { type: "boolean", help: "print the entry, and write nothing" },
+      yes: { type: "boolean", help: "do not ask" },
+      remove: { type: "string", value: "name", help: "remove a server" },
+      json: { type: "boolean", help: "print one JSON document" },
+      quiet: { type: "boolean", short: "q", help: "nothing but the result" },
+    },
+    names: ["server?"],
+    server: "program",
   },
   {
     name: "completion",

@@ -22,5 +22,6 @@ export const RUN: Readonly<Record<string, (context: CommandContext) => Promise<v
   skills,
   record: async (context) => (await import("./record.js")).record(context),
   replay: async (context) => (await import("./replay.js")).replay(context),
+  install: async (context) => (await import("./install.js")).install(context),
   completion,
 };
