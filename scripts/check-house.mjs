@@ -49,6 +49,7 @@ const command = [
   ["cli/main.ts", "cli/completion/candidates.ts"],
   ["cli/commands/index.ts", "cli/commands/record.ts"],
   ["cli/commands/index.ts", "cli/commands/replay.ts"],
+  ["cli/commands/index.ts", "cli/commands/init.ts"],
   ["cli/commands/index.ts", "cli/commands/install.ts"],
   ["cli/session.ts", "cli/recordings/recorder.ts"],
   ["cli/target.ts", "cli/recordings/play.ts"],

@@ -24,6 +24,7 @@ async function stage() {
   reduceToLines(join(staged, "dist"));
   dropMaps(filesBelow(join(staged, "dist/cli"), ".js"), join(staged, "dist/entry/testing.js"));
   put(at("dist/cli/output.schema.json"), readFileSync(at("src/cli/output.schema.json")));
+  for (const file of filesBelow(at("templates"), "")) put(file);
   for (const file of declarations()) put(file);
   putPages();
   put(at("package.json"), `${JSON.stringify(manifest(), null, 2)}\n`);

@@ -14,3 +14,8 @@ export function bowlineVersion(): string {
 export function runnerPath(): string {
   return fileURLToPath(new URL("dist/cli/runner.js", root));
 }
+
+/** Returns the folder of a template of `init`. */
+export function templateFolder(name: string): string {
+  return fileURLToPath(new URL(`templates/${name}`, root));
+}

@@ -234,6 +234,26 @@ export const COMMANDS: readonly CommandSpec[] = [
     server: "optional",
   },
   {
+    name: "init",
+    group: "Build",
+    summary: "start a project",
+    about: "Start a project: a program, its test and how to run it, in at most five files. Nothing is fetched.",
+    usage: ["bowline init [<folder>] [--template stdio|http|host] [--js]"],
+    examples: ["bowline init weather", "bowline init weather --template http --js"],
+    options: {
+      template: {
+        type: "string",
+        choices: ["stdio", "http", "host"],
+        help: "a server by stdio or HTTP, or a program that uses servers (stdio)",
+      },
+      js: { type: "boolean", help: "JavaScript, without a compiler" },
+      json: { type: "boolean", help: "print one JSON document" },
+      quiet: { type: "boolean", short: "q", help: "nothing but the result" },
+    },
+    names: ["folder?"],
+    server: "none",
+  },
+  {
     name: "install",
     group: "Build",
     summary: "add a server to an application",

@@ -22,6 +22,7 @@ export const RUN: Readonly<Record<string, (context: CommandContext) => Promise<v
   skills,
   record: async (context) => (await import("./record.js")).record(context),
   replay: async (context) => (await import("./replay.js")).replay(context),
+  init: async (context) => (await import("./init.js")).init(context),
   install: async (context) => (await import("./install.js")).install(context),
   completion,
 };
