@@ -36,8 +36,7 @@ for (const template of ["stdio", "http", "host"])
       const folder = join(cwd, "weather");
       deepEqual(readdirSync(folder).sort(), result.files.sort());
       ok(result.files.length <= 5);
-      for (const file of result.files)
-        ok(!/\{\{\w+\}\}/.test(readFileSync(join(folder, file), "utf8")), file);
+      for (const file of result.files) ok(!/\{\{\w+\}\}/.test(readFileSync(join(folder, file), "utf8")), file);
       const main = template === "host" ? "host" : "server";
       if (form === "ts") {
         const compiled = await node(folder, join(root, "node_modules/typescript/bin/tsc"));
