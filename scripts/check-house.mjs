@@ -56,6 +56,8 @@ const command = [
   ["cli/commands/index.ts", "cli/commands/types.ts"],
   ["cli/commands/index.ts", "cli/commands/login.ts"],
   ["cli/commands/index.ts", "cli/commands/logout.ts"],
+  ["cli/commands/index.ts", "cli/commands/init.ts"],
+  ["cli/commands/index.ts", "cli/commands/install.ts"],
   ["cli/session.ts", "cli/recordings/recorder.ts"],
   ["cli/login/on-demand.ts", "cli/login/open-auth.ts"],
   ["cli/login/open-auth.ts", "cli/login/oauth4webapi.ts"],

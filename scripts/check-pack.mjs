@@ -50,7 +50,7 @@ export const pack = {
 
 function strays(files) {
   const welcome =
-    /^(dist\/.+\.(js|js\.map|d\.ts)|dist\/cli\/(?:output\.schema\.json|NOTICES\.txt|page\/(?:index\.html|app\.css))|docs\/.+\.(md|svg)|(README|CHANGELOG|SECURITY)\.md|llms\.txt|LICENSE|package\.json)$/;
+    /^(dist\/.+\.(js|js\.map|d\.ts)|dist\/cli\/(?:output\.schema\.json|NOTICES\.txt|page\/(?:index\.html|app\.css))|docs\/.+\.(md|svg)|templates\/.+\.(ts|md|json)|(README|CHANGELOG|SECURITY)\.md|llms\.txt|LICENSE|package\.json)$/;
   return files
     .filter((path) => !welcome.test(path))
     .map((path) => `the tarball contains ${path}, which scripts/check-pack.mjs does not expect`);

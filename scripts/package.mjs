@@ -30,6 +30,7 @@ async function stage() {
   await writePage(join(staged, "dist"));
   put(at("dist/cli/output.schema.json"), readFileSync(at("src/cli/output.schema.json")));
   put(at("dist/cli/NOTICES.txt"), notices());
+  for (const file of filesBelow(at("templates"), "")) put(file);
   for (const file of declarations()) put(file);
   putPages();
   put(at("package.json"), `${JSON.stringify(manifest(), null, 2)}\n`);

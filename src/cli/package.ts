@@ -29,3 +29,8 @@ export function runnerPath(): string {
 export function pageUrl(): URL {
   return new URL("dist/cli/page/", root);
 }
+
+/** Returns the folder of a template of `init`. */
+export function templateFolder(name: string): string {
+  return fileURLToPath(new URL(`templates/${name}`, root));
+}

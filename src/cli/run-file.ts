@@ -11,7 +11,7 @@ export function planRunner(file: string, name: string | undefined): CommandTarge
 }
 
 /** Returns the arguments by which Node reads TypeScript: none on Node 22.18, else tsx of the project. */
-function loaderOf(file: string): string[] {
+export function loaderOf(file: string): string[] {
   const isCode = /\.[cm]?js$/.test(file);
   const { typescript } = process.features as { readonly typescript?: string | false };
   if (isCode || (typeof typescript === "string" && !/x$/.test(file))) return [];

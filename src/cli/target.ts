@@ -84,11 +84,16 @@ export function headersOf({ values }: CommandLine): [string, string][] {
   });
 }
 
-const CODE = /^(.+\.(?:[cm]?[jt]s|[jt]sx))(?:#([\w$]+))?$/;
+/** Returns the path and the export of a file of code, or undefined if a server has another form. */
+export function codeFile(spec: string): { readonly path: string; readonly name: string | undefined } | undefined {
+  const [, path, name] = /^(.+\.(?:[cm]?[jt]s|[jt]sx))(?:#([\w$]+))?$/.exec(spec) ?? [];
+  return path === undefined ? undefined : { path, name };
+}
 
 async function fromCode(spec: string, line: CommandLine, io: Io): Promise<ServerPlan | undefined> {
-  const [, path, name] = CODE.exec(spec) ?? [];
-  if (path === undefined) return undefined;
+  const code = codeFile(spec);
+  if (code === undefined) return undefined;
+  const { path, name } = code;
   const file = resolve(io.cwd, path);
   const isFile = await stat(file).then(
     (found) => found.isFile(),
@@ -108,11 +113,16 @@ async function fromRecording(spec: string, line: CommandLine, io: Io): Promise<S
 }
 
 function fromPackage(spec: string, line: CommandLine, io: Io): ServerPlan | undefined {
+  const command = packageCommand(spec);
+  return command && processPlan(spec, command, line, io);
+}
+
+/** Returns the command that runs a package, or undefined if a server has another form. */
+export function packageCommand(spec: string): CommandTarget | undefined {
   const [, kind, name = ""] = /^(npm|pypi):(.*)$/.exec(spec) ?? [];
   if (kind === undefined) return undefined;
   if (!/^[@\w][\w./@~^=<>[\]-]*$/.test(name)) throw new UsageError(`${JSON.stringify(spec)} names no package`);
-  const command = kind === "npm" ? { command: "npx", args: ["-y", name] } : { command: "uvx", args: [name] };
-  return processPlan(spec, command, line, io);
+  return kind === "npm" ? { command: "npx", args: ["-y", name] } : { command: "uvx", args: [name] };
 }
 
 async function fromName(spec: string, line: CommandLine, io: Io): Promise<ServerPlan | undefined> {

@@ -27,5 +27,7 @@ export const RUN: Readonly<Record<string, (context: CommandContext) => Promise<v
   types: async (context) => (await import("./types.js")).types(context),
   login: async (context) => (await import("./login.js")).login(context),
   logout: async (context) => (await import("./logout.js")).logout(context),
+  init: async (context) => (await import("./init.js")).init(context),
+  install: async (context) => (await import("./install.js")).install(context),
   completion,
 };

@@ -20,6 +20,11 @@ export async function findConfigured(
   config: string | undefined,
   io: Io,
 ): Promise<{ readonly target: string | CommandTarget; readonly options: ClientOptions }> {
+  return open(await findEntry(spec, config, io), io);
+}
+
+/** The same without its variables replaced. */
+export async function findEntry(spec: string, config: string | undefined, io: Io): Promise<ConfiguredServer> {
   const { servers, problems } = await readConfigured(config, io);
   const [, host, bare] = /^([a-z-]+):(.+)$/.exec(spec) ?? [];
   const isPrefixed = host !== undefined && HOSTS.includes(host);
@@ -38,7 +43,7 @@ export async function findConfigured(
       `${JSON.stringify(spec)} is a different server in ${files}; write one of ${names}, or --config`,
     );
   }
-  return open(first, io);
+  return first;
 }
 
 /** Tells where the files of the project were looked for. */
@@ -66,11 +71,15 @@ async function open(server: ConfiguredServer, io: Io) {
 }
 
 /** Returns a target with its `cwd` as a path from the project of the file, or from the folder of a file of the user. */
-function placed(target: string | CommandTarget, { file, project, host }: Place): string | CommandTarget {
+function placed(target: string | CommandTarget, place: Place): string | CommandTarget {
   if (typeof target === "string" || target.cwd === undefined) return target;
+  return { ...target, cwd: resolve(folderOf(place), target.cwd) };
+}
+
+/** Returns the folder that relative paths of a file begin in. */
+export function folderOf({ file, project, host }: Place): string {
   // The file of --config may lie in another folder than the project.
-  const folder = host === "mcp" ? dirname(file) : (project ?? dirname(file));
-  return { ...target, cwd: resolve(folder, target.cwd) };
+  return host === "mcp" ? dirname(file) : (project ?? dirname(file));
 }
 
 /** Returns the values of the variables that an entry uses. Throws for one that is not set and has no default. */

@@ -46,7 +46,7 @@ export async function readConfigured(config: string | undefined, io: Io): Promis
 async function readPlace(place: Place, io: Io): Promise<readonly ConfiguredServer[] | undefined> {
   const text = await readText(place.file);
   if (text === undefined) return undefined;
-  const config = await parse(text, place);
+  const config = await parsePlace(text, place);
   const inputs = (config as { readonly inputs?: unknown } | undefined)?.inputs;
   return Object.entries(entriesOf(config, place, io)).map(([name, entry]) => ({
     name,
@@ -56,7 +56,7 @@ async function readPlace(place: Place, io: Io): Promise<readonly ConfiguredServe
   }));
 }
 
-async function readText(file: string): Promise<string | undefined> {
+export async function readText(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
@@ -66,15 +66,22 @@ async function readText(file: string): Promise<string | undefined> {
   }
 }
 
-async function parse(text: string, { file, shape }: Place): Promise<unknown> {
+/** Parses the text of a file. Throws an error with the line, and no text of the file. */
+export async function parsePlace(text: string, { file, shape }: Place): Promise<unknown> {
   if (shape === "codex") return (await import("./toml.js")).parseToml(text, file);
   if (shape === "goose") return parseYaml(text, file);
   return parseConfiguration(text, file);
 }
 
-async function parseYaml(text: string, file: string): Promise<unknown> {
+/** Returns the package `yaml`, which is optional. */
+export async function loadYaml(file: string): Promise<typeof import("yaml")> {
   const yaml = await import("yaml").catch(() => undefined);
   if (yaml === undefined) throw new DefinitionError(`${file}: is YAML; install the package yaml to read it`);
+  return yaml;
+}
+
+async function parseYaml(text: string, file: string): Promise<unknown> {
+  const yaml = await loadYaml(file);
   try {
     return yaml.parse(text);
   } catch (error) {

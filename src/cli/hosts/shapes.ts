@@ -61,9 +61,10 @@ function fromShared(entry: Entry): Entry {
 }
 
 function fromCodex(entry: Entry): Entry {
-  const { command, args, env, cwd, url, http_headers, env_http_headers, bearer_token_env_var, enabled } = entry;
+  const { command, args, env, env_vars, cwd, url, http_headers, env_http_headers, bearer_token_env_var, enabled } =
+    entry;
   const disabled = enabled === false ? true : undefined;
-  if (command !== undefined) return defined({ command, args, env: textsOf(env), cwd, disabled });
+  if (command !== undefined) return defined({ command, args, env: withPassed(env_vars, textsOf(env)), cwd, disabled });
   const fromEnv = isObject(env_http_headers)
     ? Object.entries(env_http_headers).map(([name, variable]) => [name, `\${${String(variable)}}`])
     : [];
@@ -83,6 +84,12 @@ function fromOpencode(entry: Entry): Entry {
   return defined({ url: withBraces(url), headers: mapTexts(headers), disabled });
 }
 
+/** Adds the variables that a host passes on under their own names. */
+function withPassed(names: unknown, env: unknown): unknown {
+  if (!Array.isArray(names)) return env;
+  return { ...Object.fromEntries(names.map((name) => [String(name), `\${${String(name)}}`])), ...(env as object) };
+}
+
 /** OpenCode writes `{env:NAME}`. */
 function withBraces(text: unknown): unknown {
   return typeof text === "string" ? text.replace(/(?<!\$)\{env:([^{}]+)\}/g, `\${$1}`) : text;
@@ -97,12 +104,11 @@ function mapTexts(texts: unknown): unknown {
 function fromGoose(entry: Entry): Entry {
   const { type, cmd, args, envs, env_keys, uri, url, headers, enabled } = entry;
   const disabled = enabled === false ? true : undefined;
-  const keys = Array.isArray(env_keys) ? env_keys.map((key) => [String(key), `\${${String(key)}}`]) : [];
   if (cmd !== undefined)
     return defined({
       command: cmd,
       args,
-      env: { ...Object.fromEntries(keys), ...(textsOf(envs) as object) },
+      env: withPassed(env_keys, textsOf(envs)) ?? {},
       disabled,
     });
   const address = uri ?? url;

@@ -10,6 +10,22 @@ export function parseToml(text: string, file: string): Table {
   return new TomlReader(text.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n"), file).read();
 }
 
+/** Table header with its pairs, or a pair. `from` and `to` are its first and its last line, from 0. */
+export interface TomlItem {
+  readonly path: readonly string[];
+  readonly isTable: boolean;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Returns the headers and the pairs of a file in their order. Pairs inside of inline tables are not listed. */
+export function readTomlItems(text: string, file: string): readonly TomlItem[] {
+  const reader = new TomlReader(text.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n"), file);
+  reader.read();
+  const lineOf = (at: number) => reader.text.slice(0, at).split("\n").length - 1;
+  return reader.items.map(({ path, isTable, start, end }) => ({ path, isTable, from: lineOf(start), to: lineOf(end) }));
+}
+
 const BARE = /[A-Za-z0-9_-]+/y;
 const BASIC = /"(?:[^"\\\n]|\\.)*"/y;
 const LITERAL = /'[^'\n]*'/y;
@@ -23,6 +39,7 @@ class TomlReader {
   readonly #root: Table = {};
   /** Tables that a header or an inline table made, which must not be made again. */
   readonly #closed = new Set<Table>();
+  readonly items: { readonly path: readonly string[]; isTable: boolean; start: number; end: number }[] = [];
 
   constructor(
     readonly text: string,
@@ -31,43 +48,51 @@ class TomlReader {
 
   read(): Table {
     let table = this.#root;
+    let within: readonly string[] = [];
     for (this.#skip(true); this.#at < this.text.length; this.#skip(true)) {
-      if (this.text[this.#at] === "[") table = this.#header();
-      else this.#pair(table);
+      const start = this.#at;
+      const isTable = this.text[start] === "[";
+      let path: readonly string[];
+      if (isTable) {
+        [table, within] = this.#header();
+        path = within;
+      } else path = [...within, ...this.#pair(table)];
+      this.items.push({ path, isTable, start, end: this.#at });
       this.#skip(false);
       if (this.#at < this.text.length && this.text[this.#at] !== "\n") this.#fail();
     }
     return this.#root;
   }
 
-  #header(): Table {
+  #header(): [table: Table, path: readonly string[]] {
     const isList = this.text.startsWith("[[", this.#at);
     this.#at += isList ? 2 : 1;
     const path = this.#path();
     this.#expect(isList ? "]]" : "]");
-    const last = path.pop()!;
-    const parent = path.reduce((table, key) => this.#child(table, key), this.#root);
+    const last = path.at(-1)!;
+    const parent = path.slice(0, -1).reduce((table, key) => this.#child(table, key), this.#root);
     if (isList) {
       const list = (this.#own(parent, last) ?? []) as unknown[];
       if (!Array.isArray(list)) this.#fail();
       const table: Table = {};
       list.push(table);
       define(parent, last, list);
-      return table;
+      return [table, path];
     }
     const table = this.#child(parent, last);
     if (this.#closed.has(table)) this.#fail();
     this.#closed.add(table);
-    return table;
+    return [table, path];
   }
 
-  #pair(table: Table): void {
+  #pair(table: Table): readonly string[] {
     const path = this.#path();
     this.#expect("=");
-    const last = path.pop()!;
-    const parent = path.reduce((one, key) => this.#child(one, key), table);
+    const last = path.at(-1)!;
+    const parent = path.slice(0, -1).reduce((one, key) => this.#child(one, key), table);
     if (Object.hasOwn(parent, last)) this.#fail();
     define(parent, last, this.#value());
+    return path;
   }
 
   /** Returns the table at a key, or the last one of a list of tables. */

@@ -1,0 +1,17 @@
+import { pathToFileURL } from "node:url";
+import { serveStdio } from "bowline/node";
+import { McpServer } from "bowline/server";
+import * as z from "zod";
+
+export const server = new McpServer({ name: "{{name}}", version: "0.1.0" }).tool(
+  "greet",
+  {
+    description: "Greets somebody by name",
+    input: z.object({ name: z.string().min(1).describe("Whom to greet") }),
+    output: z.object({ greeting: z.string() }),
+  },
+  ({ name }) => ({ greeting: `Hello, ${name}!` }),
+);
+
+// The test imports this file, and then serves nothing.
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) await serveStdio(server);
