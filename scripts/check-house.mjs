@@ -17,13 +17,11 @@ const importers = ["cli/runner.ts"];
 const seams = {
   "the handshake era of a server": [
     ["entry/server.ts", "era/legacy/server/era.ts"],
-    ["era/legacy/server/era.ts", "era/legacy/server/http.ts"],
     ["era/legacy/server/http.ts", "era/legacy/server/cluster/share.ts"],
   ],
   "the handshake era of a client": [["era/legacy/client/era.ts", "era/legacy/client/connect.ts"]],
   "questions by replay or push, with the seal": [
     ["era/modern/server/handler.ts", "era/modern/server/replay.ts"],
-    ["era/legacy/server/handler.ts", "era/legacy/server/push.ts"],
     ["server/runtime.ts", "server/state/seal.ts"],
     ["server/asking-through.ts", "era/client-requests.ts"],
   ],

@@ -110,9 +110,7 @@ export const entries = {
 
 /** The same for parts that load on demand: the side of a connection that a part serves, without the other one. */
 export const late = {
-  "era/legacy/server/era": ["server", "!era/legacy/client", "!era/legacy/server/http", "!era/legacy/server/push"],
-  "era/legacy/server/http": ["server", "!era/legacy/client"],
-  "era/legacy/server/push": ["server", "!era/legacy/client"],
+  "era/legacy/server/era": ["server", "!era/legacy/client"],
   "era/modern/server/replay": ["server", "!era/modern/client"],
   "server/transports/channel": ["server", "!era/legacy", "!era/modern/client"],
   "era/legacy/client/connect": ["client", "!era/legacy/server"],

@@ -40,8 +40,9 @@ export class StoreLeases implements Leases {
     const askedAt = clock.now();
     const put = (ifVersion: string | null) =>
       this.#operations.run(`acquire ${what}`, () => store.put(key, node, { version, ifVersion, ttlMs }));
+    // The former acquisition may be released in the background between two of these attempts.
     const attempt = async (former: string | undefined) =>
-      (await put(null)) || (former !== undefined && (await put(former)));
+      (await put(null)) || (former !== undefined && ((await put(former)) || (await put(null))));
     if (!(await this.#unknown.acquire(name, version, ttlMs, attempt))) return undefined;
     const renewal = new Renewal(this.#operations, {
       what,

@@ -11,9 +11,12 @@ const MADE = /\b(?:McpError|InputRequiredError|SkillError|TaskError|cannotAsk|su
 /** Every other way to make an `McpError` would hide its code from this test. */
 const HIDDEN = /\bnew McpError\(\s*[^"\s]\w*/g;
 
+/** Errors of verbs go from the inspector to its own page. `src/inspect/protocol.ts` has their codes. */
+const OF_THE_INSPECTOR = /^inspect[\\/]/;
+
 function sources(): readonly { readonly path: string; readonly text: string }[] {
   return readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith(".ts"))
+    .filter((path) => path.endsWith(".ts") && !OF_THE_INSPECTOR.test(path))
     .map((path) => ({ path, text: readFileSync(join(root, "src", path), "utf8") }));
 }
 

@@ -193,7 +193,9 @@ verifies(
     });
     const client = await rawClient(world, server, t);
     for (const id of [1, 2]) await client.ask(enveloped(id, "tools/call", { name: "keep" }));
-    const getters = Object.entries(Object.getOwnPropertyDescriptors(Context.prototype)).filter(([, { get }]) => get);
+    const prototypes = [Context.prototype, Object.getPrototypeOf(Context.prototype) as object];
+    const members = prototypes.flatMap((prototype) => Object.entries(Object.getOwnPropertyDescriptors(prototype)));
+    const getters = members.filter(([name, { get }]) => get !== undefined && name !== "__proto__");
     ok(getters.length > 5);
     const [first, second] = contexts.map((ctx) => {
       const values = getters.map(([name]) => ctx[name as keyof Context]);

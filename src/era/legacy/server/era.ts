@@ -4,6 +4,7 @@ import { legacyMethods } from "../methods.js";
 import { legacyDescriptor } from "./descriptor.js";
 import { encodeProgress, encodeResult } from "./encode.js";
 import { runWithPush } from "./handler.js";
+import { createLegacyBinding } from "./http.js";
 import { initialize } from "./initialize.js";
 import { LegacySession } from "./session.js";
 import { setLevel, subscribe, unsubscribe } from "./subscribe.js";
@@ -28,7 +29,6 @@ export const legacyServer: ServerEra = {
   misuse: () => undefined,
   encodeProgress,
   runHandler: runWithPush,
-  // A server on stdio never loads it.
-  http: async (runtime, options) => (await import("./http.js")).createLegacyBinding(legacyServer, runtime, options),
+  http: (runtime, options) => createLegacyBinding(legacyServer, runtime, options),
   load: () => legacyServer,
 };

@@ -1,11 +1,8 @@
-import { lazyModule } from "../../../call/lazy.js";
 import type { MaybePromise } from "../../../call/maybe-promise.js";
+import { CheckedClientRequests } from "../../client-requests.js";
 import { type ClientRequests, type ClientRequestsOpener, isUrlElicitationRequired } from "../../request-strategy.js";
 import type { Call, HandlerResult, Result, RunHandler, ServerRuntime } from "../../server-era.js";
-import type { PushStrategy } from "./push.js";
-
-/** Most handlers ask nothing. */
-const pushing = lazyModule(() => import("./push.js"));
+import { PushStrategy } from "./push.js";
 
 /**
  * Runs a handler whose questions are sent to the client as requests. A handler that returns `inputRequired` runs again
@@ -41,7 +38,7 @@ async function settleLater(
     }
     return result;
   } catch (error) {
-    if (isUrlElicitationRequired(error)) throw (await asking.strategy()).toUrlError(error);
+    if (isUrlElicitationRequired(error)) throw asking.strategy.toUrlError(error);
     throw error;
   }
 }
@@ -50,7 +47,7 @@ async function settleLater(
 class PushedRequests implements ClientRequestsOpener {
   readonly #call: Call;
   readonly #runtime: ServerRuntime;
-  #strategy: Promise<PushStrategy> | undefined;
+  #strategy: PushStrategy | undefined;
   #requests: Promise<ClientRequests> | undefined;
 
   constructor(call: Call, runtime: ServerRuntime) {
@@ -58,24 +55,19 @@ class PushedRequests implements ClientRequestsOpener {
     this.#runtime = runtime;
   }
 
-  strategy(): Promise<PushStrategy> {
-    this.#strategy ??= this.#createStrategy();
+  get strategy(): PushStrategy {
+    this.#strategy ??= new PushStrategy(this.#call, this.#runtime);
     return this.#strategy;
   }
 
   open(): Promise<ClientRequests> {
-    this.#requests ??= this.strategy().then((strategy) => strategy.requests());
+    this.#requests ??= Promise.resolve(new CheckedClientRequests(this.strategy, this.#runtime));
     return this.#requests;
   }
 
   /** Sends the questions of an `inputRequired` result. The next run of the handler begins after it. */
   async answerRound(result: Result): Promise<void> {
-    await (await this.strategy()).answerRound(result);
+    await this.strategy.answerRound(result);
     this.#requests = undefined;
-  }
-
-  async #createStrategy(): Promise<PushStrategy> {
-    const { PushStrategy } = await pushing();
-    return new PushStrategy(this.#call, this.#runtime);
   }
 }

@@ -12,8 +12,7 @@ import { mustBe } from "../../../protocol/text.js";
 import type { InputRequest, InputResponses } from "../../../protocol/types/index.js";
 import { assertQuestions, findAnswerProblem } from "../../../schema/input-rules.js";
 import { undeclaredFor } from "../../capabilities.js";
-import { CheckedClientRequests } from "../../client-requests.js";
-import type { AskOptions, ClientRequests, RequestStrategy } from "../../request-strategy.js";
+import type { AskOptions, RequestStrategy } from "../../request-strategy.js";
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { paramsAt } from "../input.js";
 import { LegacySession } from "./session.js";
@@ -36,11 +35,6 @@ export class PushStrategy implements RequestStrategy {
 
   get run(): JournalRun {
     return this.#run;
-  }
-
-  /** Returns the requests of one run of the handler. */
-  requests(): ClientRequests {
-    return new CheckedClientRequests(this, this.#runtime);
   }
 
   /** Sends all questions of an `inputRequired` result at once. The state stays in this process. */
