@@ -43,7 +43,9 @@ export function helpOf(spec: CommandSpec): string {
 }
 
 function rowsOf(options: OptionTable): string[] {
-  return Object.entries(options).map(([name, option]) => row(signatureOf(name, option), option.help));
+  const rows = Object.entries(options).map(([name, option]) => [signatureOf(name, option), option.help] as const);
+  const column = Math.max(COLUMN, ...rows.map(([signature]) => signature.length + 4));
+  return rows.map(([signature, help]) => row(signature, help, column));
 }
 
 /** Returns an option as help writes it: `-q, --quiet` or `--era <auto|...>`. */

@@ -12,7 +12,9 @@ export async function init(context: CommandContext): Promise<void> {
   const template = textValue("template", values) ?? "stdio";
   const folder = resolve(io.cwd, line.names[0] ?? ".");
   const files = await filesOf(template, nameOf(folder), values.js === true);
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`the folder ${folder} cannot be made (${error.code ?? error}); choose another folder`);
+  });
   const present = new Set(await readdir(folder));
   const taken = Object.keys(files).filter((file) => present.has(file));
   if (taken.length > 0)

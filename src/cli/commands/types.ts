@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import type { CommandContext } from "../context.js";
 import { EXIT, UsageError } from "../failures.js";
@@ -125,13 +125,23 @@ async function write({ out, source, servers, address, config }: Written, context
   };
   await assertOwn(out.types, (text) => text.includes(WRITTEN_BY));
   await assertOwn(out.lock, (text) => /^\{\s*"lock":/.test(text));
-  await writeFile(out.types, source);
-  await writeFile(out.lock, lockText(lock));
+  await writeInto(out.types, source);
+  await writeInto(out.lock, lockText(lock));
   context.finish({ servers: told, types: out.types, lock: out.lock }, () => {
     for (const { server, tools } of told)
       screen.note(`${visibleLine(server)}: ${tools} ${tools === 1 ? "tool" : "tools"}`);
     for (const file of [out.types, out.lock]) screen.line(visibleLine(relative(io.cwd, file)));
   });
+}
+
+/** Writes a file, and its folders. Throws a `UsageError` if it cannot. */
+async function writeInto(file: string, text: string): Promise<void> {
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text);
+  } catch (error) {
+    throw new UsageError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code ?? error})`);
+  }
 }
 
 /** Throws if a file exists that this command has not written. */

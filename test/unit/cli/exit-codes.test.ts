@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -9,7 +9,8 @@ import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { McpServer, RpcError, ToolError } from "bowline/server";
 import { EXIT } from "#src/cli/failures.js";
-import { EXIT_CODES } from "#src/cli/table.js";
+import { helpOf } from "#src/cli/help.js";
+import { COMMANDS, EXIT_CODES } from "#src/cli/table.js";
 import { bowline, documentOf, emptyFolder } from "../../support/command.js";
 import { createHarbour, serve } from "../../support/harbour.js";
 import { SkillScript } from "../../support/scripted-skills.js";
@@ -27,6 +28,25 @@ test("help documents each exit code", () => {
     EXIT_CODES.map(([code]) => code),
     Object.values(EXIT),
   );
+});
+
+test("help aligns the options of each command", () => {
+  for (const spec of COMMANDS) {
+    const help = helpOf(spec);
+    const columns = Object.values(spec.options).map((option) => {
+      const line = help.split("\n").find((one) => one.startsWith("  -") && one.endsWith(`  ${option.help}`)) ?? "";
+      return line.length - option.help.length;
+    });
+    ok(new Set(columns).size <= 1, `${spec.name}: ${columns}`);
+  }
+});
+
+test("0: types makes the folder of its files", async (t) => {
+  const cwd = emptyFolder(t);
+  const url = await serve(t, createHarbour());
+  const { code, stderr } = await bowline(t, ["types", url, "-o", "new/folder/harbour.mcp.ts"], { cwd });
+  equal(code, 0, stderr);
+  deepEqual(readdirSync(join(cwd, "new/folder")).sort(), ["harbour.mcp.lock.json", "harbour.mcp.ts"]);
 });
 
 test("0: done", async (t) => {
@@ -84,6 +104,7 @@ test("2: wrong usage is one line, and suggests what was probably meant", async (
     [["read", url, "nothing:1"], /no resource nothing:1/],
     [["tasks", url, "--follow"], /--follow needs the id of a task/],
     [["watch", url, "--count", "0"], /--count must be a whole number above zero/],
+    [["init", "broken.json"], /the folder .*broken\.json cannot be made \(EEXIST\); choose another folder/],
     [["completion", "powershell"], /completion is for bash, zsh, fish/],
   ];
   for (const [argv, told] of mistakes) {
