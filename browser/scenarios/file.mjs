@@ -241,6 +241,8 @@ export const scenarios = {
     await page.getByRole("navigation").getByRole("button", { name: "Catalogue" }).click();
     await page.getByRole("option").click();
     equal(await page.locator("img[src='x'], a[href^='javascript'], main script").count(), 0);
+    ok((await page.locator("body").innerText()).includes("\\u{202e}"));
+    equal(await page.locator("main").evaluate((main) => /[\u202e\0]/.test(main.outerHTML)), false);
   },
 
   async "light and dark follow the system until a button chooses"(world) {

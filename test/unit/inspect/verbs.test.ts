@@ -1,6 +1,9 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { once } from "node:events";
 import { type TestContext, test } from "node:test";
-import type { McpServer } from "bowline/server";
+import { McpServer } from "bowline/server";
+import { tasks } from "bowline/tasks/server";
+import * as z from "zod";
 import type { InspectTarget } from "#src/inspect/connection.js";
 import type { ConnectionState } from "#src/inspect/protocol.js";
 import type { FrameEvent } from "#src/recording/events.js";
@@ -189,14 +192,69 @@ test("a watch lasts until it is ended, and its changes are lines", async (t) => 
 });
 
 test("a prompt is fetched, and its argument completed", async (t) => {
-  const server = createHarbour();
+  const server = createHarbour().prompt(
+    "greeting",
+    {
+      arguments: z.object({ ship: z.string() }),
+      complete: { ship: (typed) => ["Maria", "Martha", "Anna"].filter((name) => name.startsWith(typed)) },
+    },
+    ({ ship }) => `Greet the ${ship}.`,
+  );
   const { world, page, connection } = await open(t, local(server));
   const prompts = await page.result("list", (await world.do("list", { connection, what: "prompts" })).run);
-  const [prompt] = prompts as readonly { name: string; arguments?: readonly { name: string }[] }[];
-  if (prompt === undefined) return t.diagnostic("the harbour has no prompts");
-  const { run } = await world.do("prompt", { connection, name: prompt.name, arguments: { ship: "Maria" } });
-  ok((await page.result("prompt", run)).messages.length > 0);
+  deepEqual(
+    (prompts as readonly { name: string }[]).map(({ name }) => name),
+    ["log-entry", "greeting"],
+  );
+  const completion = await world.do("complete", {
+    connection,
+    ref: { type: "ref/prompt", name: "greeting" },
+    argument: { name: "ship", value: "Mar" },
+  });
+  deepEqual((await page.result("complete", completion.run)).values, ["Maria", "Martha"]);
+  const { run } = await world.do("prompt", { connection, name: "greeting", arguments: { ship: "Maria" } });
+  deepEqual((await page.result("prompt", run)).messages, [
+    { role: "user", content: { type: "text", text: "Greet the Maria." } },
+  ]);
 });
+
+test("a call that became a task is followed by its id, and gives its result", async (t) => {
+  let finish = () => {};
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const { world, page, connection } = await open(t, local(survey(finished)));
+  const begun = taskOf(
+    await page.result("call", (await world.do("call", { connection, name: "survey", task: true })).run),
+  );
+  const of = (act: "get" | "result") => world.do("task", { connection, id: begun.taskId, act });
+  equal(taskOf(await page.result("task", (await of("get")).run)).status, "working");
+  finish();
+  deepEqual(contentOf(await page.result("task", (await of("result")).run)), [{ type: "text", text: "12 m" }]);
+});
+
+test("a task is cancelled by its id", async (t) => {
+  const { world, page, connection } = await open(t, local(survey(new Promise(() => {}))));
+  const begun = taskOf(
+    await page.result("call", (await world.do("call", { connection, name: "survey", task: true })).run),
+  );
+  const { run } = await world.do("task", { connection, id: begun.taskId, act: "cancel" });
+  equal((await page.end(run)).error, undefined);
+  const { run: after } = await world.do("task", { connection, id: begun.taskId, act: "get" });
+  equal(taskOf(await page.result("task", after)).status, "cancelled");
+});
+
+/** Server with a tool that runs as a task until it is told to finish, or is cancelled. */
+function survey(finished: Promise<void>): McpServer {
+  return new McpServer({ name: "survey", version: "1.0.0" })
+    .extend(tasks())
+    .tool("survey", { task: { support: "required" } }, async (_args, { signal }) => {
+      await Promise.race([finished, once(signal, "abort")]);
+      return "12 m";
+    });
+}
+
+const taskOf = (result: unknown) => result as { readonly taskId: string; readonly status: string };
 
 test("a connection that fails says why, and verbs on it too", async (t) => {
   const nowhere: InspectTarget = {
