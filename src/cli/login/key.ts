@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { pause } from "../../call/abortable.js";
+import { systemClock } from "../../call/clock.js";
 import { withFileLock } from "../../node/files/store.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import { stateFolder } from "../folders.js";
@@ -9,6 +11,9 @@ import type { Screen } from "../screen.js";
 import { visibleLine } from "../text.js";
 import { keychainOf } from "./keychain.js";
 import { serverFiles } from "./place.js";
+
+/** Times after which a keychain is read again that should have the key: a service that is busy or starts says that it has none. */
+const READ_AGAIN_MS = [100, 400, 1_500];
 
 /**
  * Returns the secret by which the files of logins are encrypted: `BOWLINE_SECRET`, or a random key of 32 bytes in the
@@ -24,7 +29,7 @@ export async function loginSecret(io: Io, screen: Screen): Promise<string> {
   return withFileLock(join(folder, "key.lock"), async () => {
     const again = await knownSecret(folder, io);
     if (again.secret !== undefined) return again.secret;
-    await assertNoLogins(io, again.why);
+    if ((await serverFiles(io)).length > 0) return existingSecret(folder, io);
     return createSecret(folder, io, screen, again.why);
   });
 }
@@ -49,12 +54,18 @@ async function knownSecret(folder: string, io: Io): Promise<{ readonly secret?: 
   return found.state === "away" ? { why: found.why } : {};
 }
 
-/** Throws if there are logins, which a new key could not open. */
-async function assertNoLogins(io: Io, why = "the keychain has no key"): Promise<void> {
-  if ((await serverFiles(io)).length === 0) return;
+/** Returns the secret of the logins that are stored. Throws if it cannot be read: a new one could not open them. */
+async function existingSecret(folder: string, io: Io): Promise<string> {
+  let why: string | undefined;
+  for (const ms of READ_AGAIN_MS) {
+    await pause(systemClock, ms, io.signal);
+    const known = await knownSecret(folder, io);
+    if (known.secret !== undefined) return known.secret;
+    why = known.why;
+  }
   throw new AuthError(
     "store",
-    `the key of the stored logins cannot be read: ${visibleLine(why)}. Unlock the keychain, set BOWLINE_SECRET, or forget the logins: bowline logout --all`,
+    `the key of the stored logins cannot be read: ${visibleLine(why ?? "the keychain has no key")}. Unlock the keychain, set BOWLINE_SECRET, or forget the logins: bowline logout --all`,
   );
 }
 
