@@ -43,5 +43,14 @@ export function unavailable(message: string, cause?: unknown): ClusterError {
 }
 
 export function closedError(what: string): ClusterError {
-  return unavailable(`${what}: the cluster is closed`);
+  const error = unavailable(`${what}: the cluster is closed`);
+  ofClosed.add(error);
+  return error;
+}
+
+const ofClosed = new WeakSet<object>();
+
+/** True for the error of a cluster that this process has closed: no repetition helps. */
+export function isClosed(error: unknown): boolean {
+  return typeof error === "object" && error !== null && ofClosed.has(error);
 }

@@ -1,6 +1,7 @@
 import { pause } from "../call/abortable.js";
 import type { Clock } from "../call/clock.js";
 import { isStateAway } from "../protocol/errors.js";
+import { isClosed } from "./error.js";
 
 /** Delays between attempts. Each is twice as long as the one before. */
 const FIRST_PAUSE_MS = 50;
@@ -27,7 +28,7 @@ export async function untilReached<T>(repetition: Repetition, work: () => Promis
     try {
       return await work();
     } catch (error) {
-      if (!mayPass(error)) throw error;
+      if (!mayPass(error) || isClosed(error)) throw error;
       const over = signal();
       if (over.aborted || clock.now() >= end) throw error;
       await pause(clock, pauseMs, over);
