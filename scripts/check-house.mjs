@@ -20,7 +20,7 @@ const seams = {
     ["era/legacy/server/http.ts", "era/legacy/server/cluster/share.ts"],
   ],
   "the handshake era of a client": [["era/legacy/client/era.ts", "era/legacy/client/connect.ts"]],
-  "questions by replay or push, with the seal": [
+  "questions by replay, with the seal": [
     ["era/modern/server/handler.ts", "era/modern/server/replay.ts"],
     ["server/runtime.ts", "server/state/seal.ts"],
     ["server/asking-through.ts", "era/client-requests.ts"],

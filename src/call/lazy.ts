@@ -10,7 +10,7 @@
  * | legacy era of a server | 17.8 kB |
  * | legacy era of a client | 7.3 kB |
  * | channels of a server, such as stdio | 2.8 kB |
- * | input requests by replay or push, with the seal | 7.8 kB |
+ * | input requests by replay, with the seal | 7.8 kB |
  * | JSON Schema validator | 4.1 kB on a server, 6.0 kB on a client |
  * | parts for Node | 6.8 kB on a client, 14.0 kB on a server |
  */
